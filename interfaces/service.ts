@@ -28,6 +28,7 @@ import { ProcessManagerRunner } from '../application/process-managers/runtime/ru
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
 import { subscriptions } from '../application/process-managers/subscriptions.ts'
 import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
+import { scaleTechnicalDeadlines } from '../application/technical-deadlines.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
@@ -85,6 +86,7 @@ export interface Service {
  *   LogTooShort, NatsUnavailable or CannotListen with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
+  scaleTechnicalDeadlines(config.technicalDeadlineScale)
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
   const closers: (() => Promise<void>)[] = []
   const closeAll = async () => {

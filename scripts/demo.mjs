@@ -114,6 +114,7 @@ function startService() {
       HOST: '127.0.0.1',
       CLOCK: 'system',
       LOG_LEVEL: 'info',
+      TECHNICAL_DEADLINE_SCALE: process.env.TECHNICAL_DEADLINE_SCALE,
       // webhooks go to public addresses only, unless told otherwise
       WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       ...Object.fromEntries(ports.map((name) => [name, '0'])),

@@ -8,6 +8,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { technicalDeadline } from '../technical-deadlines.ts'
 import { onceSettled } from './financing-sessions.ts'
 import { simulatedQuotes } from './simulated-quotes.ts'
 
@@ -32,7 +33,8 @@ export async function playFinancing(
   if (!state) return reject('not_found', 'financing_session_not_found', 'There is no such financing session')
   // a busy worker may not have sent the request yet
   const answers = played.tells === 'quotes' || played.tells === 'hold'
-  if (answers) await onceSettled(app, state, (one) => isUnsent(one, app.clock.now()), PATIENCE_MS)
+  if (answers)
+    await onceSettled(app, state, (one) => isUnsent(one, app.clock.now()), technicalDeadline(PATIENCE_MS))
   return changed(app, financingSession, sessionId, commandOf(state, played, app.clock.now()), context)
 }
 

@@ -13,6 +13,10 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
   if (settings.CLOCK === 'virtual' && settings.NODE_ENV === 'production') {
     yield { name: 'CLOCK', problem: ' is "virtual", which NODE_ENV=production refuses: expected system' }
   }
+  if (settings.TECHNICAL_DEADLINE_SCALE !== 1 && settings.NODE_ENV === 'production') {
+    const problem = ` is ${settings.TECHNICAL_DEADLINE_SCALE}, which NODE_ENV=production refuses: expected 1`
+    yield { name: 'TECHNICAL_DEADLINE_SCALE', problem }
+  }
   if (settings.DATABASE_URL !== undefined && settings.MASTER_KEY === undefined) {
     yield {
       name: 'MASTER_KEY',

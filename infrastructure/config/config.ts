@@ -88,6 +88,8 @@ function configOf(settings: Settings) {
     clock: settings.CLOCK,
     /** Requests per second and credential; 0: no limit. */
     rateLimitPerSecond: settings.RATE_LIMIT_RPS,
+    /** What technical deadlines are multiplied by. */
+    technicalDeadlineScale: settings.TECHNICAL_DEADLINE_SCALE,
     /** Where new live links and subscriptions are made. */
     cardProcessor: settings.PROCESSOR,
     /** Null: what is at Stripe cannot be asked about. */

@@ -55,10 +55,11 @@ export function wholeNumber(least: number, most: number) {
   return setting(expected, (text) => inRange(text, /^\d{1,9}$/, least, most), { quoted: true })
 }
 
-/** A number of 0 or more, decimals allowed. */
-export function decimalNumber(most: number) {
+/** A number in a range, decimals allowed. */
+export function decimalNumber(least: number, most: number) {
   const form = /^\d{1,9}(\.\d{1,6})?$/
-  return setting(`a number from 0 to ${most}`, (text) => inRange(text, form, 0, most), { quoted: true })
+  const expected = `a number from ${least} to ${most}`
+  return setting(expected, (text) => inRange(text, form, least, most), { quoted: true })
 }
 
 function inRange(text: string, form: RegExp, least: number, most: number): number | undefined {

@@ -53,6 +53,9 @@ const MEANINGS: Readonly<
   MASTER_KEY: ['generated; required with `DATABASE_URL`', 'Wraps all other keys'],
   CLOCK: '`virtual`: time moves by the operator API only; refused with `NODE_ENV=production`',
   RATE_LIMIT_RPS: 'Requests per second and credential; 0: no rate limits',
+  TECHNICAL_DEADLINE_SCALE:
+    'Multiplies [technical deadlines](../operations.md#technical-deadlines), for tests on slow machines; refused with ' +
+    '`NODE_ENV=production` unless 1',
   PROBE_ALLOW_CIDRS: [
     'loopback, link-local and private ranges',
     'Addresses that read [probes and metrics](../operations.md#probes-and-metrics) without the token',

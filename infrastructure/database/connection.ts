@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long a statement waits for a connection of its pool, or for a new one. */
@@ -141,7 +142,9 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
       const own = Object.entries({
         TimeZone: 'UTC',
         client_min_messages: 'warning',
-        ...(given?.includes('statement_timeout') ? {} : { statement_timeout: String(statementMs) }),
+        ...(given?.includes('statement_timeout')
+          ? {}
+          : { statement_timeout: String(technicalDeadline(statementMs)) }),
         ...settings,
       })
       const options = own.map(([name, value]) => `-c ${name}=${value.replace(/([\\ ])/g, '\\$1')}`)
@@ -151,8 +154,8 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
         options: [...(given ? [given] : []), ...options].join(' '),
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-        query_timeout: statementMs + GRACE_MS,
+        connectionTimeoutMillis: technicalDeadline(CONNECT_TIMEOUT_MS),
+        query_timeout: technicalDeadline(statementMs + GRACE_MS),
       }
     },
   }
@@ -181,7 +184,7 @@ export class DeadlinePool extends pg.Pool {
   readonly #target: string
 
   constructor(target: DatabaseTarget, config: pg.PoolConfig) {
-    super({ ...config, Client: DeadlineClient, connectionTimeoutMillis: CHECK_OUT_MS })
+    super({ ...config, Client: DeadlineClient, connectionTimeoutMillis: technicalDeadline(CHECK_OUT_MS) })
     this.#target = target.name
   }
 

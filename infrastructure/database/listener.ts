@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import { type DatabaseLog, endClient } from './connection.ts'
 
 const HEARTBEAT_MS = 15_000
@@ -82,7 +83,11 @@ async function lossOf({ client, lost }: Session, signal: AbortSignal): Promise<E
       () => 'alive' as const,
       (error: Error) => error,
     )
-    const heard = await Promise.race([lost, answer, after(HEARTBEAT_LIMIT_MS, new Error('no answer'))])
+    const heard = await Promise.race([
+      lost,
+      answer,
+      after(technicalDeadline(HEARTBEAT_LIMIT_MS), new Error('no answer')),
+    ])
     if (heard !== 'alive') return heard
   }
 }

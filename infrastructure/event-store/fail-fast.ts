@@ -7,6 +7,7 @@ import {
   type LogPage,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 
 const ASK_AFTER_MS = 500
 /** Long enough for a server on a busy machine; one that is gone refuses at once. */
@@ -46,7 +47,7 @@ export class FailFastLog implements EventLog {
     this.#log = log
     this.#ask = options.ask ?? (() => log.head())
     this.#askAfterMs = options.askAfterMs ?? ASK_AFTER_MS
-    this.#answerMs = options.answerMs ?? ANSWER_MS
+    this.#answerMs = options.answerMs ?? technicalDeadline(ANSWER_MS)
   }
 
   append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {

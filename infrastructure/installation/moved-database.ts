@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { LOG_START } from '../../application/ports/event-log.ts'
 import { MoveRefused } from '../../application/ports/movable-log.ts'
 import type { Carried, LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
@@ -209,7 +210,7 @@ async function inTransaction<T>(
 
 /** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws MoveRefused */
 async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'query'>): Promise<void> {
-  for (const deadline = performance.now() + WAIT_MS; ; ) {
+  for (const deadline = performance.now() + technicalDeadline(WAIT_MS); ; ) {
     const { rows } = await db.query<{ sessions: number }>(
       `SELECT count(*)::int AS sessions FROM pg_stat_activity
         WHERE datname = current_database() AND application_name IN ('compstream', 'compstream session', 'compstream leases', 'compstream listener')`,

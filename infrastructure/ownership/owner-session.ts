@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import { endClient } from '../database/connection.ts'
 import type { Database } from '../database/database.ts'
 
@@ -101,7 +102,7 @@ export async function openOwnerSession(
     const limit = setTimeout(
       // an answer that came while this process stood still is read first
       () => setImmediate(() => isAnswered || lose(of)),
-      HEARTBEAT_LIMIT_MS,
+      technicalDeadline(HEARTBEAT_LIMIT_MS),
     )
     of.query('SELECT 1').then(answered, answered)
   }

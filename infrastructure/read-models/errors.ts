@@ -1,10 +1,15 @@
 import type { Pool, QueryConfig } from 'pg'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import { DatabaseUnavailable, orUnavailable } from '../database/connection.ts'
 import { STATEMENT_LIMIT_MS } from '../database/database.ts'
 
 /** What somebody waits for is given up like any request, although it shares the connections of what nobody waits for. */
-export const WAITED_FOR = { query_timeout: STATEMENT_LIMIT_MS.request }
+export const WAITED_FOR = {
+  get query_timeout() {
+    return technicalDeadline(STATEMENT_LIMIT_MS.request)
+  },
+}
 
 /** Runs one statement. @throws ProjectionStoreError */
 export async function run<R extends object>(

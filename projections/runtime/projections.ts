@@ -5,6 +5,7 @@ import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
+import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { LogLag } from './log-lag.ts'
 import type { ProjectionMetrics } from './owned-projection.ts'
@@ -118,7 +119,7 @@ export class Projections implements ReadModels {
     position: bigint,
     options: { timeoutMs?: number } = {},
   ): Promise<boolean> {
-    const timeoutMs = options.timeoutMs ?? REACH_TIMEOUT_MS
+    const timeoutMs = options.timeoutMs ?? technicalDeadline(REACH_TIMEOUT_MS)
     const waits: Promise<boolean>[] = []
     for (const name of projections) {
       if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
@@ -228,7 +229,7 @@ export class Projections implements ReadModels {
   ): Promise<unknown> {
     if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
     const id = await this.#options.store.requests.ask(name, kind, args)
-    const deadline = performance.now() + REQUEST_TIMEOUT_MS
+    const deadline = performance.now() + technicalDeadline(REQUEST_TIMEOUT_MS)
     let wait = POLL_MS.first
     for (;;) {
       // where this process runs the projection, the request is carried out right now

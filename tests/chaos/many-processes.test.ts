@@ -28,7 +28,10 @@ import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import type { RunningService } from '../support/service.ts'
 import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** How long each installation is disturbed; CHAOS_SECONDS=600 for the long run. */
 const SECONDS = Number(process.env.CHAOS_SECONDS ?? 15)

@@ -3,7 +3,10 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Appends } from '../../infrastructure/event-store/eventstoredb/appends.ts'
 import { EventStoreUnavailable } from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { aStream } from './event-log.contract.ts'
+
+deadlinesOfTheProduct()
 
 /** How long the server may take over an append, in milliseconds. */
 const LIMIT_MS = 8_000
@@ -65,7 +68,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         isAnswered = true
       })
       // it waits for the end of the first one, whose connection is told to again and again; were it sent, it is answered
-      await expect.poll(() => isAnswered || told.mock.calls.length > 2, { timeout: 30_000 }).toBe(true)
+      await expect.poll(() => isAnswered || told.mock.calls.length > 2).toBe(true)
       server.freeze()
       goOn()
       for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)

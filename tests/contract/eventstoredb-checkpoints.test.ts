@@ -9,7 +9,7 @@ import { LogReader } from '../../infrastructure/event-store/eventstoredb/log-rea
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { aStream, follow, someEvents } from './event-log.contract.ts'
 
-const LIMIT_MS = 60_000
+const LIMIT_MS = 200_000
 
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'following EventStoreDB from a checkpoint (needs the program)',

@@ -3,7 +3,10 @@ import { describe, test } from 'vitest'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { findEventStore } from '../support/eventstoredb.ts'
 import { startCluster } from '../support/eventstoredb-cluster.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { outageContract } from './event-log-outages.contract.ts'
+
+deadlinesOfTheProduct()
 
 const [KILLED, RESIGNED] = ['a cluster whose leader is killed', 'a cluster whose leader resigns']
 

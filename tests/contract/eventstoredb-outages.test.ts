@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { outageContract } from './event-log-outages.contract.ts'
+
+deadlinesOfTheProduct()
 
 /** Longer than any limit after which the adapter gives up a silent connection, in milliseconds. */
 const SILENCE_MS = 12_000

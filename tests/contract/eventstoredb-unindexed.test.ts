@@ -17,7 +17,7 @@ import { aStream, follow, someEvents } from './event-log.contract.ts'
 /** So many that a server takes a while to index them. */
 const APPENDS = 160
 const EVENTS = 500
-const LIMIT_MS = 60_000
+const LIMIT_MS = 200_000
 
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'a server that answers before it has indexed the end of its log (needs the program)',

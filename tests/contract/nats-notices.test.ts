@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
 import { noticesContract } from './notices.contract.ts'
+
+deadlinesOfTheProduct()
 
 const SILENT = { info: () => undefined, warn: () => undefined }
 

@@ -3,8 +3,11 @@ import type { WorkHint } from '../../application/ports/work-queue.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
 import { hintsAt, workQueueContract } from './work-queue.contract.ts'
+
+deadlinesOfTheProduct()
 
 const SILENT = { info: () => undefined, warn: () => undefined }
 

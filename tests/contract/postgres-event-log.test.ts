@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type AppendResult,
@@ -32,7 +32,7 @@ eventLogContract('PostgreSQL', async () => {
     open: async () => {
       const database = await openDatabase({ url: test.url })
       databases.push(database)
-      return openPostgresEventLog({ database, patienceMs: 60_000 })
+      return openPostgresEventLog({ database })
     },
     remove: async () => {
       for (const database of databases) await database.close()
@@ -60,7 +60,7 @@ describe('event log in PostgreSQL', () => {
     const { url = testDatabase.url, ...rest } = options
     const database = await openDatabase({ url })
     cleanup(() => database.close())
-    const log = await openPostgresEventLog({ database, patienceMs: 60_000, ...rest })
+    const log = await openPostgresEventLog({ database, ...rest })
     cleanup(() => log.close())
     return log
   }
@@ -481,27 +481,29 @@ describe('event log in PostgreSQL', () => {
         await (connections === 1 ? failed.finally(() => client.end()) : through)
         return client
       }
-      const log = await openPostgresEventLog({ database: { ...database, connect }, patienceMs: 500 })
+      const log = await openPostgresEventLog({ database: { ...database, connect }, patienceMs: PATIENCE_MS })
       cleanup(() => log.close())
       cleanup(async () => {
         fail()
         letThrough()
       })
-      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
+      await log.append(aStream(), -1, [anEvent()])
       isEnded = true
       await terminate('compstream event log writer')
       await expect.poll(() => connections).toBe(1)
       const [stream, other] = [aStream(), aStream()]
+      const giveUp = holdTime()
       const givenUp = log.append(stream, -1, [anEvent()])
       // the event loop turns, and what is ready leaves
       await new Promise(setImmediate)
       await new Promise(setImmediate)
       fail()
-      await expect(givenUp).rejects.toThrow(/it was not sent$/)
       await expect.poll(() => connections).toBe(2)
+      giveUp()
+      await expect(givenUp).rejects.toThrow(/it was not sent$/)
       letThrough()
-      await untilAnswered(() => log.append(other, -1, [anEvent()]))
-      expect(await untilAnswered(() => log.readStream(stream))).toEqual([])
+      await log.append(other, -1, [anEvent()])
+      expect(await log.readStream(stream)).toEqual([])
       expect(await log.readStream(other)).toHaveLength(1)
     })
 
@@ -724,15 +726,16 @@ describe('event log in PostgreSQL', () => {
     })
 
     test('nor once an append may be stored after its sender gave it up, which is found all the same', async () => {
-      const log = await openLog({ isExclusive: true, patienceMs: 500 })
-      const stream = await untilAnswered(async () => {
-        const fresh = aStream()
-        await log.append(fresh, -1, [anEvent()])
-        return fresh
-      })
+      const log = await openLog({ isExclusive: true, patienceMs: PATIENCE_MS })
+      const stream = aStream()
+      await log.append(stream, -1, [anEvent()])
       const holder = await superuser()
       await holder.query('BEGIN; LOCK TABLE event_log.events IN SHARE MODE')
-      await expect(log.append(stream, 0, [anEvent({ type: 'Late' })])).rejects.toThrow(/outcome is unknown/)
+      const giveUp = holdTime()
+      const late = log.append(stream, 0, [anEvent({ type: 'Late' })])
+      await expect.poll(() => sessionsThatWait(holder)).toBe(1)
+      giveUp()
+      await expect(late).rejects.toThrow(/outcome is unknown/)
       // whoever keeps what it read of the stream has to look again
       expect(log.isExclusive).toBe(false)
       expect(await log.readStream(stream)).toHaveLength(1)
@@ -746,11 +749,15 @@ describe('event log in PostgreSQL', () => {
       const before = await openLog()
       await before.append(stream, -1, [anEvent()])
       await before.close()
-      const log = await openLog({ isExclusive: true, patienceMs: 500 })
+      const log = await openLog({ isExclusive: true, patienceMs: PATIENCE_MS })
       const holder = await superuser()
       // the event that it is to follow cannot be read
       await holder.query('BEGIN; LOCK TABLE event_log.events IN ACCESS EXCLUSIVE MODE')
-      await expect(log.append(stream, 0, [anEvent({ type: 'Late' })])).rejects.toThrow(/was not sent/)
+      const giveUp = holdTime()
+      const late = log.append(stream, 0, [anEvent({ type: 'Late' })])
+      await expect.poll(() => sessionsThatWait(holder)).toBe(1)
+      giveUp()
+      await expect(late).rejects.toThrow(/was not sent/)
       await holder.query('COMMIT')
       expect(await log.readStream(stream)).toHaveLength(1)
       expect(log.isExclusive).toBe(true)
@@ -765,6 +772,18 @@ const CHANGES = [
   'DELETE FROM event_log.events',
   'TRUNCATE event_log.events',
 ]
+
+const PATIENCE_MS = 60_000
+
+/** Timers that are set from now on fire only with the answer, which lets the patience with an append pass. */
+function holdTime(): () => void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
+  onTestFinished(() => void vi.useRealTimers())
+  return () => {
+    vi.advanceTimersByTime(PATIENCE_MS)
+    vi.useRealTimers()
+  }
+}
 
 /** Resolves when some session waits for a lock. */
 async function waitForLockWaiter(client: pg.Client): Promise<'waiting'> {

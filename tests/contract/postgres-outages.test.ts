@@ -7,7 +7,10 @@ import { type Database, openDatabase } from '../../infrastructure/database/datab
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { outageContract } from './event-log-outages.contract.ts'
+
+deadlinesOfTheProduct()
 
 // a server of its own: all other test files share one
 outageContract('PostgreSQL', ['killed'], async () => {

@@ -155,15 +155,4 @@ describe('an employee sync', () => {
       expect((await sync(first, employerId)).status).toBe(404)
     }
   })
-
-  test('is not refused for a policy that cannot be seen yet', async () => {
-    const employer = await seedEmployer(service, { tenantId: tenant.tenantId })
-    await operate(service, 'POST', '/projections/policies/pause')
-    await seedPolicy(service, { ...employer, carrierId: secondCarrier })
-    const late = await sync(second, employer.employerId)
-    expect([late.status, late.headers.get('retry-after')]).toEqual([503, '5'])
-    await operate(service, 'POST', '/projections/policies/resume')
-    await operate(service, 'POST', '/drain', { timeout_seconds: 30 })
-    expect((await sync(second, employer.employerId)).status).toBe(202)
-  })
 })

@@ -443,15 +443,3 @@ describe('a pipeline that fails', { tags: 'each-log' }, () => {
     })
   })
 })
-
-test('a file that is too new to be read is not said to be missing', async () => {
-  await operate(service, 'POST', '/projections/payroll-files/pause')
-  const answer = await report(service, tenant)
-  expect(answer.status).toBe(202)
-  const late = await status(service, tenant, answer.body.file_id)
-  expect([late.status, late.body.error]).toEqual([503, 'Service unavailable'])
-  expect(late.headers.get('retry-after')).toBe('5')
-  await operate(service, 'POST', '/projections/payroll-files/resume')
-  await drain()
-  expect((await status(service, tenant, answer.body.file_id)).status).toBe(200)
-})

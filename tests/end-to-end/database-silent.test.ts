@@ -10,12 +10,15 @@ import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** More than all connections of a process. */
 const SLOW_READS = 60
 /** Longer than a lease lasts without a renewal. */
-const LONGER_THAN_A_LEASE_MS = 8_000
+const LONGER_THAN_A_LEASE_MS = 5_500
 
 let database: TestDatabase
 let proxy: HoldingProxy

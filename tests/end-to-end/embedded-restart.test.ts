@@ -37,7 +37,14 @@ afterEach(() => {
 
 function start(command: string, args: readonly string[], env: Record<string, string>): Started {
   const child = spawn(command, args, {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...FREE_PORTS, DATA_DIR: dataDir, ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TECHNICAL_DEADLINE_SCALE: process.env.TECHNICAL_DEADLINE_SCALE,
+      ...FREE_PORTS,
+      DATA_DIR: dataDir,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })

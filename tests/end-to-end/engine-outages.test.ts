@@ -8,7 +8,10 @@ import { type EventStoreServer, findEventStore, startEventStore } from '../suppo
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { type Answer, type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /**
  * Twice what the service allows itself, and half of what a write waits for the log to come back: 5 s, counted in looks at

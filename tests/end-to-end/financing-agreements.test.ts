@@ -164,7 +164,7 @@ describe('an agreement', () => {
         await end(id, clientId)
         await fault('hold', 0)
         const { status, body } = await lost
-        if ((status === 409 || status === 401) && patienceMs < 5_000) continue
+        if ((status === 409 || status === 401) && patienceMs < 20_000) continue
         expect([status, body.error]).toEqual([502, 'Bad Gateway'])
         break
       }

@@ -10,7 +10,10 @@ import { createInstallation, type Installation } from '../support/many-processes
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** Several processes on one database, told apart by role; with NATS between them and EventStoreDB below, or without. */
 function manyProcesses(name: string, servers: { nats: boolean; eventStore: boolean }): void {

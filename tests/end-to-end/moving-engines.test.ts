@@ -15,6 +15,7 @@ import { createInstallation, type Installation } from '../support/many-processes
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { withClient } from '../support/table-copies.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
 
 const PROJECTIONS = ['payroll-files', 'policies', 'agent-credentials', 'employee-register', 'employers']
@@ -48,7 +49,7 @@ async function rebuilt(service: RunningService): Promise<void> {
   await until(async () => {
     const all: { lag: { events: number } | null }[] = await operate(service, 'GET', '/projections')
     return all.length >= PROJECTIONS.length && all.every(({ lag }) => lag?.events === 0)
-  }, 30_000)
+  })
 }
 
 /** Rebuilds a read model from the log it follows now, and tells whether it came out as it stands, positions included. */
@@ -58,7 +59,7 @@ async function isAsTheLogSays(service: RunningService, projection: string): Prom
   await until(async () => {
     comparison = (await operate(service, 'GET', `/projections/${projection}`)).rebuild?.comparison ?? null
     return comparison !== null
-  }, 30_000)
+  })
   await operate(service, 'POST', `/projections/${projection}/cancel`)
   return comparison!.equal
 }
@@ -164,7 +165,8 @@ if (await findEventStore()) {
     })
 
     test('refuses to be copied while it runs', async () => {
-      const run = await cli(['events', 'copy', '--from', installation.databaseUrl, '--to', first.url])
+      const args = ['events', 'copy', '--from', installation.databaseUrl, '--to', first.url]
+      const run = await withDeadlinesOfTheProduct(() => cli(args))
       expect(run.code).toBe(1)
       expect(run.stderr).toMatch(/is in use .*stop every service/)
     })
@@ -216,7 +218,8 @@ if (await findEventStore()) {
       held = await large(2)
       await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
       const events = (await allEvents(service)).length
-      const used = await cli(['events', 'copy', '--from', first.url, '--to', installation.databaseUrl])
+      const args = ['events', 'copy', '--from', first.url, '--to', installation.databaseUrl]
+      const used = await withDeadlinesOfTheProduct(() => cli(args))
       expect(used.code).toBe(1)
       expect(used.stderr).toMatch(/is in use by a service: stop every service on it first/)
       await service.stop({ keepData: true })

@@ -9,7 +9,10 @@ import { createInstallation, type Installation } from '../support/many-processes
 import { type NatsServer, natsCanBeKilled, startNats } from '../support/nats.ts'
 import { operate, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 const ALL = 'api,projector,worker'
 const NOWHERE = 'nats://127.0.0.1:1'

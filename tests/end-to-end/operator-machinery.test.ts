@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { employeeRecord, report, status } from '../support/core.ts'
 import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
@@ -93,13 +93,21 @@ describe('draining', () => {
 
   test('is 504 in the envelope while a projection stands still', async () => {
     expect((await ops('POST', '/projections/employers/pause')).status).toBe(200)
+    let renaming: Promise<unknown> | undefined
     try {
-      await operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Paused' })
-      const { status: code, body } = await ops('POST', '/drain', { timeout_seconds: 0 })
-      expect([code, body.ok, body.error]).toEqual([504, false, 'Gateway Timeout'])
-      expect(body.message).toContain('employers')
+      // whoever asks for it waits for the projection
+      renaming = operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Paused' })
+      const drained = await vi.waitUntil(
+        async () => {
+          const answer = await ops('POST', '/drain', { timeout_seconds: 0 })
+          return answer.status !== 200 && answer.body.message.includes('employers') && answer
+        },
+        { timeout: 240_000 },
+      )
+      expect([drained.status, drained.body.ok, drained.body.error]).toEqual([504, false, 'Gateway Timeout'])
     } finally {
       expect((await ops('POST', '/projections/employers/resume')).status).toBe(200)
+      await renaming
     }
     expect((await ops('POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
   })

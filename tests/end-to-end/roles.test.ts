@@ -8,7 +8,10 @@ import { expectComplete, largePayroll, streamEvents } from '../support/large-pay
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 const PROCESS_MANAGERS = [
   'bank-accounts',

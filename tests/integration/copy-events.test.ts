@@ -14,6 +14,7 @@ import { type CliRun, cli } from '../support/cli.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { withClient } from '../support/table-copies.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 
 const databases: TestDatabase[] = []
 afterEach(async () => {
@@ -197,7 +198,7 @@ describe('events copy between PostgreSQL databases', () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [{ stream: 'a-1', count: 3 }])
     await withLog(side === 'source' ? from : to, async (log) => {
-      const run = await copy(from, to)
+      const run = await withDeadlinesOfTheProduct(() => copy(from, to))
       expect([run.code, run.stdout]).toEqual([1, ''])
       expect(run.stderr).toMatch(/the event log is in use \(database session \d+\): stop every service/)
       // it was not disturbed

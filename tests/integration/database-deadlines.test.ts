@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
+import { scaleTechnicalDeadlines } from '../../application/technical-deadlines.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
@@ -10,10 +11,22 @@ import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { patientDeadlines } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 
-/** How long a statement may take here, in milliseconds; without a limit these tests wait until they are ended. */
+/** In milliseconds. */
 const SHORT_MS = 500
+/** What is opened in this time has deadlines of about a second; a busy machine may need several attempts. */
+async function impatient<T>(open: () => Promise<T>): Promise<T> {
+  return untilAnswered(async () => {
+    scaleTechnicalDeadlines(0.1)
+    try {
+      return await open()
+    } finally {
+      patientDeadlines()
+    }
+  })
+}
 
 const cleanups: (() => Promise<unknown>)[] = []
 const proxies: HoldingProxy[] = []
@@ -40,16 +53,18 @@ async function opened(url: string): Promise<Database> {
   return database
 }
 
-function shortPool(database: Database, poolSize = 2) {
-  const pool = database.openPool({ purpose: 'test', poolSize, statementMs: SHORT_MS })
-  cleanups.unshift(() => pool.end())
-  return pool
+function impatientPool(database: Database) {
+  return impatient(async () => {
+    const pool = database.openPool({ purpose: 'test', poolSize: 2 })
+    cleanups.unshift(() => pool.end())
+    return pool
+  })
 }
 
 describe('a database whose machine vanished from the network', () => {
   test('ends what was asked of it on this side, and the connection it was asked on', async () => {
     const { proxy, url } = await overNetwork()
-    const pool = shortPool(await opened(url))
+    const pool = await impatientPool(await opened(url))
     await untilAnswered(() => pool.query('SELECT 1'))
     proxy.vanish()
     await expect(pool.query('SELECT 2')).rejects.toBeInstanceOf(ServiceUnavailable)
@@ -63,12 +78,13 @@ describe('a database whose machine vanished from the network', () => {
   test('ends transactions and connections of their own', async () => {
     const { proxy, url } = await overNetwork()
     const database = await opened(url)
-    const pool = shortPool(database)
+    const pool = await impatientPool(database)
     let isLost: () => void = () => undefined
     const lost = new Promise<void>((resolve) => {
       isLost = resolve
     })
-    const client = await database.connect({ purpose: 'test', statementMs: SHORT_MS, onLost: isLost })
+    const client = await impatient(() => database.connect({ purpose: 'test', onLost: isLost }))
+    await untilAnswered(() => pool.query('SELECT 1'))
     const inTransaction = database.transaction(async (connection) => {
       proxy.vanish()
       await connection.query('SELECT 1')
@@ -81,7 +97,7 @@ describe('a database whose machine vanished from the network', () => {
   test('ends appends at their own time, and reads', async () => {
     const { proxy, url } = await overNetwork()
     const database = await opened(url)
-    const log = await openPostgresEventLog({ database, patienceMs: SHORT_MS })
+    const log = await impatient(() => openPostgresEventLog({ database, patienceMs: SHORT_MS }))
     cleanups.unshift(() => log.close())
     const append = () =>
       log.append(`stream-${randomUUID()}`, -1, [{ type: 'Happened', data: '{}', metadata: '{}' }])
@@ -112,7 +128,10 @@ describe('a database whose machine vanished from the network', () => {
 describe('statements that take long', () => {
   test('are ended by the server first, which keeps the connection', async () => {
     const { url } = await overNetwork()
-    const pool = shortPool(await opened(url), 1)
+    // the server ends it soon, and this side would wait for long
+    const database = await opened(url)
+    const pool = database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
+    cleanups.unshift(() => pool.end())
     const pid = async () => (await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
     const before = await untilAnswered(pid)
     const client = await pool.connect()
@@ -134,6 +153,15 @@ describe('statements that take long', () => {
     expect((await pool.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '4321ms' }])
   })
 
+  test('have as many times as long as technical deadlines are scaled by', async () => {
+    const { url } = await overNetwork()
+    scaleTechnicalDeadlines(30)
+    const { pool, background } = await opened(url)
+    patientDeadlines()
+    expect((await pool.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '5min' }])
+    expect((await background.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '30min' }])
+  })
+
   test('of requests cost a process neither its leases nor its projections, however many they are', async () => {
     const { url, direct } = await overNetwork()
     const database = await opened(url)
@@ -144,6 +172,7 @@ describe('statements that take long', () => {
     const reads = Array.from({ length: 40 }, () => database.pool.query('SELECT * FROM slow'))
     const outcomes = Promise.allSettled(reads)
 
+    const LEASE_MS = 60_000
     const store = new PostgresLeaseStore(database.leases)
     let renewals = 0
     const leases = new HeldLeases(
@@ -157,11 +186,15 @@ describe('statements that take long', () => {
           return renewed
         },
       },
-      { owner: 'me', ttlMs: 4_000 },
+      { owner: 'me', ttlMs: LEASE_MS },
     )
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    cleanups.unshift(async () => vi.useRealTimers())
     const lease = (await leases.acquire('anything'))!
-    // longer than the lease lasts without
-    await vi.waitUntil(() => renewals >= 5, { timeout: 20_000 })
+    for (let renewed = 1; renewed <= 5; renewed += 1) {
+      vi.advanceTimersByTime(LEASE_MS / 4)
+      await expect.poll(() => renewals).toBe(renewed)
+    }
     expect(lease.lost.aborted).toBe(false)
     await new PostgresProjectionStore(database).generations.all()
     await lease.release()

@@ -92,7 +92,7 @@ describe('events of a rare type', () => {
       after: checkpoints[1]!,
       types: ['Opened'],
       pageSize: 100,
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(240_000),
     })) {
       rest.push(page)
       if (page.atHead) break

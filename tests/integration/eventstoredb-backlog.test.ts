@@ -10,6 +10,9 @@ import {
 import { anEvent, aStream } from '../contract/event-log.contract.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
+
+deadlinesOfTheProduct()
 
 /** Less than what the server has for an answer, so that nothing is sent a second time. */
 const PATIENCE_MS = 3_000
@@ -53,13 +56,11 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       const other = await openEventStoreEventLog({ url: server.url })
       try {
         await expect
-          .poll(
-            () =>
-              log.append(aStream(), -1, [anEvent()]).then(
-                () => true,
-                () => false,
-              ),
-            { timeout: 20_000 },
+          .poll(() =>
+            log.append(aStream(), -1, [anEvent()]).then(
+              () => true,
+              () => false,
+            ),
           )
           .toBe(true)
         const stored: StoredEvent[] = []

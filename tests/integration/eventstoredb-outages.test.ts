@@ -30,7 +30,10 @@ import { projection } from '../../projections/runtime/projection.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { QUICK, until } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 // parcels: each is sent, and one who reacts to that delivers it
 const ParcelSent = eventType({

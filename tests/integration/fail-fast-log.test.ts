@@ -7,6 +7,7 @@ import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { untilAnswered } from '../support/until-answered.ts'
 
 /** More than the log has connections. */
 const READS = 20
@@ -28,15 +29,6 @@ beforeEach(async () => {
   log = await openPostgresEventLog({ database })
   asked = 0
   alive = 0
-  failFast = new FailFastLog(log, {
-    askAfterMs: 5,
-    answerMs: 1_000,
-    ask: async () => {
-      asked += 1
-      await database.leases.query('SELECT 1')
-      alive += 1
-    },
-  })
   return async () => {
     await failFast.close()
     await database.close()
@@ -44,6 +36,18 @@ beforeEach(async () => {
     await created.drop()
   }
 })
+
+function openFailFast(answerMs?: number): void {
+  failFast = new FailFastLog(log, {
+    askAfterMs: 5,
+    ...(answerMs === undefined ? {} : { answerMs }),
+    ask: async () => {
+      asked += 1
+      await database.leases.query('SELECT 1')
+      alive += 1
+    },
+  })
+}
 
 const underWay: Promise<unknown>[] = []
 afterEach(async () => {
@@ -57,13 +61,14 @@ function settled(reads: readonly Promise<unknown>[]): Promise<PromiseSettledResu
 }
 
 test('no read of a busy log is refused while its server answers', async () => {
+  openFailFast()
   await database.withOwner(async (client) => {
     await client.query('BEGIN')
     await client.query('LOCK TABLE event_log.events')
     // slow reads of others hold all connections
     const others = settled(Array.from({ length: READS }, () => log.readAll({ after: 0n, maxCount: 1 })))
     const reads = settled(Array.from({ length: READS }, () => failFast.readStream('any')))
-    await expect.poll(() => alive, { timeout: 20_000 }).toBeGreaterThan(20)
+    await expect.poll(() => alive).toBeGreaterThan(20)
     await client.query('ROLLBACK')
     expect((await reads).filter(({ status }) => status === 'rejected')).toEqual([])
     expect((await others).filter(({ status }) => status === 'rejected')).toEqual([])
@@ -71,7 +76,8 @@ test('no read of a busy log is refused while its server answers', async () => {
 })
 
 test('reads are answered when the server is back, while connections of before are still waited for', async () => {
-  await failFast.head()
+  openFailFast(200)
+  await untilAnswered(() => failFast.head())
   proxy.vanish()
   let hangs = true
   const hung = log.readStream('hung').catch(() => undefined)
@@ -83,9 +89,10 @@ test('reads are answered when the server is back, while connections of before ar
   await expect(failFast.head()).rejects.toBeInstanceOf(ServiceUnavailable)
   // looks that hang keep none from being made
   const before = asked
-  await expect.poll(() => asked, { timeout: 20_000 }).toBeGreaterThan(before + 1)
+  await expect.poll(() => asked).toBeGreaterThan(before + 1)
   proxy.comeBackUnnoticed()
   const head = () => failFast.head().catch(() => null)
-  await expect.poll(head, { timeout: 30_000 }).toBe(0n)
+  await expect.poll(head).toBe(0n)
   expect(hangs).toBe(true)
+  await proxy.cut()
 })

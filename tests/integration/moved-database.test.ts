@@ -15,6 +15,7 @@ import { cli } from '../support/cli.ts'
 import { createTestDatabase, sessionsThatWait } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { withClient } from '../support/table-copies.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 
 const MASTER_KEY = randomBytes(32)
 const person = (n: number) => `person/${String(n).repeat(24)}`
@@ -241,7 +242,7 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
     const { moving, service } = await withClient(to, async (holder) => {
       await holder.query('BEGIN')
       await holder.query('LOCK TABLE runtime.process_managers IN EXCLUSIVE MODE')
-      const running = move(from, to)
+      const running = withDeadlinesOfTheProduct(() => move(from, to))
       await expect.poll(() => sessionsThatWait(holder)).toBe(1)
       const started = new pg.Client({ connectionString: from, application_name: 'compstream' })
       await started.connect()

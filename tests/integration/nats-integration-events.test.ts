@@ -40,7 +40,10 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { appendForeign, canStoreGarbage } from '../support/foreign-client.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** The message around `data`. */
 const integrationMessage = z.strictObject({
@@ -379,7 +382,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     const parts = { ...bench.drainParts(runner), integrationEvents: channel.events }
     await issuePolicy()
     expect(await drain(parts, 300)).toBe(false)
-    const drained = drain(parts, 15_000)
+    const drained = drain(parts, 240_000)
     open()
     expect(await drained).toBe(true)
     expect(channel.published).toHaveLength(1)
@@ -659,7 +662,7 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => !nats.connected)
     await issuePolicy()
     const parts = { ...bench.drainParts(runner), integrationEvents: channel.events }
-    expect(await drain(parts, 15_000)).toBe(true)
+    expect(await drain(parts, 240_000)).toBe(true)
     expect(channel.published).toEqual([])
     await server.own!.restart()
     await until(() => channel.published.length === 1)
@@ -675,14 +678,14 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     const both = { ...parts, integrationEvents: channel.events }
     expect(await bench.store.redrive({ dryRun: false })).toBe(1)
     // where they can be told, it waits until they are, or are given up again
-    expect(await drain(both, 60_000)).toBe(true)
+    expect(await drain(both, 240_000)).toBe(true)
     expect(await failedWork()).toHaveLength(1)
     await server.own!.kill()
     await until(() => !nats.connected)
     expect(await bench.store.redrive({ dryRun: false })).toBe(1)
-    expect(await drain(both, 15_000)).toBe(true)
+    expect(await drain(both, 240_000)).toBe(true)
     // NATS is not configured any more
-    expect(await drain(parts, 15_000)).toBe(true)
+    expect(await drain(parts, 240_000)).toBe(true)
     channel.refused.clear()
     await server.own!.restart()
     await until(() => channel.published.length === 1)

@@ -18,7 +18,10 @@ import {
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** So rarely that nothing in a test happens by looking. */
 const NEVER_MS = 600_000

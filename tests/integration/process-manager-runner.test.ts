@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type EventLog, EventLogUnavailable, type StoredEvent } from '../../application/ports/event-log.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
@@ -26,7 +26,7 @@ import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, QUICK, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
 const ParcelSent = eventType({
@@ -217,7 +217,7 @@ describe('reacting to the log', () => {
     await happen(ParcelSent.of({ parcel: 'behind', dueAt: null }), 'odd')
     await send('elsewhere')
     // soon it is known that trying again does not help
-    expect(await bench.drain(runner, 30_000)).toBe(true)
+    expect(await bench.drain(runner)).toBe(true)
     expect(names()).toEqual(['elsewhere'])
     const failed = { processManager: 'parcels', kind: '$stream', key: 'parcel-odd', attempts: 3 }
     expect(await runner.failedWork(10)).toMatchObject([failed])
@@ -492,7 +492,7 @@ describe('working', () => {
   })
 
   test('a statement that always takes too long is tried again after a pause, and given up at the cap', async () => {
-    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 50 })
+    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
     const { handler, deliveries } = courier(async () => {
       await slow.query('SELECT pg_sleep(600)')
       return { outcome: 'done' }
@@ -500,7 +500,7 @@ describe('working', () => {
     const runner = await bench.run([parcels(handler, { retry: backoff(3) })])
     await send('heavy')
     try {
-      expect(await bench.drain(runner, 30_000)).toBe(true)
+      expect(await bench.drain(runner)).toBe(true)
     } finally {
       await slow.end()
     }
@@ -696,14 +696,17 @@ describe('working', () => {
       told.push(signal.reason)
       return { outcome: 'stop', why: 'must not be stored' }
     })
-    const runner = await bench.run([parcels(handler)], { workLeaseMs: 300 })
+    const renew = renewals()
+    const runner = await bench.run([parcels(handler)])
     await send('contested')
     await until(() => deliveries.length === 1)
     // as if it had slept through its lease and another had taken it
     await bench.database.pool.query(
-      `UPDATE runtime.work SET lease_owner = 'other', lease_token = nextval('runtime.work_claims'),
-         lease_until = clock_timestamp() + interval '500 milliseconds'`,
+      `UPDATE runtime.work SET lease_owner = 'other', lease_token = nextval('runtime.work_claims')`,
     )
+    renew()
+    await until(() => told.length > 0)
+    await bench.database.pool.query('UPDATE runtime.work SET lease_until = clock_timestamp()')
     await until(() => deliveries.length === 2)
     expect(await bench.drain(runner)).toBe(true)
     expect(told).toHaveLength(1)
@@ -712,24 +715,25 @@ describe('working', () => {
   })
 
   test('a piece whose end is told late has not lost its lease', async () => {
-    let renewals = 0
+    const renew = renewals()
+    let renewed = 0
     let isToldLate = false
     const store = replaced(bench.store, {
       async renew(...args) {
         const standing = await bench.store.renew(...args)
-        renewals += 1
+        renewed += 1
         return standing
       },
       async end(...args) {
         const ended = await bench.store.end(...args)
-        const before = renewals
-        await until(() => renewals > before)
+        renew()
+        await until(() => renewed > 0)
         isToldLate = true
         return ended
       },
     })
     const { handler } = courier()
-    const runner = await bench.run([parcels(handler)], { workLeaseMs: 300 }, { store })
+    const runner = await bench.run([parcels(handler)], {}, { store })
     await send('late')
     await until(() => isToldLate)
     expect(await bench.drain(runner)).toBe(true)
@@ -832,6 +836,13 @@ describe('timers', () => {
     expect(await bench.store.nextDue(now)).toBe(now + 99)
   })
 })
+
+/** Leases are renewed from now on only when the answer is called. */
+function renewals(): () => void {
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  return () => vi.advanceTimersByTime(QUICK.workLeaseMs!)
+}
 
 function gate() {
   let open: () => void = () => undefined

@@ -1,5 +1,5 @@
 // @module-tag once: its subject is the same whatever holds the log
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
@@ -206,8 +206,13 @@ describe('the lease of an owner with a session', () => {
 })
 
 describe('the leases of a process', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    return () => void vi.useRealTimers()
+  })
+
   it('are kept alive for longer than their time to live', async () => {
-    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 3_000 })
+    const leases = new HeldLeases(store, { owner: 'a', ttlMs: LONG })
     const lease = (await leases.acquire('work'))!
     const expiry = async () => {
       const { rows } = await database.pool.query<{ ms: number }>(
@@ -215,8 +220,14 @@ describe('the leases of a process', () => {
       )
       return rows[0]!.ms
     }
-    const first = await expiry()
-    await expect.poll(expiry, { interval: 10 }).toBeGreaterThan(first + 3_000)
+    for (let passed = 0; passed <= LONG; passed += LONG / 4) {
+      const before = await expiry()
+      const beat = () => {
+        vi.advanceTimersByTime(LONG / 4)
+        return expiry()
+      }
+      await expect.poll(beat).toBeGreaterThan(before)
+    }
     expect(await store.acquire('work', 'b', LONG)).toBeNull()
     expect(lease.lost.aborted).toBe(false)
     await lease.release()
@@ -224,10 +235,11 @@ describe('the leases of a process', () => {
   })
 
   it('tell when one was taken over', async () => {
-    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 3_000 })
+    const leases = new HeldLeases(store, { owner: 'a', ttlMs: LONG })
     const taken = (await leases.acquire('taken'))!
     const kept = (await leases.acquire('kept'))!
     await database.pool.query(`UPDATE runtime.leases SET owner = 'b', epoch = epoch + 1 WHERE name = 'taken'`)
+    vi.advanceTimersByTime(LONG / 4)
     await expect.poll(() => taken.lost.aborted).toBe(true)
     expect(kept.lost.aborted).toBe(false)
     await taken.release()
@@ -240,6 +252,7 @@ describe('the leases of a process', () => {
     broken.renewAll = async () => {
       throw new Error('connection lost')
     }
+    vi.useRealTimers()
     const leases = new HeldLeases(broken, { owner: 'a', ttlMs: 100 })
     const lease = (await leases.acquire('work'))!
     await expect.poll(() => lease.lost.aborted).toBe(true)

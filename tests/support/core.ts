@@ -109,8 +109,9 @@ async function eventsAfter(
 /** How far the log of each service goes, as far as it was looked at: events and the place behind them. */
 const heads = new Map<string, { count: number; place: string | null }>()
 
-/** How far the log goes: it changes exactly when something is stored. */
+/** How far the log goes once all has come to rest: it changes exactly when a request stores something. */
 export async function logHead(service: SeedableService): Promise<string> {
+  await operate(service, 'POST', '/drain', { timeout_seconds: 600 })
   const { opsUrl } = service
   const { count, place: after } = heads.get(opsUrl) ?? { count: 0, place: null }
   const { events, place } = await eventsAfter(service, after)

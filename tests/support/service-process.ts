@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describeHosts } from './described-hosts.ts'
+import { PATIENT } from './technical-deadlines.ts'
 import { receiverSettings } from './webhook-receiver.ts'
 
 /** Where a service is, and what it is asked with. */
@@ -105,6 +106,8 @@ export async function startProcess(
       DATA_DIR: dataDir,
       CLOCK: 'virtual',
       RATE_LIMIT_RPS: '0',
+      // the process that starts shared services runs no tests
+      TECHNICAL_DEADLINE_SCALE: process.env.TECHNICAL_DEADLINE_SCALE ?? PATIENT,
       ...receiverSettings(),
       ...options.env,
     },

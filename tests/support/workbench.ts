@@ -55,15 +55,15 @@ export interface Workbench {
 type Drained = Pick<ProcessManagerRunner, 'positions' | 'kinds'>
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
-/** Short times, so that what waits for them is seen to happen. */
-export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 5_000, backoffMs: 2 }
+/** Short times, so that what waits for them is seen to happen; leases that outlast any test. */
+export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 600_000, backoffMs: 2 }
 
 /**
  * Opens a workbench as a process of its own would: own log, own leases, own clock.
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
- * @param options.leaseMs time to live of leases, default 1500.
+ * @param options.leaseMs time to live of leases, default longer than any test.
  * @param options.queue default: this process's own.
  */
 export async function openWorkbench(
@@ -88,7 +88,7 @@ export async function openWorkbench(
   const session = await openOwnerSession(database, owner)
   const leases = new HeldLeases(new PostgresLeaseStore(database.pool), {
     owner,
-    ttlMs: options.leaseMs ?? 5_000,
+    ttlMs: options.leaseMs ?? 600_000,
   })
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []

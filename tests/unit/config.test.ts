@@ -160,6 +160,9 @@ describe('settings', () => {
     ['WEBHOOK_EXTRA_CA_FILE', '/nowhere/ca.pem'],
     ['RATE_LIMIT_RPS', '-5'],
     ['RATE_LIMIT_RPS', 'many'],
+    ['TECHNICAL_DEADLINE_SCALE', '0.9'],
+    ['TECHNICAL_DEADLINE_SCALE', '100.5'],
+    ['TECHNICAL_DEADLINE_SCALE', '2x'],
     ['FORWARD_CUTOFF', '2026-02-30T00:00:00Z'],
     ['FORWARD_CUTOFF', '2026-04-27'],
     ['DEBIT_BATCH_INTERVAL_SECONDS', '0'],
@@ -180,6 +183,11 @@ describe('settings', () => {
 
   test('settings that contradict each other are refused', () => {
     expect(refusal({ CLOCK: 'virtual', NODE_ENV: 'production' })).toMatch(/^CLOCK .* NODE_ENV=production/)
+    const scaled = (scale: string) => ({ TECHNICAL_DEADLINE_SCALE: scale, NODE_ENV: 'production' })
+    expect(refusal(scaled('1.5'))).toBe(
+      'TECHNICAL_DEADLINE_SCALE is 1.5, which NODE_ENV=production refuses: expected 1',
+    )
+    expect(loadConfig(scaled('1')).technicalDeadlineScale).toBe(1)
     expect(refusal({ DATABASE_URL: 'postgres://db/x' })).toMatch(/^MASTER_KEY is missing/)
     expect(refusal({ MCP_PORT: '4100', OPS_PORT: '4100' })).toBe(
       'OPS_PORT is 4100, which is MCP_PORT too: expected a port of its own',

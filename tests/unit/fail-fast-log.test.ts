@@ -6,28 +6,37 @@ import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
 let asked: string[]
 /** Ends a read that waits. */
 let answerStream: (() => void)[]
+/** Gives a look the answer that the log is there, or ends it without one. */
+let looks: { answer: () => void; end: (error: Error) => void }[]
 let log: FailFastLog
 
-/** Whether the log answers the question for its head. */
-let isThere: boolean
+/** What becomes of looks by themselves. */
+let server: 'there' | 'away' | 'slow'
 
-beforeEach(() => {
-  asked = []
-  answerStream = []
-  isThere = true
+/** @param answerMs default longer than any test: a look ends by itself. */
+function open(answerMs = 600_000): void {
   const slow = {
     readStream(stream: string) {
       asked.push(stream)
       return new Promise((resolve) => answerStream.push(() => resolve([])))
     },
-    head() {
+    async head() {
       asked.push('head')
-      // what was asked of a server that is away is never answered
-      return isThere ? Promise.resolve(7n) : new Promise(() => undefined)
+      if (server === 'away') throw new Error('refused')
+      return server === 'there'
+        ? 7n
+        : new Promise((answer, end) => looks.push({ answer: () => answer(7n), end }))
     },
     close: async () => undefined,
   } as unknown as EventLog
-  log = new FailFastLog(slow, { askAfterMs: 5, answerMs: 5 })
+  log = new FailFastLog(slow, { askAfterMs: 1, answerMs })
+}
+
+beforeEach(() => {
+  asked = []
+  answerStream = []
+  looks = []
+  server = 'there'
   return () => log.close()
 })
 
@@ -38,6 +47,7 @@ const failed = (read: Promise<unknown>) =>
   )
 
 test('a read of a log that is slow and answers is waited for', async () => {
+  open()
   const read = log.readStream('slow')
   // it was asked several times whether it is there
   await expect.poll(() => asked.length).toBeGreaterThan(3)
@@ -46,21 +56,28 @@ test('a read of a log that is slow and answers is waited for', async () => {
   expect(new Set(asked)).toEqual(new Set(['slow', 'head']))
 })
 
-test('reads of a log that does not answer fail together, further ones at once, until it answers', async () => {
-  isThere = false
-  const errors = await Promise.all(['a', 'b', 'c'].map((stream) => failed(log.readStream(stream))))
-  for (const error of errors) expect(error).toBeInstanceOf(EventLogUnavailable)
-  expect((errors[0] as EventLogUnavailable).passes).toBe(true)
-  const before = asked.length
-  expect(await failed(log.readStream('d'))).toBeInstanceOf(EventLogUnavailable)
-  expect(await failed(log.head())).toBeInstanceOf(EventLogUnavailable)
-  expect(asked.slice(before).filter((what) => what === 'd')).toEqual([])
+test.each([
+  ['refuses', 'away', 600_000],
+  ['is silent', 'slow', 5],
+] as const)(
+  'reads of a log that %s fail together, further ones at once, until it answers',
+  async (_, how, answerMs) => {
+    server = how
+    open(answerMs)
+    const errors = await Promise.all(['a', 'b', 'c'].map((stream) => failed(log.readStream(stream))))
+    for (const error of errors) expect(error).toBeInstanceOf(EventLogUnavailable)
+    expect((errors[0] as EventLogUnavailable).passes).toBe(true)
+    expect(await failed(log.readStream('d'))).toBeInstanceOf(EventLogUnavailable)
+    expect(await failed(log.head())).toBeInstanceOf(EventLogUnavailable)
+    expect(asked).not.toContain('d')
 
-  isThere = true
-  await expect.poll(() => failed(log.head())).toBeNull()
-})
+    server = 'there'
+    await expect.poll(() => failed(log.head())).toBeNull()
+  },
+)
 
 test('a log whose answers come is not asked', async () => {
+  open()
   const quick = log.readStream('quick')
   answerStream[0]!()
   await quick
@@ -72,26 +89,32 @@ test('a log whose answers come is not asked', async () => {
 })
 
 test('a log that answers another read is waited for, however long its line', async () => {
-  isThere = false
+  server = 'slow'
+  open()
   const slow = log.readStream('slow')
-  // each look sees an answer
-  for (let looks = 1; looks <= 5; looks += 1) {
-    await expect.poll(() => asked.filter((what) => what === 'head').length, { interval: 1 }).toBe(looks)
+  // while each look has no answer, another read has
+  for (let look = 0; look < 5; look += 1) {
+    await expect.poll(() => looks.length, { interval: 1 }).toBe(look + 1)
     const quick = log.readStream('quick')
     answerStream.at(-1)!()
     await quick
+    looks[look]!.end(new Error('no connection is free'))
   }
-  isThere = true
   answerStream[0]!()
   expect(await slow).toEqual([])
 })
 
 test('a server that answers every look too late is not away for ever', async () => {
-  const hung = new Promise<never>(() => undefined)
-  const busy = { head: async () => 7n, readStream: () => hung, close: async () => undefined }
-  const ask = () => new Promise((resolve) => setTimeout(resolve, 40))
-  log = new FailFastLog(busy as unknown as EventLog, { ask, askAfterMs: 5, answerMs: 5 })
+  server = 'slow'
+  open(5)
   expect(await failed(log.readStream('hung'))).toBeInstanceOf(EventLogUnavailable)
   expect(await failed(log.head())).toBeInstanceOf(EventLogUnavailable)
-  await expect.poll(() => failed(log.head())).toBeNull()
+  // its time is over
+  looks[0]!.answer()
+  await expect
+    .poll(() => {
+      void failed(log.readStream('again'))
+      return asked
+    })
+    .toContain('again')
 })

@@ -56,7 +56,7 @@ function openFeed() {
       while (position < until) {
         const known = feed.after(position, 3, wanted)
         if (known === 'nothing') {
-          await feed.beyond(position, AbortSignal.timeout(20_000))
+          await feed.beyond(position, AbortSignal.timeout(240_000))
           continue
         }
         const page = known === 'behind' ? read(position, 3, types) : known
@@ -138,7 +138,7 @@ test('what is published right behind it is handed out as it is, the rest as it i
     const own = [1, 2, 3].map((next) => eventAt(events.length + next))
     events.push(...own)
     expect(feed.publish(theirs.at(-1)!.position, own)).toBe(false)
-    await feed.beyond(own.at(-1)!.position - 1n, AbortSignal.timeout(20_000))
+    await feed.beyond(own.at(-1)!.position - 1n, AbortSignal.timeout(240_000))
   }
   const all = await seen
   expect(all).toEqual(events)
@@ -157,7 +157,7 @@ test('reading that fails is told of and goes on', async () => {
   )
   feed.want()
   feed.announce(2n)
-  await feed.beyond(1n, AbortSignal.timeout(20_000))
+  await feed.beyond(1n, AbortSignal.timeout(240_000))
   expect(failures).toEqual([0, 1, 2])
   expect(feed.to).toBe(2n)
 })

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EventData, NO_STREAM, NotLeaderError, WrongExpectedVersionError } from '@eventstore/db-client'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { type Connection, connect } from './client.ts'
 import { failureOf } from './client-errors.ts'
 import { EventStoreRefused, EventStoreUnavailable, StreamTampered } from './errors.ts'
@@ -142,7 +143,10 @@ export class Appends {
     }
     this.#sentNow += 1
     // a server that is there and silent: everything unanswered is given up, and the connection with it
-    queued.limit = setTimeout(() => this.#break(new Error('no answer to an append')), APPEND_LIMIT_MS)
+    queued.limit = setTimeout(
+      () => this.#break(new Error('no answer to an append')),
+      technicalDeadline(APPEND_LIMIT_MS),
+    )
     this.#inFlight.add(queued)
     this.#bytesInFlight += queued.bytes
     const calls = this.#calls

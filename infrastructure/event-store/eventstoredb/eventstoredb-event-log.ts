@@ -8,6 +8,7 @@ import {
   type StoredEvent,
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { checkAppend } from '../check-append.ts'
 import { type FollowedLog, followLog } from '../follow-log.ts'
 import { Gathered } from '../gathered.ts'
@@ -48,7 +49,7 @@ export async function openEventStoreEventLog(
   const connection = connect(options.url)
   const shared = shareAppends(options.url)
   const opened = new AbortController()
-  const patience = options.openingPatienceMs ?? OPENING_PATIENCE_MS
+  const patience = options.openingPatienceMs ?? technicalDeadline(OPENING_PATIENCE_MS)
   try {
     const head = await new LogReader(connection, shared.appends, patience, opened.signal).head()
     return new EventStoreEventLog(options, connection, shared, head)
@@ -87,7 +88,7 @@ export class EventStoreEventLog implements EventLog {
     shared: SharedAppends,
     head: bigint,
   ) {
-    const { patienceMs = PATIENCE_MS } = options
+    const { patienceMs = technicalDeadline(PATIENCE_MS) } = options
     this.#connection = connection
     this.#log = options.log ?? { warn: () => undefined }
     this.#onAppend = options.onAppend ?? (() => undefined)

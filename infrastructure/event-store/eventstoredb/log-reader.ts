@@ -13,6 +13,7 @@ import {
   type StoredEvent,
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { PagesOptions } from '../follow-log.ts'
 import { retried } from '../retry.ts'
 import type { Appends } from './appends.ts'
@@ -140,7 +141,7 @@ export class LogReader {
       end = () => subscription.end()
       signal.addEventListener('abort', end)
       for (let checkpoint = after; checkpoint < upTo && !signal.aborted; ) {
-        const silence = setTimeout(end, SILENCE_LIMIT_MS)
+        const silence = setTimeout(end, technicalDeadline(SILENCE_LIMIT_MS))
         const stretch = await subscription.next(pageSize).finally(() => clearTimeout(silence))
         if (signal.aborted) return
         if (!stretch) throw new Error('no answer')
@@ -252,7 +253,7 @@ export class LogReader {
         reading.cancel().catch(() => undefined)
         reject(new Error('no answer'))
       }
-      const silence = setTimeout(giveUp, SILENCE_LIMIT_MS)
+      const silence = setTimeout(giveUp, technicalDeadline(SILENCE_LIMIT_MS))
       const done = (settle: () => void) => {
         clearTimeout(silence)
         settle()

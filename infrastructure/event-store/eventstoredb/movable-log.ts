@@ -1,6 +1,7 @@
 import { WrongExpectedVersionError } from '@eventstore/db-client'
 import { MAX_APPEND_BYTES, type StoredEvent } from '../../../application/ports/event-log.ts'
 import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { type Appends, shareAppends } from './appends.ts'
 import { connect } from './client.ts'
 import { passes } from './errors.ts'
@@ -22,9 +23,9 @@ export async function openMovableEventStoreLog(url: string): Promise<MovableLog>
   const connection = connect(url)
   const { appends, release } = shareAppends(url)
   const [opened, closing] = [new AbortController(), new AbortController()]
-  const reader = new LogReader(connection, appends, PATIENCE_MS, closing.signal)
+  const reader = new LogReader(connection, appends, technicalDeadline(PATIENCE_MS), closing.signal)
   try {
-    await new LogReader(connection, appends, OPENING_PATIENCE_MS, opened.signal).head()
+    await new LogReader(connection, appends, technicalDeadline(OPENING_PATIENCE_MS), opened.signal).head()
   } catch (error) {
     await Promise.all([release(), connection.client.dispose()])
     throw error

@@ -5,6 +5,7 @@ import {
   jsonEvent,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { Appends } from './appends.ts'
 import type { Connection } from './client.ts'
 import { EventStoreRefused } from './errors.ts'
@@ -91,7 +92,7 @@ export class ReadCompleteness {
 
 function untilConfirmed(subscription: AllStreamSubscription): Promise<void> {
   return new Promise((resolve, reject) => {
-    const silence = setTimeout(() => reject(new Error('no answer')), SILENCE_LIMIT_MS)
+    const silence = setTimeout(() => reject(new Error('no answer')), technicalDeadline(SILENCE_LIMIT_MS))
     const done = (settle: () => void) => {
       clearTimeout(silence)
       settle()

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 
 /** Of many streams that are asked for together: the server must get to what others ask meanwhile. */
 const READ_AT_ONCE = 16
@@ -22,7 +23,7 @@ export function readsInTurn(): InTurn {
     const askedAt = performance.now()
     return limit(async () => {
       const silentSince = Math.max(askedAt, succeededAt)
-      if (failed && performance.now() - silentSince > TURN_LIMIT_MS) throw failed.error
+      if (failed && performance.now() - silentSince > technicalDeadline(TURN_LIMIT_MS)) throw failed.error
       try {
         const found = await read()
         succeededAt = performance.now()

@@ -1,4 +1,5 @@
 import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import {
   DatabaseUnavailable,
   isConnectionLoss,
@@ -19,7 +20,7 @@ const WAIT_MS = 3_000
  * @throws DatabaseUnavailable, also while a service runs on the log.
  */
 export async function openMovablePostgresLog(database: Database): Promise<MovableLog> {
-  const session = new WriterSession({ database, isExclusive: true, lockWaitMs: WAIT_MS })
+  const session = new WriterSession({ database, isExclusive: true, lockWaitMs: technicalDeadline(WAIT_MS) })
   await session.client()
   const readers = database.openPool({
     purpose: 'event log',

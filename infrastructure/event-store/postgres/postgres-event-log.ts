@@ -6,6 +6,7 @@ import type {
   LogPage,
   StoredEvent,
 } from '../../../application/ports/event-log.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import {
   DatabaseUnavailable,
   isConnectionLoss,
@@ -70,7 +71,7 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
     database,
     log,
     isExclusive: options.isExclusive ?? false,
-    lockWaitMs: options.lockWaitMs ?? LOCK_WAIT_MS,
+    lockWaitMs: options.lockWaitMs ?? technicalDeadline(LOCK_WAIT_MS),
   })
   await session.client()
   const readers = new Readers(
@@ -87,7 +88,7 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
         session,
         readers,
         log,
-        patienceMs: options.patienceMs ?? PATIENCE_MS,
+        patienceMs: options.patienceMs ?? technicalDeadline(PATIENCE_MS),
         onAppend: options.onAppend ?? (() => undefined),
       },
       await readHead(readers),

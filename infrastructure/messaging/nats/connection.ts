@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, Events, type NatsConnection } from 'nats'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { NatsUnavailable } from './errors.ts'
 
 /** What the connection tells about itself. */
@@ -153,7 +154,7 @@ async function connectOnce(urls: readonly string[]): Promise<NatsConnection> {
       name: 'compstream',
       // notices are delivered inside a process without a detour over the server
       noEcho: true,
-      timeout: CONNECT_MS,
+      timeout: technicalDeadline(CONNECT_MS),
       pingInterval: PING_MS,
       maxPingOut: 2,
       maxReconnectAttempts: -1,
@@ -165,7 +166,7 @@ async function connectOnce(urls: readonly string[]): Promise<NatsConnection> {
     throw new NatsUnavailable(`NATS at ${where}: ${reasonOf(error)}`, { isAway: isNoAnswer(error) })
   }
   try {
-    await (await connection.jetstreamManager({ timeout: CONNECT_MS })).getAccountInfo()
+    await (await connection.jetstreamManager({ timeout: technicalDeadline(CONNECT_MS) })).getAccountInfo()
     return connection
   } catch (error) {
     await connection.close()

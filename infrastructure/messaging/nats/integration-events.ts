@@ -13,6 +13,7 @@ import {
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../../../application/ports/integration-events.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { Nats } from './connection.ts'
 
 export const INTEGRATION_STREAM = 'COMPSTREAM'
@@ -52,7 +53,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   }
 
   async exists(): Promise<boolean> {
-    const manager = await this.#nats.connection.jetstreamManager({ timeout: PUBLISH_MS })
+    const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(PUBLISH_MS) })
     try {
       await manager.streams.info(INTEGRATION_STREAM)
       return true
@@ -63,7 +64,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   }
 
   async create(): Promise<void> {
-    const manager = await this.#nats.connection.jetstreamManager({ timeout: PUBLISH_MS })
+    const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(PUBLISH_MS) })
     await manager.streams.add(STREAM)
   }
 
@@ -72,12 +73,12 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     const head = headers()
     head.set('Content-Type', 'application/json')
     try {
-      this.#client ??= this.#nats.connection.jetstream({ timeout: PUBLISH_MS })
+      this.#client ??= this.#nats.connection.jetstream({ timeout: technicalDeadline(PUBLISH_MS) })
       await this.#client.publish(subjectOf(event), event.text, {
         msgID: event.id,
         headers: head,
         expect: { streamName: INTEGRATION_STREAM },
-        timeout: PUBLISH_MS,
+        timeout: technicalDeadline(PUBLISH_MS),
       })
     } catch (error) {
       const isTooLarge =

@@ -13,6 +13,7 @@ import {
   type StreamConfig,
 } from 'nats'
 import type { WorkHint, WorkQueue } from '../../../application/ports/work-queue.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { Nats } from './connection.ts'
 
 export const WORK_STREAM = 'COMPSTREAM_WORK'
@@ -62,13 +63,13 @@ export class JetStreamWorkQueue implements WorkQueue {
   }
 
   get #client(): JetStreamClient {
-    this.#jetStream ??= this.#nats.connection.jetstream({ timeout: REQUEST_MS })
+    this.#jetStream ??= this.#nats.connection.jetstream({ timeout: technicalDeadline(REQUEST_MS) })
     return this.#jetStream
   }
 
   async offer(hints: readonly WorkHint[]): Promise<boolean> {
     if (!this.#nats.connected) return false
-    const options = { expect: { streamName: WORK_STREAM }, timeout: REQUEST_MS }
+    const options = { expect: { streamName: WORK_STREAM }, timeout: technicalDeadline(REQUEST_MS) }
     try {
       await this.#ready()
       await Promise.all(hints.map((hint) => this.#client.publish(workSubject(hint), Empty, options)))
@@ -124,7 +125,7 @@ export class JetStreamWorkQueue implements WorkQueue {
   /** The consumer that all processes share, made with its stream where there is none. */
   #ready(): Promise<Consumer> {
     this.#consumer ??= (async () => {
-      const manager = await this.#nats.connection.jetstreamManager({ timeout: REQUEST_MS })
+      const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(REQUEST_MS) })
       await manager.streams.info(WORK_STREAM).catch(() => manager.streams.add(STREAM))
       await manager.consumers
         .info(WORK_STREAM, WORK_CONSUMER)

@@ -8,6 +8,7 @@ import type {
   TransactionPage,
 } from '../../../application/ports/bank-link.ts'
 import { ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { ANSWERS, readAs } from './plaid-answers.ts'
 import { isOfSdk, PlaidRefused, refusalOf } from './plaid-errors.ts'
 
@@ -44,8 +45,8 @@ export class PlaidBankLink implements BankLink {
   readonly #balanceTimeoutMs: number
 
   constructor({ clientId, secret, baseUrl, timeoutMs }: PlaidSettings) {
-    this.#timeoutMs = timeoutMs ?? TIMEOUT_MS
-    this.#balanceTimeoutMs = timeoutMs ?? BALANCE_TIMEOUT_MS
+    this.#timeoutMs = timeoutMs ?? technicalDeadline(TIMEOUT_MS)
+    this.#balanceTimeoutMs = timeoutMs ?? technicalDeadline(BALANCE_TIMEOUT_MS)
     this.#plaid = new PlaidApi(
       new Configuration({
         basePath: baseUrl.replace(/\/$/, ''),

@@ -11,6 +11,7 @@ import type {
   ProcessorNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { stripeHttp } from './stripe-answers.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
@@ -61,7 +62,7 @@ export class StripeCardProcessor implements CardProcessor {
     apiBase,
     webhookSecret,
     publishableKey,
-    timeoutMs = TIMEOUT_MS,
+    timeoutMs = technicalDeadline(TIMEOUT_MS),
     now = Date.now,
   }: StripeSettings) {
     const { protocol, hostname, port } = new URL(apiBase)

@@ -1,5 +1,6 @@
 import type { Messages, OutgoingMessage } from '../../../application/ports/messages.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 
 /** Real milliseconds that the provider may take to answer. */
 const PATIENCE_MS = 10_000
@@ -35,7 +36,7 @@ export class SmsMessages implements Messages {
         headers: this.#authorization === null ? {} : { Authorization: this.#authorization },
         body: new URLSearchParams({ To: to, From: from ?? this.#from, Body: text }),
         redirect: 'manual',
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        signal: AbortSignal.timeout(technicalDeadline(PATIENCE_MS)),
       })
       status = answer.status
       await answer.body?.cancel()

@@ -1,6 +1,7 @@
 import { createTransport } from 'nodemailer'
 import type { Messages, OutgoingMessage } from '../../../application/ports/messages.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 
 /** Real milliseconds that a server may take to answer. */
 const PATIENCE_MS = 10_000
@@ -28,9 +29,9 @@ export class SmtpMessages implements Messages {
       port: port === '' ? (isSecure ? 465 : 587) : Number(port),
       secure: isSecure,
       ...(user !== '' && { auth: { user, pass: decodeURIComponent(password) } }),
-      connectionTimeout: PATIENCE_MS,
-      greetingTimeout: PATIENCE_MS,
-      socketTimeout: PATIENCE_MS,
+      connectionTimeout: technicalDeadline(PATIENCE_MS),
+      greetingTimeout: technicalDeadline(PATIENCE_MS),
+      socketTimeout: technicalDeadline(PATIENCE_MS),
       disableFileAccess: true,
       disableUrlAccess: true,
     })
