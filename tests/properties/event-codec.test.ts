@@ -6,6 +6,7 @@ import { chainHash, NO_PREDECESSOR, splitHash, verifyEvent, withHash } from '../
 import type { EventToAppend, StoredEvent } from '../../application/ports/event-log.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
+import { runs } from '../support/generated.ts'
 import { anyFitting } from '../support/schema-values.ts'
 
 const anyText = fc.string({ unit: 'binary' })
@@ -53,7 +54,7 @@ describe('the codec', () => {
           expect(decoded.metadata).toEqual({ ...plain, schema_version: type.version, hash })
           expect(verifyEvent(NO_PREDECESSOR, stored)).toBe(true)
         }),
-        { numRuns: 50 },
+        runs(5, 100),
       )
     },
   )
@@ -101,6 +102,7 @@ describe('upcasters', () => {
         expect(read(2, { grams })).toEqual(read(1, { kilograms }))
         expect(read(2, { grams, note })).toEqual(read(3, { grams, unit: 'metric', note }))
       }),
+      runs(),
     )
   })
 })
@@ -120,6 +122,7 @@ describe('the hash chain', () => {
         expect(splitHash(withIt)).toEqual({ metadata, hash })
         expect((JSON.parse(withIt) as { hash: string }).hash).toBe(hash)
       }),
+      runs(),
     )
   })
 
@@ -149,6 +152,7 @@ describe('the hash chain', () => {
           .with(gap + 1, { ...first, revision: second.revision })
         expect(intact(swapped)).toBe(false)
       }),
+      runs(),
     )
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { daysInMonth } from '../../domain/kernel/calendar.ts'
 import { sessionAmounts } from '../../domain/payments/session-amounts.ts'
 import { schedule, sessionPlan } from '../../domain/payments/session-plan.ts'
+import { runs } from '../support/generated.ts'
 
 const totals = fc.integer({ min: 50, max: 100_000_000 })
 const instalments = fc.integer({ min: 1, max: 60 })
@@ -26,6 +27,7 @@ describe('the amounts of a plan', () => {
         expect(amounts.every((cents) => Number.isSafeInteger(cents) && cents >= 0)).toBe(true)
         expect(amounts.reduce((sum, cents) => sum + cents, down)).toBe(total)
       }),
+      runs(),
     )
   })
 
@@ -38,6 +40,7 @@ describe('the amounts of a plan', () => {
         const exact = (BigInt(amountCents) * BigInt(digits)) / (100n * 10n ** BigInt(scale))
         expect(amounts).toMatchObject({ amount_cents: Number(exact) })
       }),
+      runs(),
     )
   })
 })
@@ -71,7 +74,7 @@ describe('the days of a plan', () => {
           expect(date.toISOString().slice(10)).toBe('T17:00:00.000Z')
         }
       }),
-      { numRuns: 300 },
+      runs(30),
     )
   })
 

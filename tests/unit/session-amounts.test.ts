@@ -6,6 +6,7 @@ import {
   sessionAmounts,
 } from '../../domain/payments/session-amounts.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
+import { runs } from '../support/generated.ts'
 
 const NOTHING: AskedAmounts = {
   amountCents: null,
@@ -127,6 +128,7 @@ describe('the plan of a session', () => {
           expect(amount_cents * 100 <= amountCents * downPaymentPercent + 1e-4 * amountCents).toBe(true)
         },
       ),
+      runs(),
     )
   })
 
@@ -161,6 +163,7 @@ describe('the plan of a session', () => {
           expect(at.getUTCDate()).toBe(Math.min(from.getUTCDate(), last))
         }
       }),
+      runs(),
     )
   })
 })
