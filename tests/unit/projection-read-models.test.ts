@@ -69,6 +69,7 @@ import { payrollFiles } from '../../projections/payroll-files.ts'
 import { policies } from '../../projections/policies.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
+import { oneALine } from '../support/golden.ts'
 import { type Happened, recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
 const id = (digit: string) => digit.repeat(24)
@@ -146,19 +147,21 @@ describe('read models as a whole', () => {
   })
 
   it('have the stored tables of their version; with others, raise it and run this with -u', async () => {
-    const stored = projections.map(({ name, version, tables }) => ({ projection: name, version, tables }))
-    await expect(JSON.stringify(stored, null, 2)).toMatchFileSnapshot('../golden/read-models.json')
+    const stored = projections.flatMap(({ name, version, tables }) =>
+      tables.map((table) => ({ projection: name, version, ...table })),
+    )
+    await expect(`${oneALine(stored)}\n`).toMatchFileSnapshot('../golden/read-models.json')
   })
 
   it('write the stored rows of their version; with others, raise it and run this with -u', async () => {
-    const written = projections.map((projection) => ({
-      projection: projection.name,
-      version: projection.version,
-      rows: rowsOfSamples(projection),
-    }))
-    await expect(`${JSON.stringify(written, null, 1)}\n`).toMatchFileSnapshot(
-      '../golden/read-model-rows.json',
+    const written = projections.flatMap((projection) =>
+      rowsOfSamples(projection).map((rows) => ({
+        projection: projection.name,
+        version: projection.version,
+        ...rows,
+      })),
     )
+    await expect(`${oneALine(written)}\n`).toMatchFileSnapshot('../golden/read-model-rows.json')
   })
 })
 
