@@ -12,22 +12,17 @@ import {
 } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { INTEGRATION_STREAM } from '../../infrastructure/messaging/nats/integration-events.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
-import {
-  type AcknowledgedFile,
-  changedRates,
-  InsistentClients,
-  sentRows,
-} from '../support/insistent-clients.ts'
 import { fileSums, wholeFileTypes } from '../support/large-payroll.ts'
-import { type LoggedEvent, LoggedEvents } from '../support/logged-events.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsCanBeKilled, startNats } from '../support/nats.ts'
-import { expectRebuildsEqual } from '../support/rebuilds.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import type { RunningService } from '../support/service.ts'
-import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
 import { until } from '../support/workbench.ts'
+import { type AcknowledgedFile, changedRates, InsistentClients, sentRows } from './insistent-clients.ts'
+import { type LoggedEvent, LoggedEvents } from './logged-events.ts'
+import { expectRebuildsEqual } from './rebuilds.ts'
+import { insistOnRestart, SupervisedProcesses } from './supervised-processes.ts'
 
 /** How long each installation is disturbed; CHAOS_SECONDS=600 for the long run. */
 const SECONDS = Number(process.env.CHAOS_SECONDS ?? 15)

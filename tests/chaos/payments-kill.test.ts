@@ -11,31 +11,25 @@ import { signal } from '../../infrastructure/embedded-postgres/processes.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { databaseProcesses } from '../support/chaos.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
-import { InsistentCaller } from '../support/insistent-caller.ts'
-import { insistOnDatabase } from '../support/insistent-database.ts'
 import { newClient } from '../support/intake.ts'
-import { LoggedEvents } from '../support/logged-events.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsSource, startNats } from '../support/nats.ts'
-import { checkKeys, checkPayments, expectLastingState } from '../support/payment-account.ts'
-import { PaymentClients, type PaymentsKey } from '../support/payment-clients.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
-import { expectRebuildsEqual } from '../support/rebuilds.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
-import { checkSessions, SessionClients } from '../support/session-clients.ts'
-import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
-import {
-  acceptedBySubscription,
-  checkAttempts,
-  keyOf,
-  owedBy,
-  toldAndDue,
-} from '../support/webhook-account.ts'
-import { WebhookListeners } from '../support/webhook-listeners.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { until } from '../support/workbench.ts'
+import { InsistentCaller } from './insistent-caller.ts'
+import { insistOnDatabase } from './insistent-database.ts'
+import { LoggedEvents } from './logged-events.ts'
+import { checkKeys, checkPayments, expectLastingState } from './payment-account.ts'
+import { PaymentClients, type PaymentsKey } from './payment-clients.ts'
+import { expectRebuildsEqual } from './rebuilds.ts'
+import { checkSessions, SessionClients } from './session-clients.ts'
+import { insistOnRestart, SupervisedProcesses } from './supervised-processes.ts'
+import { acceptedBySubscription, checkAttempts, keyOf, owedBy, toldAndDue } from './webhook-account.ts'
+import { WebhookListeners } from './webhook-listeners.ts'
 
 /** How long each installation is disturbed; CHAOS_SECONDS=600 for the long run. */
 const SECONDS = Number(process.env.CHAOS_SECONDS ?? 15)

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EventStoreServer } from './eventstoredb.ts'
-import type { Installation } from './many-processes.ts'
-import type { RunningService } from './service.ts'
+import type { EventStoreServer } from '../support/eventstoredb.ts'
+import type { Installation } from '../support/many-processes.ts'
+import type { RunningService } from '../support/service.ts'
 
 /** Between two attempts to start a process, in milliseconds. */
 const START_AGAIN_MS = 500

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expectDescribed } from './descriptions.ts'
-import type { Answer } from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
-import type { RunningService } from './service.ts'
+import { expectDescribed } from '../support/descriptions.ts'
+import type { Answer } from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
+import type { RunningService } from '../support/service.ts'
 
 /** How clients fared. */
 export interface Account {
