@@ -262,7 +262,7 @@ test('every balance is the sum of its debits by status, and of the credits that 
       },
     ),
     // a seed of its own: that every status is reached must not be left to chance
-    runs(10, 500),
+    runs(40, 500),
   )
   expect([...seen].sort()).toEqual([...DEBIT_STATUSES].sort())
 })

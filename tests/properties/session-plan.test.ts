@@ -77,18 +77,4 @@ describe('the days of a plan', () => {
       runs(30),
     )
   })
-
-  test('go back to the 31st after a shorter month, also in leap years', () => {
-    const days = (at: string, count: number) =>
-      schedule(sessionPlan(1_000, 0, count), Date.parse(at)).map(({ dueAt }) =>
-        new Date(dueAt).toISOString().slice(5, 10),
-      )
-    expect(days('2027-01-31T23:59:59.999Z', 4)).toEqual(['02-28', '03-31', '04-30', '05-31'])
-    expect(days('2028-01-31T00:00:00Z', 3)).toEqual(['02-29', '03-31', '04-30'])
-    expect(days('2028-02-29T12:00:00Z', 13)).toEqual([
-      ...['03-29', '04-29', '05-29', '06-29', '07-29', '08-29', '09-29', '10-29', '11-29', '12-29'],
-      ...['01-29', '02-28', '03-29'],
-    ])
-    expect(days('2099-12-31T17:00:00Z', 2)).toEqual(['01-31', '02-28'])
-  })
 })

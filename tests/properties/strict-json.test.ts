@@ -26,16 +26,12 @@ const members = fc.array(
 describe('parseJson', () => {
   it('agrees with JSON.parse on every value that may be stored', () => {
     fc.assert(
-      fc.property(
-        fc.jsonValue({ noUnicodeString: false, stringUnit: 'binary' }),
-        fc.boolean(),
-        (value, spaced) => {
-          const text = JSON.stringify(value, null, spaced ? 1 : 0)
-          const answer = parse(text)
-          if (text.includes('\\u0000') || text.includes('"__proto__"')) return
-          expect(answer).toEqual({ ok: true, value: JSON.parse(text) })
-        },
-      ),
+      fc.property(fc.jsonValue({ maxDepth: 2, stringUnit: 'binary' }), fc.boolean(), (value, spaced) => {
+        const text = JSON.stringify(value, null, spaced ? 1 : 0)
+        const answer = parse(text)
+        if (text.includes('\\u0000') || text.includes('"__proto__"')) return
+        expect(answer).toEqual({ ok: true, value: JSON.parse(text) })
+      }),
       runs(30, 1000),
     )
   })
