@@ -117,29 +117,9 @@ describe('read models as a whole', () => {
     expect(handled.filter((type) => !registry.knows(type))).toEqual([])
   })
 
-  it('have names and tables of their own', () => {
+  it('have tables of their own', () => {
     const tables = projections.flatMap((projection) => projection.tables.map((table) => table.name))
     expect(new Set(tables).size).toBe(tables.length)
-    expect(projections.map((projection) => projection.name)).toEqual([
-      'payroll-files',
-      'policies',
-      'agent-credentials',
-      'employee-register',
-      'employers',
-      'operator-alerts',
-      'payment-links',
-      'payment-sessions',
-      'bank-debits',
-      'bank-files',
-      'bank-accounts',
-      'legacy-collections',
-      'carrier-balances',
-      'return-rates',
-      'reconciliations',
-      'bank-connections',
-      'bank-transactions',
-      'subscriptions',
-    ])
   })
 
   it('have the stored tables of their version; with others, raise it and run this with -u', async () => {
