@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isUnusual } from '../../domain/banking/debit-gates.ts'
 import { compare, decimal, multiply } from '../../domain/kernel/money.ts'
+import { runs } from '../support/generated.ts'
 
 const amounts = fc.integer({ min: 1, max: 9_999_999_999 })
 const recentOf = (cents: readonly number[]) => ({
@@ -18,6 +19,7 @@ test('an amount is unusual where it is more than 100 % above the mean, to the ce
       expect(isUnusual(most, recent)).toBe(false)
       expect(isUnusual(most + 1, recent)).toBe(true)
     }),
+    runs(),
   )
 })
 
@@ -31,9 +33,13 @@ test('it is the rule of exact decimals, whatever the order of the debits', () =>
       expect(isUnusual(amount, recent)).toBe(isAbove)
       expect(isUnusual(amount, recentOf([...cents].reverse()))).toBe(isAbove)
     }),
+    runs(),
   )
 })
 
 test('without a history no amount is unusual', () => {
-  fc.assert(fc.property(amounts, (amount) => !isUnusual(amount, recentOf([]))))
+  fc.assert(
+    fc.property(amounts, (amount) => !isUnusual(amount, recentOf([]))),
+    runs(),
+  )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { directBillingPlan, type InstallmentPlan } from '../../domain/payments/direct-billing-plan.ts'
+import { runs } from '../support/generated.ts'
 
 /** Total, months of the whole schedule, and months that are paid now. */
 const schedules = fc
@@ -34,6 +35,7 @@ describe('the plan of a policy that is billed directly', () => {
         expect(per_installment_cents).toBeGreaterThanOrEqual(1)
         expect(extra_fee_cents).toBe(0)
       }),
+      runs(),
     )
   })
 
@@ -44,6 +46,7 @@ describe('the plan of a policy that is billed directly', () => {
         const rest = BigInt(down_payment_cents) - BigInt(per_installment_cents) * BigInt(down)
         expect(rest >= 0n && rest < BigInt(months)).toBe(true)
       }),
+      runs(),
     )
   })
 
@@ -54,6 +57,7 @@ describe('the plan of a policy that is billed directly', () => {
         expect(String(percentage)).toMatch(/^\d{1,2}(\.\d{1,2})?$/)
         expect(Math.abs(percentage - (100 * down) / months)).toBeLessThanOrEqual(0.005 + 1e-9)
       }),
+      runs(),
     )
   })
 

@@ -9,6 +9,7 @@ import {
   premiumCents,
 } from '../../domain/kernel/money.ts'
 import { auditableCents, premiumTable } from '../../domain/payroll/wages-and-premium.ts'
+import { runs } from '../support/generated.ts'
 import { row } from '../support/payroll.ts'
 
 /** The oracle: exact fractions, and the nearest integer found by trying rather than by a formula. */
@@ -49,7 +50,10 @@ const rates = fc.integer({ min: 0, max: 10_000_000 }).map((n) => written({ digit
 
 describe('decimals', () => {
   test('mean exactly what is written', () => {
-    fc.assert(fc.property(decimals, (value) => void expect(decimal(written(value))).toEqual(value)))
+    fc.assert(
+      fc.property(decimals, (value) => void expect(decimal(written(value))).toEqual(value)),
+      runs(),
+    )
   })
 
   test('of a JavaScript number mean its shortest decimal form, exponents included', () => {
@@ -59,6 +63,7 @@ describe('decimals', () => {
         // reading the fraction back gives the very same number
         expect(Number(`${exact.n}e-${exact.d.toString().length - 1}`)).toBe(value === 0 ? 0 : value)
       }),
+      runs(),
     )
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
       expect(decimal(value)).toBeNull()
@@ -75,6 +80,7 @@ describe('decimals', () => {
           Number(minus(fraction(a), fraction(b)).n > 0n) - Number(minus(fraction(a), fraction(b)).n < 0n),
         )
       }),
+      runs(),
     )
   })
 })
@@ -87,9 +93,11 @@ describe('rounding half up', () => {
         fc.pre(d !== 0n)
         expectHalfUp(divideHalfUp(n, d), d < 0n ? { n: -n, d: -d } : { n, d })
       }),
+      runs(),
     )
     fc.assert(
       fc.property(fc.bigInt(), (n) => void expect(divideHalfUp(2n * n + 1n, 2n)).toBe(n < 0n ? n : n + 1n)),
+      runs(),
     )
   })
 
@@ -99,6 +107,7 @@ describe('rounding half up', () => {
         const exact = times(whole(cents), times(fraction(decimal(rate)!), { n: 1n, d: 100n }))
         expectHalfUp(BigInt(premiumCents(cents, decimal(rate)!)), exact)
       }),
+      runs(),
     )
     expect(premiumCents(100_000, decimal('2.50')!)).toBe(2_500)
   })
@@ -111,6 +120,7 @@ describe('auditable wages', () => {
         const cents = auditableCents(row({ gross_wages, overtime }), 'CA', false)
         expectHalfUp(BigInt(cents), times(fraction(decimal(gross_wages)!), whole(100)))
       }),
+      runs(),
     )
   })
 
@@ -122,6 +132,7 @@ describe('auditable wages', () => {
         fc.pre(exact.n / exact.d < BigInt(Number.MAX_SAFE_INTEGER))
         expectHalfUp(BigInt(cents), exact)
       }),
+      runs(),
     )
     expect(auditableCents(row({ gross_wages: undefined, hours: 40, rate: 25.5 }), 'CA', false)).toBe(102_000)
   })
@@ -135,6 +146,7 @@ describe('auditable wages', () => {
         if (exact.n < 0n) expect(cents).toBe(0)
         else expectHalfUp(BigInt(cents), exact)
       }),
+      runs(),
     )
   })
 
@@ -149,6 +161,7 @@ describe('auditable wages', () => {
           expect(auditableCents(wages, state, true)).toBe(auditableCents(wages, state, false))
         },
       ),
+      runs(),
     )
   })
 })
@@ -172,6 +185,7 @@ describe('a premium table', () => {
           expect(table.premiumOf(classCode, state, cents)).toBe(expected)
         },
       ),
+      runs(),
     )
     expect(premiumTable([]).premiumOf('8810', 'CA', 100)).toBe(0)
   })

@@ -14,6 +14,7 @@ import {
 import { readParts } from '../../domain/banking/nacha/read.ts'
 import { MAX_ENTRY_CENTS } from '../../domain/banking/nacha/records.ts'
 import { readReport } from '../../domain/banking/nacha/report.ts'
+import { runs } from '../support/generated.ts'
 import { BALANCED, ORIGINATOR, reportFile, WRITTEN } from '../support/nacha-files.ts'
 
 const routing = fc.integer({ min: 1_000_000, max: 12_999_999 }).map((eight) => {
@@ -79,7 +80,7 @@ test('whatever entries there are, each stands in one file, and every file passes
         expect(ids.sort()).toEqual(entries.map(({ id }) => id).sort())
       },
     ),
-    { numRuns: 60 },
+    runs(20),
   )
 })
 
@@ -92,6 +93,7 @@ test('a name is written in characters that a file can hold, or not at all', () =
       expect(written.length).toBeLessThanOrEqual(22)
       expect(writtenName(written, 22)).toBe(written)
     }),
+    runs(),
   )
 })
 
@@ -118,6 +120,6 @@ test('a file of reports that lost or changed a character anywhere is refused, or
         expect(read).toEqual(money)
       },
     ),
-    { numRuns: 500 },
+    runs(),
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { showValue } from '../../domain/payroll/payroll-row.ts'
+import { runs } from '../support/generated.ts'
 
 /** Any text, of any UTF-16 units: halves of surrogate pairs, and pairs around the place of the cut. */
 const text = fc.oneof(
@@ -17,7 +18,7 @@ describe('a value in a message', () => {
         expect(shown).not.toMatch(/\p{Surrogate}/u)
         expect([...shown].length).toBeLessThanOrEqual(40)
       }),
-      { numRuns: 1000 },
+      runs(200),
     )
   })
 
@@ -29,7 +30,7 @@ describe('a value in a message', () => {
         const expected = characters.length > 40 ? `${characters.slice(0, 39).join('')}…` : value
         expect(showValue(value)).toBe(expected)
       }),
-      { numRuns: 1000 },
+      runs(200),
     )
   })
 })

@@ -11,6 +11,7 @@ import {
   subscription,
 } from '../../domain/payments/subscription.ts'
 import { SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+import { runs } from '../support/generated.ts'
 
 const ID = 'a'.repeat(24)
 const DAY = 86_400_000
@@ -109,7 +110,7 @@ describe('notices of a processor', () => {
         const again = mixed.filter(({ type }) => type !== 'Failed').reduce(following, found!)
         expect([again.status, paidOf(again)]).toEqual([found!.status, paidOf(found!)])
       }),
-      { numRuns: 500 },
+      runs(50),
     )
   })
 })
@@ -160,7 +161,7 @@ describe('the simulated processor', () => {
           expect(state.status === 'canceled').toBe(state.ended !== null)
         }
       }),
-      { numRuns: 500 },
+      runs(50),
     )
   })
 })

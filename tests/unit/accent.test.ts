@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contrastOf, palette, READABLE } from '../../interfaces/portal/accent.ts'
 import { accentStyle, STYLE } from '../../interfaces/portal/style.ts'
+import { runs } from '../support/generated.ts'
 
 const colour = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
 /** What text may stand on, by scheme: `--page` and `--card` of the style. */
@@ -17,7 +18,7 @@ describe('the colours of a page', () => {
           expect(contrastOf(accentText, surface)).toBeGreaterThanOrEqual(READABLE)
         }
       }),
-      { numRuns: 500 },
+      runs(),
     )
   })
 

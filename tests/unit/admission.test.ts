@@ -73,7 +73,12 @@ async function send(credential = 'a', address = '192.0.2.1'): Promise<boolean> {
     })
     return true
   }
-  await expect(ended).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '2' } })
+  const { status, headers } = await ended.then(
+    () => ({ status: 200, headers: {} }),
+    (error) => error,
+  )
+  // thousands are refused: an assertion for each takes seconds
+  if (status !== 503 || headers['Retry-After'] !== '2') expect.unreachable(`refused with ${status}`)
   return false
 }
 

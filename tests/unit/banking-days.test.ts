@@ -12,6 +12,7 @@ import {
   previousBankingDay,
   startOf,
 } from '../../domain/banking/banking-days.ts'
+import { runs } from '../support/generated.ts'
 
 const DAY_MS = 86_400_000
 const day = fc
@@ -63,6 +64,7 @@ describe('banking days', () => {
         expect(next > date).toBe(true)
         expect(previousBankingDay(next) <= date).toBe(true)
       }),
+      runs(),
     )
   })
 })
@@ -99,6 +101,7 @@ describe('the close of a batch', () => {
         expect(isBankingDay(newYorkDate(close))).toBe(true)
         expect(lastCloseBefore(entryDateOf(close))).toBe(close)
       }),
+      runs(),
     )
   })
 })

@@ -6,15 +6,9 @@ import { passes } from '../../bench/timesheets.ts'
 const figures = (...values: number[]) => values.map((value) => ({ value }))
 
 describe('median', () => {
-  it('is the middle value, whatever the order', () => {
+  it('is the middle value, or the mean of the two middle ones, whatever the order', () => {
     expect(median([9, 1, 5])).toBe(5)
-  })
-
-  it('is the mean of the two middle values of an even number', () => {
     expect(median([4, 1, 100, 2])).toBe(3)
-  })
-
-  it('refuses an empty list', () => {
     expect(() => median([])).toThrow(RangeError)
   })
 })
@@ -98,38 +92,25 @@ describe('a log to catch up with', () => {
 
 describe('verdict', () => {
   const atLeast = { kind: 'at least', ratio: 0.6, unit: 'percent' } as const
+  const atMost = { kind: 'at most', ratio: 3 } as const
+  const below = { kind: 'below', value: 150 } as const
 
-  it('holds all ratios against the least that is wanted', () => {
-    expect(verdict(atLeast, [0.9, 0.6, 0.7])).toBe('met')
-    expect(verdict(atLeast, [0.5999, 0.3, 0.2])).toBe('MISSED')
-  })
-
-  it('is undecided where the range straddles the target, wherever the median is', () => {
-    expect(verdict(atLeast, [0.59, 0.9, 0.9, 0.9, 0.9])).toBe('undecided')
-    expect(verdict(atLeast, [0.2, 0.3, 0.6])).toBe('undecided')
-  })
-
-  it('is undecided by fewer than three rounds', () => {
-    expect(verdict(atLeast, [0.9, 0.9])).toBe('undecided')
-    expect(verdict(atLeast, [0.1])).toBe('undecided')
-  })
-
-  it('holds values against a limit that they must stay below', () => {
-    const below = { kind: 'below', value: 150 } as const
-    expect(verdict(below, [149.9, 3, 20])).toBe('met')
-    expect(verdict(below, [150, 151, 152])).toBe('MISSED')
-    expect(verdict(below, [149, 150, 151])).toBe('undecided')
-  })
-
-  it('holds ratios against the most that is allowed', () => {
-    const atMost = { kind: 'at most', ratio: 3 } as const
-    expect(verdict(atMost, [1, 2, 3])).toBe('met')
-    expect(verdict(atMost, [3.1, 4, 5])).toBe('MISSED')
-    expect(verdict(atMost, [2, 3, 4])).toBe('undecided')
-  })
-
-  it('says nothing where nothing is wanted', () => {
-    expect(verdict({ kind: 'none' }, [0, 0, 0])).toBe('')
+  it.each([
+    { rule: 'the least wanted, reached by all', target: atLeast, rounds: [0.9, 0.6, 0.7], says: 'met' },
+    { rule: 'it, reached by none', target: atLeast, rounds: [0.5999, 0.3, 0.2], says: 'MISSED' },
+    { rule: 'it, missed by the lowest', target: atLeast, rounds: [0.59, 0.9, 0.9, 0.9], says: 'undecided' },
+    { rule: 'it, reached by the highest', target: atLeast, rounds: [0.2, 0.3, 0.6], says: 'undecided' },
+    { rule: 'it, reached by two rounds only', target: atLeast, rounds: [0.9, 0.9], says: 'undecided' },
+    { rule: 'it, missed by one round only', target: atLeast, rounds: [0.1], says: 'undecided' },
+    { rule: 'a limit with all values below', target: below, rounds: [149.9, 3, 20], says: 'met' },
+    { rule: 'a limit with none below', target: below, rounds: [150, 151, 152], says: 'MISSED' },
+    { rule: 'a limit with some below', target: below, rounds: [149, 150, 151], says: 'undecided' },
+    { rule: 'the most that is allowed, kept by all', target: atMost, rounds: [1, 2, 3], says: 'met' },
+    { rule: 'it, passed by all', target: atMost, rounds: [3.1, 4, 5], says: 'MISSED' },
+    { rule: 'it, passed by some', target: atMost, rounds: [2, 3, 4], says: 'undecided' },
+    { rule: 'nothing that is wanted', target: { kind: 'none' } as const, rounds: [0, 0, 0], says: '' },
+  ])('on $rule: $says', ({ target, rounds, says }) => {
+    expect(verdict(target, rounds)).toBe(says)
   })
 
   it('knows the median beside the range', () => {

@@ -96,7 +96,7 @@ test('an endpoint that has answered is told nothing', async () => {
   const response = (await once(send(), 'response'))[0]
   response.resume()
   await once(response, 'close')
-  await listener.close()
+  await listener.close({ idleMs: 0 })
   await closed
   expect(signals.map(({ aborted }) => aborted)).toEqual([false])
 })

@@ -5,6 +5,7 @@ import { inTimeSlices, mapInTimeSlices } from '../../application/time-slices.ts'
 import { decrypt, encrypt, newKey, OVERHEAD_BYTES } from '../../infrastructure/crypto/aes-gcm.ts'
 import { Fingerprints } from '../../infrastructure/crypto/fingerprints.ts'
 import { MasterKeyError, MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
+import { runs } from '../support/generated.ts'
 
 describe('AES-256-GCM', () => {
   test('gives back every plaintext under its key and binding', () => {
@@ -15,6 +16,7 @@ describe('AES-256-GCM', () => {
         expect(sealed.length).toBe(bytes.length + OVERHEAD_BYTES)
         expect(decrypt(key, aad, sealed).equals(bytes)).toBe(true)
       }),
+      runs(),
     )
   })
 

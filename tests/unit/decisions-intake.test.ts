@@ -11,6 +11,7 @@ import {
   intake,
 } from '../../domain/policies/intake.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { runs } from '../support/generated.ts'
 
 const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
 const sealedText = `sld1.employer/${ONE}.AAAA` as Sealed
@@ -77,6 +78,7 @@ describe('the number of an employer', () => {
         // as a person's it is taken by intake alone
         expect(normalizeFein(asPerson)).toBeNull()
       }),
+      runs(),
     )
   })
 
@@ -86,6 +88,7 @@ describe('the number of an employer', () => {
         const isOne = /^(\d{9}|\d{2}-\d{7}|\d{3}-\d{2}-\d{4})$/.test(text)
         expect(readFein(text) !== null).toBe(isOne)
       }),
+      runs(),
     )
     for (const value of [null, 123456789, '１２３４５６７８９', '12-3456789\n', ' 12-3456789', {}]) {
       expect(readFein(value)).toBeNull()
@@ -104,6 +107,7 @@ describe('an assigned policy number', () => {
         const bits = new Set(all.map((one) => BigInt(`0x${one}`) & ((1n << 60n) - 1n)))
         expect(new Set(numbers).size).toBe(bits.size)
       }),
+      runs(),
     )
   })
 })

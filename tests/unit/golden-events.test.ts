@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EventRegistry } from '../../application/event-registry.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import { oneALine } from '../support/golden.ts'
 import { sampleFitting } from '../support/schema-values.ts'
 
 /**
@@ -39,8 +40,8 @@ function missing({ samples }: Golden): Sample[] {
 
 if (process.env.GOLDEN === 'add') {
   const golden = read()
-  const samples = [...golden.samples, ...missing(golden)]
-  writeFileSync(FILE, `${JSON.stringify({ ...golden, samples }, null, 2)}\n`)
+  const samples = oneALine([...golden.samples, ...missing(golden)])
+  writeFileSync(FILE, `{"metadata":${JSON.stringify(golden.metadata)},\n"samples":${samples}}\n`)
 }
 
 const golden = read()

@@ -83,10 +83,6 @@ describe('the hash in the metadata', () => {
 })
 
 describe('verification', () => {
-  test('accepts the event as it was stored', () => {
-    expect(verifyEvent(NO_PREDECESSOR, stored())).toBe(true)
-  })
-
   test.each<[string, Partial<StoredEvent>]>([
     ['stream', { stream: 'test-2' }],
     ['revision', { revision: 1 }],

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { runs } from '../support/generated.ts'
 
 describe('Idempotency-Key header', () => {
   test.each([
@@ -61,7 +62,7 @@ describe('request hash', () => {
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
         expect(await requestHash(reversed(value))).toBe(await requestHash(value))
       }),
-      { numRuns: 300 },
+      runs(),
     )
   })
 
@@ -76,6 +77,7 @@ describe('request hash', () => {
           expect(await requestHash({ employees: changed })).not.toBe(await requestHash({ employees }))
         },
       ),
+      runs(),
     )
   })
 })

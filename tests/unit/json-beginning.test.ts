@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readBeginning } from '../../interfaces/http/body.ts'
 import { memberAtBeginning } from '../../interfaces/http/json-beginning.ts'
+import { runs } from '../support/generated.ts'
 
 const idOf = (text: string) => memberAtBeginning(Buffer.from(text), 'id')
 
@@ -44,6 +45,7 @@ describe('a member at the beginning of a body', () => {
         const text = JSON.stringify({ ...before, id, after: [id] })
         if (!text.includes('"__proto__"')) expect(idOf(text)).toEqual(JSON.parse(text).id)
       }),
+      runs(),
     )
   })
 
@@ -54,6 +56,7 @@ describe('a member at the beginning of a body', () => {
         const found = memberAtBeginning(bytes.subarray(0, cut % (bytes.length + 1)), 'id')
         if (found !== undefined) expect(found).toBe(id)
       }),
+      runs(),
     )
   })
 })

@@ -11,6 +11,7 @@ import { JsonText, objectText, piecesOf } from '../../interfaces/http/json-text.
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import { createHost, type Listener, listen } from '../../interfaces/http/server.ts'
 import { paymentsApi } from '../../interfaces/payments-api/api.ts'
+import { runs } from '../support/generated.ts'
 
 // spaces, and a number that would not come back: whatever is parsed on its way looks different
 const ODD = '{ "name":"Zoë — “ok” 😀", "amount" : 1.0 }'
@@ -93,6 +94,7 @@ describe('texts in an answer', () => {
         const whole = { value, none: isOptional ? undefined : null, list: [value, value] }
         expect([...piecesOf(whole)].join('')).toBe(JSON.stringify(whole))
       }),
+      runs(),
     )
   })
 })

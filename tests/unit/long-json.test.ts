@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { CallerGone } from '../../interfaces/http/body.ts'
 import { jsonPieces, sendJsonPieces } from '../../interfaces/http/long-json.ts'
 import { type Listener, listen } from '../../interfaces/http/server.ts'
+import { runs } from '../support/generated.ts'
 
 describe('pieces of JSON', () => {
   it('join to what JSON.stringify gives', () => {
@@ -12,6 +13,7 @@ describe('pieces of JSON', () => {
         const read = JSON.parse(JSON.stringify(value))
         expect([...jsonPieces(read)].join('')).toBe(JSON.stringify(read))
       }),
+      runs(),
     )
     const long = {
       a: Array.from({ length: 250 }, (_, n) => ({ n })),

@@ -8,6 +8,7 @@ import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
 import { type Handler, projection, type Row } from '../../projections/runtime/projection.ts'
+import { runs } from '../support/generated.ts'
 import { recorded, specifyProjection } from '../support/projection-spec.ts'
 
 const Counted = eventType({ name: 'Counted', schema: z.object({ counter: z.string(), by: z.number() }) })
@@ -209,7 +210,7 @@ describe('folding events into tables', () => {
       fc.property(fc.array(sync, { maxLength: 8 }), (history) => {
         spec.given(...history).rows()
       }),
-      { numRuns: 50 },
+      runs(20),
     )
   })
 })

@@ -6,6 +6,7 @@ import {
   sessionAmounts,
 } from '../../domain/payments/session-amounts.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
+import { runs } from '../support/generated.ts'
 
 const NOTHING: AskedAmounts = {
   amountCents: null,
@@ -99,14 +100,6 @@ describe('the plan of a session', () => {
     expect(taken({ amountCents: 1_000, totalInstallments: 2 }).amount_cents).toBe(0)
   })
 
-  it('puts what division leaves over into the last instalment', () => {
-    const plan = planOf({ amountCents: 1_000, totalInstallments: 3 })
-    expect(plan).toMatchObject({ per_installment_cents: 333, last_installment_cents: 334 })
-    expect(planOf({ amountCents: 1_000, totalInstallments: 1 })).toMatchObject({
-      last_installment_cents: 1_000,
-    })
-  })
-
   it('sums exactly to the total, whatever it is', () => {
     fc.assert(
       fc.property(
@@ -127,40 +120,7 @@ describe('the plan of a session', () => {
           expect(amount_cents * 100 <= amountCents * downPaymentPercent + 1e-4 * amountCents).toBe(true)
         },
       ),
-    )
-  })
-
-  it('falls due monthly at 17:00 UTC, on the 31st where there is one', () => {
-    const plan = planOf({ amountCents: 1_000, totalInstallments: 13 })
-    const dates = schedule(plan, Date.parse('2026-01-31T23:59:59.999Z')).map(({ dueAt }) =>
-      new Date(dueAt).toISOString(),
-    )
-    expect(dates.slice(0, 3)).toEqual([
-      '2026-02-28T17:00:00.000Z',
-      '2026-03-31T17:00:00.000Z',
-      '2026-04-30T17:00:00.000Z',
-    ])
-    expect(dates[12]).toBe('2027-02-28T17:00:00.000Z')
-    const leap = schedule(plan, Date.parse('2027-12-31T00:00:00Z'))[1]!
-    expect(new Date(leap.dueAt).toISOString()).toBe('2028-02-29T17:00:00.000Z')
-  })
-
-  it('keeps the hour and the day in every month, created at whatever time', () => {
-    const plan = planOf({ amountCents: 6_000, totalInstallments: 60 })
-    fc.assert(
-      fc.property(fc.integer({ min: Date.UTC(2020, 0), max: Date.UTC(2050, 0) }), (createdAt) => {
-        const [from, dates] = [
-          new Date(createdAt),
-          schedule(plan, createdAt).map(({ dueAt }) => new Date(dueAt)),
-        ]
-        for (const [index, at] of dates.entries()) {
-          expect(at.toISOString().slice(11)).toBe('17:00:00.000Z')
-          const month = from.getUTCMonth() + index + 1
-          expect(at.getUTCMonth()).toBe(month % 12)
-          const last = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 0)).getUTCDate()
-          expect(at.getUTCDate()).toBe(Math.min(from.getUTCDate(), last))
-        }
-      }),
+      runs(),
     )
   })
 })

@@ -4,23 +4,6 @@ import { MAX_DEPTH, parseInSlices, parseJson } from '../../interfaces/http/stric
 const parse = (text: string) => parseJson(Buffer.from(text))
 
 describe('parseJson', () => {
-  it('reads what JSON.parse reads', () => {
-    for (const value of [
-      null,
-      true,
-      0,
-      -1.5e3,
-      '',
-      'a"b\\c\n:{}[],',
-      [],
-      {},
-      { a: [{ b: { c: [1, 'x'] } }, 'é😀'] },
-    ]) {
-      expect(parse(JSON.stringify(value))).toEqual({ ok: true, value })
-      expect(parse(JSON.stringify(value, null, 2))).toEqual({ ok: true, value })
-    }
-  })
-
   it.each(['', ' ', '{oops', '{"a":1,}', '[1 2]', '"open', '{"a":1}}', '\ufeff{}', "{'a':1}", 'NaN'])(
     'refuses %j as bad syntax',
     (text) => {
@@ -185,22 +168,11 @@ describe('parseJson', () => {
     expect(parse('[{},{"a":[{},{"__proto__":1}]}]')).toMatchObject({ leftOut: '[1].a[1].__proto__' })
   })
 
-  it.each([
-    ['numbers', () => list('1', 2_000_000)],
-    ['empty arrays', () => list('[]', 2_000_000)],
-    ['objects', () => list('{"a":1}', 1_000_000)],
-  ])('takes no more than two million values: %s', (_what, text) => {
-    const bytes = Buffer.from(text())
-    expect(parseJson(bytes)).toMatchObject({
-      ok: false,
-      kind: 'values',
-      message: 'The body holds more than 2000000 values',
-    })
-  })
-
-  it('takes two million values', () => {
-    expect(parse(list('1', 1_999_999))).toMatchObject({ ok: true })
-    expect(parse(list('{"a":1}', 999_999))).toMatchObject({ ok: true })
+  it('takes two million values and no more, in lists and in objects', () => {
+    const message = 'The body holds more than 2000000 values'
+    expect(parse(list('1', 1_999_999)).ok).toBe(true)
+    for (const text of [list('1', 2_000_000), list('{"a":1}', 1_000_000)])
+      expect(parse(text)).toMatchObject({ ok: false, kind: 'values', message })
   })
 
   it('takes no more than ten thousand members in one object', () => {
@@ -217,8 +189,8 @@ function list(element: string, count: number): string {
 }
 
 describe('a body of many slices', () => {
-  // more than fifty slices of 32 KiB each, with a surrogate pair that makes all strings be looked at
-  const rows = Array.from({ length: 20_000 }, (_, index) => ({
+  // more than a dozen slices of 32 KiB each, with a surrogate pair that makes all strings be looked at
+  const rows = Array.from({ length: 4_000 }, (_, index) => ({
     employee_first_name: 'Ada 😀',
     employee_last_name: `Baker ${index}`,
     class_code: '8810',
@@ -251,8 +223,8 @@ describe('a body of many slices', () => {
     try {
       for (const [text, kind] of [
         [escaped, 'ok'],
-        [`{"id":1,"a":["\\ud83d\\ude00",${list('[[[[[[[[]]]]]]]]', 94_000)}]}`, 'ok'],
-        [escaped.replace('Baker 19999', 'Baker \\ud800'), 'characters'],
+        [`{"id":1,"a":["\\ud83d\\ude00",${list('[[[[[[[[]]]]]]]]', 20_000)}]}`, 'ok'],
+        [escaped.replace('Baker 3999', 'Baker \\ud800'), 'characters'],
         [escaped.replace('"other":[[[]],{"a":null}]}]', '"class_code":""}]'), 'duplicate_key'],
         [`${escaped.slice(0, -2)},]}`, 'syntax'],
       ] as const) {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { employeeRecord, reportBody } from './core.ts'
+import { employeeRecord, reportBody } from '../support/core.ts'
+import { payrollRow, type SeededTenant } from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
+import type { RunningService } from '../support/service.ts'
 import { type Account, InsistentCaller } from './insistent-caller.ts'
-import { payrollRow, type SeededTenant } from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
-import type { RunningService } from './service.ts'
 
 /** One row of payroll that was sent. */
 export interface SentRow {

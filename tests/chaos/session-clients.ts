@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
+import { BANK_ACCOUNT, sessionBody, tokenOf } from '../support/payment-sessions.ts'
+import type { SeededTenant } from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
 import type { InsistentAnswer, InsistentCaller, InsistentRequest } from './insistent-caller.ts'
 import type { LoggedEvents } from './logged-events.ts'
 import type { PaymentsKey } from './payment-clients.ts'
-import { BANK_ACCOUNT, sessionBody, tokenOf } from './payment-sessions.ts'
-import type { SeededTenant } from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 type Seller = Pick<SeededTenant, 'employerId' | 'carrierId' | 'policyId'>
 type Json = ReturnType<typeof JSON.parse>

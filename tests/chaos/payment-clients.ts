@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { intakeBody } from '../support/intake.ts'
+import { linkBody } from '../support/payments.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
 import type { InsistentAnswer, InsistentCaller, InsistentRequest } from './insistent-caller.ts'
-import { intakeBody } from './intake.ts'
-import { linkBody } from './payments.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 /** A key of the payments API, for everything of a tenant in its environment. */
 export interface PaymentsKey {

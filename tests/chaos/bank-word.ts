@@ -1,8 +1,8 @@
+import type { Reported } from '../support/nacha-files.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
 import { atNewYork, bankingDayAfter } from './bank-calendar.ts'
 import type { BookAccount, Debit } from './debit-book.ts'
-import type { Reported } from './nacha-files.ts'
 import { ACCOUNT_CHECK, type ReadFile } from './reading-bank.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 /** What a bank makes of the files that it is given, and when it says so. */
 export interface DueAnswer {

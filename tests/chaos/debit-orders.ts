@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
+import { employeeRecord, report } from '../support/core.ts'
+import { partner } from '../support/payments.ts'
+import { type Answer, operate, send } from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
 import { dayAfter, newYorkDay, slotAt } from './bank-calendar.ts'
 import { ROUTINGS } from './bank-word.ts'
-import { employeeRecord, report } from './core.ts'
 import type { BookAccount, BookEmployer, BookPolicy, Debit, DebitBook, LegacyRecord } from './debit-book.ts'
 import type { MortalService } from './mortal-service.ts'
-import { partner } from './payments.ts'
-import { type Answer, operate, send } from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 type Json = ReturnType<typeof JSON.parse>
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { killTree } from './chaos.ts'
-import type { ShownEvent } from './core.ts'
-import { send } from './seed.ts'
-import { type RunningService, startService } from './service.ts'
+import { killTree } from '../support/chaos.ts'
+import type { ShownEvent } from '../support/core.ts'
+import { send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
 
 /** A service whose whole tree is killed while it works, and started again on its data. */
 export class MortalService {

@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
+import { partner } from '../support/payments.ts'
+import { operate, type SeededTenant } from '../support/seed.ts'
 import { dayAfter, isBankingDay } from './bank-calendar.ts'
 import type { BookCarrier, DebitBook } from './debit-book.ts'
 import type { MortalService } from './mortal-service.ts'
-import { partner } from './payments.ts'
 import { isDebit, type ReadEntry, type ReadingBank, sumOf } from './reading-bank.ts'
-import { operate, type SeededTenant } from './seed.ts'
 
 type Json = ReturnType<typeof JSON.parse>
 

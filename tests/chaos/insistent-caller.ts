@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expectDescribed } from './descriptions.ts'
-import type { Answer } from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
-import type { RunningService } from './service.ts'
+import { expectDescribed } from '../support/descriptions.ts'
+import type { Answer } from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
+import type { RunningService } from '../support/service.ts'
 
 /** How clients fared. */
 export interface Account {
@@ -10,10 +10,6 @@ export interface Account {
   answered: number
   /** Requests that were sent again, by the reason: a status, or what the connection said. */
   readonly retries: Map<string, number>
-  /** The longest that one request went without an answer over all its tries, in milliseconds, by its kind. */
-  readonly longest: Map<string, number>
-  /** The longest time in which no request of anybody was answered, in milliseconds. */
-  longestSilence: number
 }
 
 /** A request that may be sent again. */
@@ -49,14 +45,7 @@ const INTERNAL_ERROR = -32603
 
 /** Sends each request to any API process, again until it is answered: across refusals and lost connections. */
 export class InsistentCaller {
-  readonly account: Account = {
-    requests: 0,
-    answered: 0,
-    retries: new Map(),
-    longest: new Map(),
-    longestSilence: 0,
-  }
-  #answeredAt = performance.now()
+  readonly account: Account = { requests: 0, answered: 0, retries: new Map() }
   readonly #apis: () => readonly RunningService[]
   readonly #random: SeededRandom
 
@@ -66,7 +55,7 @@ export class InsistentCaller {
     this.#random = random
   }
 
-  /** @param kind what its longest wait is noted under. @throws Error when it is refused for good, or never answered. */
+  /** @param kind what it is called where it fails. @throws Error when it is refused for good, or never answered. */
   async ask(kind: string, request: InsistentRequest): Promise<InsistentAnswer> {
     const { account } = this
     account.requests += 1
@@ -78,9 +67,7 @@ export class InsistentCaller {
       const why =
         apis.length === 0 ? 'no process' : await attempt({ ...request, tryMs }, text, this.#random.pick(apis))
       if (typeof why !== 'string') {
-        this.#noteAnswer()
-        const took = performance.now() - began
-        account.longest.set(kind, Math.max(account.longest.get(kind) ?? 0, Math.round(took)))
+        account.answered += 1
         return { ...why, retries }
       }
       account.retries.set(why, (account.retries.get(why) ?? 0) + 1)
@@ -88,13 +75,6 @@ export class InsistentCaller {
       if (performance.now() - began > GIVE_UP_MS) throw new Error(`${kind}: never answered, at last ${why}`)
       await delay(RETRY_MS)
     }
-  }
-
-  #noteAnswer(): void {
-    const now = performance.now()
-    this.account.answered += 1
-    this.account.longestSilence = Math.max(this.account.longestSilence, Math.round(now - this.#answeredAt))
-    this.#answeredAt = now
   }
 }
 

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect } from 'vitest'
+import type { ReceivedRequest } from '../support/webhook-receiver.ts'
 import type { LoggedEvent, LoggedEvents } from './logged-events.ts'
 import type { WebhookListeners } from './webhook-listeners.ts'
-import type { ReceivedRequest } from './webhook-receiver.ts'
 
 /** A delivery that has to be made of an event, as the log says. */
 export interface OwedDelivery {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { openDatabase } from '../../infrastructure/database/database.ts'
-import { storedEvents } from './log.ts'
+import { storedEvents } from '../support/log.ts'
 
 /** An event as it stands in the log. */
 export interface LoggedEvent {

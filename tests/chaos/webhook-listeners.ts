@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../domain/webhooks/event-types.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
+import type { ReceivedRequest, Receiver, ReceiverAnswer } from '../support/webhook-receiver.ts'
 import type { InsistentAnswer, InsistentCaller, InsistentRequest } from './insistent-caller.ts'
 import type { PaymentsKey } from './payment-clients.ts'
-import type { SeededRandom } from './seeded-random.ts'
-import type { ReceivedRequest, Receiver, ReceiverAnswer } from './webhook-receiver.ts'
 
 /** How a receiver answers at times: the first part of its path. */
 export type Temper = 'steady' | 'flaky' | 'silent'

@@ -1,6 +1,6 @@
+import type { SeededTenant } from '../support/seed.ts'
 import { atNewYork, bankingDayAfter, type Slot, slotAt } from './bank-calendar.ts'
 import type { ReadEntry } from './reading-bank.ts'
-import type { SeededTenant } from './seed.ts'
 
 /** What should become of debits, by what was asked for, decided and reported. Amounts are cents, days those of New York. */
 export interface BookCarrier {

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
+import { partner } from '../support/payments.ts'
+import { operate, type SeedableService } from '../support/seed.ts'
 import type { LoggedEvents } from './logged-events.ts'
 import type { PaymentClients, PaymentsKey, Sale } from './payment-clients.ts'
-import { partner } from './payments.ts'
-import { operate, type SeedableService } from './seed.ts'
 import type { WebhookListeners } from './webhook-listeners.ts'
 
 type Sold = Pick<PaymentClients, 'sales' | 'subscriptions'>

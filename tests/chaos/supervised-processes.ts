@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EventStoreServer } from './eventstoredb.ts'
-import type { Installation } from './many-processes.ts'
-import type { RunningService } from './service.ts'
+import type { EventStoreServer } from '../support/eventstoredb.ts'
+import type { Installation } from '../support/many-processes.ts'
+import type { RunningService } from '../support/service.ts'
 
 /** Between two attempts to start a process, in milliseconds. */
 const START_AGAIN_MS = 500
@@ -130,16 +130,11 @@ export class SupervisedProcesses {
   }
 }
 
-/**
- * Restarts a server that was killed: one that does not come up is killed and started again.
- * @returns how long that took, in milliseconds.
- */
-export async function insistOnRestart(server: Pick<EventStoreServer, 'restart' | 'kill'>): Promise<number> {
-  const began = performance.now()
+/** Restarts a server that was killed: one that does not come up is killed and started again. */
+export async function insistOnRestart(server: Pick<EventStoreServer, 'restart' | 'kill'>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await server.restart()
-      return Math.round(performance.now() - began)
+      return await server.restart()
     } catch (error) {
       if (attempt === SERVER_STARTS) throw error
       await server.kill()

@@ -1,5 +1,3 @@
-import type { BookCarrier } from './debit-book.ts'
-import type { DebitOrders } from './debit-orders.ts'
 import {
   operate,
   type SeedableService,
@@ -7,8 +5,10 @@ import {
   seedEmployer,
   seedPolicy,
   seedTenant,
-} from './seed.ts'
-import type { SeededRandom } from './seeded-random.ts'
+} from '../support/seed.ts'
+import type { SeededRandom } from '../support/seeded-random.ts'
+import type { BookCarrier } from './debit-book.ts'
+import type { DebitOrders } from './debit-orders.ts'
 
 const EMPLOYERS = { first: 10, second: 3 }
 /** One of them has mistyped the numbers of its account. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { expect } from 'vitest'
-import { operate, type SeedableService } from './seed.ts'
-import { until } from './workbench.ts'
+import { operate, type SeedableService } from '../support/seed.ts'
+import { until } from '../support/workbench.ts'
 
 interface ShownProjection {
   readonly name: string
