@@ -228,6 +228,12 @@ decisions(paymentLink, [
     [requested(R2, 9_500)],
   ],
   [
+    'is refunded by the rest, named',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    refund(R2, 9_500),
+    [requested(R2, 9_500)],
+  ],
+  [
     'is not refunded by more',
     [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
     refund(R2, 9_501),
