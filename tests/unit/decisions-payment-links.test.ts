@@ -20,7 +20,9 @@ import {
   PaymentLinkSent,
 } from '../../domain/payments/payment-link-events.ts'
 import { refundableCents } from '../../domain/payments/payment-link-refunds.ts'
+import { paymentLinks } from '../../projections/payment-links.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { specifyProjection } from '../support/projection-spec.ts'
 
 // each row reads given, when, then
 const ID = 'a'.repeat(24)
@@ -324,6 +326,9 @@ describe('the state of a payment link', () => {
 
   test('stays paid when it is sent, expires or is cancelled after that', () => {
     expect(stateOf(created, paid, sent).status).toBe('paid')
+    specifyProjection(paymentLinks)
+      .given({ stream: `paymentLink-${ID}`, events: [created, paid, sent] })
+      .thenRows({ payment_links: [{ status: 'paid', open: false }] })
     expect(stateOf(created, sent, notSent).status).toBe('sent')
   })
 

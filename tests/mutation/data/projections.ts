@@ -22,14 +22,6 @@ export const projections: readonly Mutation[] = [
     suites: ['unit/projection-fold'],
   },
   {
-    id: 'fold-key-changed',
-    file: FOLD,
-    find: 'if (this.definition.key.includes(column)) {',
-    put: 'if (this.definition.key[0] === column && columns[column] === null) {',
-    harm: 'A row moves under another key and stands there twice.',
-    suites: ['unit/projection-fold'],
-  },
-  {
     id: 'fold-learned-over-changes',
     file: FOLD,
     find: 'if (table.known.get(id) === null) table.known.set(id, row)',
@@ -54,12 +46,12 @@ export const projections: readonly Mutation[] = [
     suites: ['unit/projection-read-models'],
   },
   {
-    id: 'read-model-settled-debit-returned',
+    id: 'read-model-matched-debit-awaits-more',
     file: 'projections/bank-debits.ts',
-    find: "settled_on !== null && bank_debits.get(leg_id)?.status === 'submitted'",
-    put: 'settled_on !== null',
-    harm: 'A debit that was returned reads processed after a late word of the processor.',
-    suites: ['unit/projection-read-models'],
+    find: 'bank_debits.change([leg_id], { awaits_credit: false, updated_at: at }),',
+    put: 'bank_debits.change([leg_id], { updated_at: at }),',
+    harm: 'A second credit of the same amount is taken for a debit whose money is there.',
+    suites: ['end-to-end/session-credits'],
   },
   {
     id: 'read-model-asked-date-lost',
@@ -75,7 +67,7 @@ export const projections: readonly Mutation[] = [
     find: "        if (payment_links.get(payment_link_id)?.status !== 'created') return\n",
     put: '',
     harm: 'A paid link is listed as sent once its e-mail is recorded late.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/decisions-payment-links'],
   },
   {
     id: 'read-model-late-hire-undoes-termination',
@@ -99,7 +91,7 @@ export const projections: readonly Mutation[] = [
     find: 'newYorkDate(Date.parse(at))] as const',
     put: 'at.slice(0, 10)] as const',
     harm: 'Returns of the evening count for the next day.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/decisions-money'],
   },
   {
     id: 'balance-fbo-received-by-word',
@@ -107,14 +99,6 @@ export const projections: readonly Mutation[] = [
     find: "settled_on !== null && settlement_type !== 'fbo' && place === 'at_bank'",
     put: "settled_on !== null && place === 'at_bank'",
     harm: "A carrier's balance shows money that is not in its account.",
-    suites: ['properties/postings'],
-  },
-  {
-    id: 'balance-second-match-counts',
-    file: POSTINGS,
-    find: "BankDebitMatched: (_data, { place }) => (place === 'at_bank' ? 'received' : place),",
-    put: "BankDebitMatched: () => 'received',",
-    harm: 'A returned debit is booked as received by a second credit.',
     suites: ['properties/postings'],
   },
   {
