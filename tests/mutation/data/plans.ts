@@ -89,9 +89,10 @@ export const plans: readonly Mutation[] = [
     id: 'plan-of-cancelled-policy-starts',
     file: 'application/payments/plan-subscriptions.ts',
     find: "state?.status === 'cancelled') {",
-    put: "state?.status === 'expired' as never) {",
+    put: "(state?.status as string) === 'expired') {",
     harm: 'Monthly charges begin for a policy that was cancelled meanwhile.',
-    suites: ['integration/payment-link-work'],
+    suites: ['end-to-end/payment-alerts'],
+    test: 'when its policy is cancelled charges nothing',
   },
   {
     id: 'plan-first-charge-in-the-past',

@@ -89,9 +89,9 @@ export const sealing: readonly Mutation[] = [
   {
     id: 'seal-state-shown-in-clear',
     file: 'application/sealed-fields.ts',
-    find: 'if (sensitive.has(state)) return MASK',
-    put: 'if (sensitive.has(state) && sensitive.size > 1) return MASK',
-    harm: 'A secret reference is shown in the state of an aggregate.',
+    find: 'if (Array.isArray(state)) return state.map((one) => maskedState(one, sensitive))',
+    put: 'if (Array.isArray(state)) return state',
+    harm: 'Secrets that stand in a list are shown in the state of an aggregate.',
     suites: ['unit/sensitive-fields'],
   },
   {

@@ -66,9 +66,9 @@ export const webhooks: readonly Mutation[] = [
   {
     id: 'webhook-schedule-rung-missed',
     file: SCHEDULE,
-    find: 'rung > progress.rung && createdAt + age > endedAt',
-    put: 'rung >= progress.rung && createdAt + age > endedAt',
-    harm: 'A receiver is called twice for one step of the schedule.',
+    find: 'const rung = isFirst ? 0 : ',
+    put: 'const rung = isFirst ? 1 : ',
+    harm: 'The first redelivery, after five minutes, is left out.',
     suites: ['unit/webhook-schedule'],
   },
   {
@@ -125,7 +125,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'update(`${timestamp}.${body}`)',
     put: 'update(`${seconds}.${body}`)',
     harm: 'Receivers that check signatures refuse everything.',
-    suites: ['unit/verify-webhook'],
+    suites: ['integration/webhook-sender'],
   },
   {
     id: 'webhook-to-private-address',
