@@ -11,7 +11,7 @@
  * A text that is not found exactly once, or a named suite that is not there, fails the run before it begins: tests that
  * are moved or merged take their name here with them. Ends with 1 when a mutation survived.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -47,6 +47,10 @@ const { values: options } = parseArgs({
   },
 })
 const tree = resolve(options.in ?? '.')
+/** Test runs that are under way: each leads a group of processes, which does not end with this one. */
+const running = new Set<ChildProcess>()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+process.once('exit', () => running.forEach(kill))
 
 const all: readonly Mutant[] = Object.entries(mutationsByArea).flatMap(([area, mutations]) =>
   mutations.map((one) => ({ ...one, area })),
@@ -58,7 +62,8 @@ if (faults.length > 0) {
   console.error(faults.join('\n'))
   process.exit(2)
 }
-const known = options.out && existsSync(options.out) ? await readResults(options.out) : []
+const kept = options.out && existsSync(options.out) ? await readFile(options.out, 'utf8') : ''
+const known = kept.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Result]))
 const results = known.filter(({ id }) => asked.some((one) => one.id === id))
 const untried = asked.filter(({ id }) => !results.some((one) => one.id === id))
 // those that take seconds come first
@@ -66,11 +71,6 @@ const waiting = untried.toSorted((one, other) => Number(isBare(other)) - Number(
 await Promise.all(Array.from({ length: Math.min(Number(options.workers), waiting.length) }, work))
 printTable()
 process.exitCode = results.some(({ killedBy }) => killedBy === null) ? 1 : 0
-
-async function readResults(file: string): Promise<readonly Result[]> {
-  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line) as Result)
-}
 
 /** What is wrong with the mutations themselves, by their ids. */
 async function faultsOf(mutants: readonly Mutant[]): Promise<readonly string[]> {
@@ -162,24 +162,22 @@ async function tryOut(copy: string, mutant: Mutant): Promise<Result> {
 }
 
 async function isBuilt(copy: string): Promise<boolean> {
-  const built = promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: copy })
-  return built.then(
-    () => true,
-    () => false,
-  )
+  const build = promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: copy })
+  const [built] = await Promise.allSettled([build])
+  return built.status === 'fulfilled'
 }
 
 /** Runs tests until the first fails. @returns what failed; null: nothing did. */
 async function runTests(copy: string, which: readonly string[], limitMs: number): Promise<string | null> {
-  const told = join(copy, 'node_modules.results.json')
+  const told = join(copy, 'results.json')
   await rm(told, { force: true })
   const vitest = join(tree, 'node_modules/vitest/vitest.mjs')
   const child = spawn(
     process.execPath,
     [vitest, 'run', ...which, '--bail=1', '--reporter=json', `--outputFile=${told}`],
-    // a group of its own, which is killed as a whole
     { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
   )
+  running.add(child)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -189,17 +187,23 @@ async function runTests(copy: string, which: readonly string[], limitMs: number)
   let isLate = false
   const limit = setTimeout(() => {
     isLate = true
-    process.kill(-child.pid!, 'SIGKILL')
+    kill(child)
   }, limitMs)
   const code = await new Promise<number | null>((done) => child.once('close', done))
   clearTimeout(limit)
+  running.delete(child)
   if (isLate) return `a time limit: it hung for ${limitMs / 60_000} minutes`
   const failed = await failedTest(told, copy)
   if (failed !== null || code === 0) return failed
   return `an error outside tests: ${output.trim().split('\n').slice(-3).join(' ')}`
 }
 
+function kill({ pid }: ChildProcess): void {
+  if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+}
+
 interface Told {
+  readonly numPassedTests: number
   readonly testResults: readonly {
     readonly name: string
     readonly status: string
@@ -211,13 +215,14 @@ interface Told {
 /** The first test that failed, or the file that could not be loaded. */
 async function failedTest(told: string, copy: string): Promise<string | null> {
   if (!existsSync(told)) return null
-  const { testResults } = JSON.parse(await readFile(told, 'utf8')) as Told
+  const { numPassedTests, testResults } = JSON.parse(await readFile(told, 'utf8')) as Told
   for (const { name, status, message, assertionResults } of testResults) {
     const suite = name.slice(copy.length + 1)
     const test = assertionResults.find((one) => one.status === 'failed')
     if (test) return `${suite} › ${test.fullName}`
     if (status === 'failed') return `${suite} › ${message.split('\n')[0]}`
   }
+  if (numPassedTests === 0) console.error('no test ran')
   return null
 }
 

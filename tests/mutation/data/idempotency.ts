@@ -52,7 +52,7 @@ export const idempotency: readonly Mutation[] = [
     find: '{1,255}$/',
     put: '{1,256}$/',
     harm: 'A key is taken that is longer than what the documentation allows.',
-    suites: ['unit/idempotency-key', 'integration/idempotent'],
+    suites: ['unit/idempotency-key'],
   },
   {
     id: 'key-kept-by-refused-request',
@@ -60,14 +60,6 @@ export const idempotency: readonly Mutation[] = [
     find: "if (!isSecretGone(why)) await decide({ type: 'Release'",
     put: "if (isSecretGone(why)) await decide({ type: 'Release'",
     harm: 'After a refusal the corrected request is a conflict, under a key that stands for nothing.',
-    suites: ['integration/idempotent'],
-  },
-  {
-    id: 'key-new-command-for-crashed-one',
-    file: CLAIMS,
-    find: 'const commandId = claimedAs ?? call.commandId ?? app.randomness.commandId()',
-    put: 'const commandId = call.commandId ?? app.randomness.commandId()',
-    harm: 'What a crashed attempt has begun is begun once more.',
     suites: ['integration/idempotent'],
   },
   {
@@ -116,8 +108,7 @@ export const idempotency: readonly Mutation[] = [
     find: "refund_id === refundId && status === 'failed')",
     put: "refund_id === refundId && status === 'pending')",
     harm: 'A refund that Stripe refused once can never be asked for again.',
-    suites: ['end-to-end/stripe'],
-    test: 'refund',
+    suites: ['unit/refunds'],
   },
   {
     id: 'debit-key-for-other-debit',

@@ -30,7 +30,7 @@ export const nacha: readonly Mutation[] = [
     find: 'Number(totals.hash % HASH_MODULUS)',
     put: 'Number(totals.hash)',
     harm: 'Large reports of the bank are refused, and no return of them is seen.',
-    suites: ['unit/nacha-reports', 'properties/nacha'],
+    suites: ['unit/nacha-files'],
   },
   {
     id: 'nacha-blocks-rounded-down',

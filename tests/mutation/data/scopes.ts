@@ -19,7 +19,7 @@ export const scopes: readonly Mutation[] = [
     find: "if (found.policy.carrier_id !== carrierId) return mismatch('carrier')",
     put: "if (found.policy.carrier_id !== found.carrier.carrier_id && client.carrier_ids !== 'all') return mismatch('carrier')",
     harm: 'A policy of one carrier is billed in the name of another.',
-    suites: ['end-to-end/payment-links'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-policy-of-hidden-carrier',
@@ -27,7 +27,7 @@ export const scopes: readonly Mutation[] = [
     find: '!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id)',
     put: '!mayUseCarrier(client, carrierId)',
     harm: 'A key learns whose a policy is that lies outside its scope.',
-    suites: ['end-to-end/payments-scope'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-employer-of-another-environment',
@@ -35,7 +35,7 @@ export const scopes: readonly Mutation[] = [
     find: 'one.tenant_id === tenant_id && one.environment === environment',
     put: 'one.tenant_id === tenant_id',
     harm: 'A sandbox key bills a policy that is live.',
-    suites: ['end-to-end/payment-links', 'end-to-end/payments-scope'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-collections-of-other-carriers',
@@ -43,7 +43,7 @@ export const scopes: readonly Mutation[] = [
     find: 'return outsideKey(client, known.employer_id, carriers) ?? { known }',
     put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ?? { known }',
     harm: 'A key of one carrier is shown a collection that reaches others.',
-    suites: ['end-to-end/ach-collections'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-collect-for-other-carriers',
@@ -51,7 +51,7 @@ export const scopes: readonly Mutation[] = [
     find: 'const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))',
     put: 'const index = carrierIds.every((one) => !mayUseCarrier(client, one)) ? 0 : -1',
     harm: 'A collection takes premium of carriers that the key is not for.',
-    suites: ['end-to-end/ach-collections'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-links-of-other-employers',
@@ -75,7 +75,7 @@ export const scopes: readonly Mutation[] = [
     find: "return carrier_id === null ? client.carrier_ids === 'all' : mayUseCarrier(client, carrier_id)",
     put: 'return carrier_id === null || mayUseCarrier(client, carrier_id)',
     harm: 'A key of one carrier reads debits of the legacy service that may be of any.',
-    suites: ['end-to-end/legacy-collections'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-employer-insured-elsewhere',
@@ -94,7 +94,7 @@ export const scopes: readonly Mutation[] = [
     put: `
   ) {`,
     harm: 'Payroll is reported against a policy of a carrier that the key is not for.',
-    suites: ['end-to-end/core-carrier-scope'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-agent-of-unlinked-employer',
@@ -102,7 +102,7 @@ export const scopes: readonly Mutation[] = [
     find: 'return state.payroll_company_ids.includes(agent.entity_id) ? state : null',
     put: 'return state.payroll_company_ids.length > 0 ? state : null',
     harm: 'An agent acts for employers of other payroll companies.',
-    suites: ['end-to-end/mcp-tools'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-policy-of-another-employer',
@@ -110,7 +110,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (state?.employer_id !== employerId) return null',
     put: 'if (state === null) return null',
     harm: "An agent reports payroll against another employer's policy.",
-    suites: ['end-to-end/mcp-tools'],
+    suites: ['unit/key-scopes'],
   },
   {
     id: 'scope-file-of-another-tenant',
@@ -142,6 +142,6 @@ export const scopes: readonly Mutation[] = [
     find: 'return made.environment === environment && made.processor === processor',
     put: 'return made.processor === processor',
     harm: 'A notice of the sandbox pays a live link.',
-    suites: ['end-to-end/payment-links-live', 'end-to-end/stripe'],
+    suites: ['unit/key-scopes'],
   },
 ]
