@@ -154,12 +154,4 @@ export const appends: readonly Mutation[] = [
     harm: 'What happens while its work is under way is never worked on.',
     suites: ['integration/process-manager-runner'],
   },
-  {
-    id: 'follower-passes-over-half-a-page',
-    file: 'application/following/follower.ts',
-    find: '    this.#seen = upTo\n',
-    put: '',
-    harm: 'After a crash in the midst of a page its second half is missing in the read models.',
-    suites: ['unit/follower', 'integration/projection-runner'],
-  },
 ]

@@ -245,6 +245,22 @@ export const deciders: readonly Mutation[] = [
     suites: ['unit/decisions'],
   },
   {
+    id: 'policy-expired-on-its-last-day',
+    file: 'domain/policies/policy.ts',
+    find: "policy.status === 'active' && policy.expiration_date < utcDate(epochMs)",
+    put: "policy.status === 'active' && policy.expiration_date <= utcDate(epochMs)",
+    harm: 'Payroll of the last day is refused as that of no active policy.',
+    suites: ['unit/decisions'],
+  },
+  {
+    id: 'policy-number-lost-on-its-last-day',
+    file: 'domain/policies/policy.ts',
+    find: "status === 'cancelled' || expiration_date < utcDate(epochMs)",
+    put: "status === 'cancelled' || expiration_date <= utcDate(epochMs)",
+    harm: 'Another policy takes the number of one that is still in force.',
+    suites: ['unit/decisions'],
+  },
+  {
     id: 'verification-starts-without-end',
     file: 'domain/banking/verification-starts.ts',
     find: 'if (recent.length < MOST_STARTS)',

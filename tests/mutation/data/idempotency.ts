@@ -87,14 +87,6 @@ export const idempotency: readonly Mutation[] = [
     suites: ['unit/idempotency-key', 'integration/idempotent'],
   },
   {
-    id: 'command-done-twice',
-    file: 'application/command-handling/command-handler.ts',
-    find: 'const decision = doneAt === null ? decideAll(decider, commands, at.state) : nothingFrom(at.state)',
-    put: 'const decision = doneAt === null || at.revision < 1 ? decideAll(decider, commands, at.state) : nothingFrom(at.state)',
-    harm: 'A repeated command is refused as a conflict with itself.',
-    suites: ['integration/command-handling'],
-  },
-  {
     id: 'commands-beyond-the-latest-forgotten',
     file: 'application/command-handling/recent-commands.ts',
     find: 'const areAll = this.areAll && (isSame || before.length === this.#done.length)',
@@ -109,6 +101,14 @@ export const idempotency: readonly Mutation[] = [
     put: "refund_id === refundId && status === 'pending')",
     harm: 'A refund that Stripe refused once can never be asked for again.',
     suites: ['unit/refunds'],
+  },
+  {
+    id: 'notice-that-failed-passed-over',
+    file: 'application/payments/missed-notices.ts',
+    find: 'if (isWhole) done = Math.max(done, until)',
+    put: 'done = Math.max(done, until)',
+    harm: 'A payment whose notice could not be carried out once is never recorded.',
+    suites: ['unit/missed-notices'],
   },
   {
     id: 'debit-key-for-other-debit',
