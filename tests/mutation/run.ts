@@ -1,7 +1,6 @@
 /**
  * npm run mutants: puts mistakes into copies of the sources, one at a time, and tells which test notices each. Outside CI:
  * run it before and after tests are cut, and compare. Options, behind `--`:
- *
  *   --only PATTERN   those whose id and file fit the regular expression
  *   --named-only     runs the suites that are named beside a mutation, and not the whole gate after them
  *   --out FILE       keeps results as JSON lines; those that are in it are not tried again
@@ -9,7 +8,7 @@
  *   --workers N      so many at once, default 1
  *
  * A text that is not found exactly once, or a named suite that is not there, fails the run before it begins: tests that
- * are moved or merged take their name here with them. Ends with 1 when a mutation survived.
+ * are moved or merged take their names here with them. Ends with 1 when a mutation survived.
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -144,7 +143,7 @@ async function tryOut(copy: string, mutant: Mutant): Promise<Result> {
   )
   try {
     const suites = mutant.suites.filter((suite) => existsSync(pathOf(suite)))
-    if (!isBare(mutant) && !(await isBuilt(copy))) return ended('the build', 'named')
+    if (!isBare(mutant)) await build(copy, id)
     if (suites.length > 0) {
       const files = suites.map((suite) => `tests/${suite}.test.ts`)
       const pattern = test === undefined ? [] : ['-t', test]
@@ -153,7 +152,7 @@ async function tryOut(copy: string, mutant: Mutant): Promise<Result> {
       if (killedBy !== null) return ended(killedBy, 'named')
     }
     if (options['named-only']) return ended(null, null)
-    if (isBare(mutant) && !(await isBuilt(copy))) return ended('the build', 'gate')
+    if (isBare(mutant)) await build(copy, id)
     const killedBy = await runTests(copy, [], GATE_LIMIT_MS)
     return ended(killedBy, killedBy === null ? null : 'gate')
   } finally {
@@ -161,10 +160,12 @@ async function tryOut(copy: string, mutant: Mutant): Promise<Result> {
   }
 }
 
-async function isBuilt(copy: string): Promise<boolean> {
-  const build = promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: copy })
-  const [built] = await Promise.allSettled([build])
-  return built.status === 'fulfilled'
+/** @throws Error for what nobody could have built: it shows nothing of the tests. */
+async function build(copy: string, id: string): Promise<void> {
+  const built = promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: copy })
+  await built.catch((error: Error) => {
+    throw new Error(`${id}: it cannot be built: ${error.message}`)
+  })
 }
 
 /** Runs tests until the first fails. @returns what failed; null: nothing did. */

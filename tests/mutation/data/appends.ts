@@ -131,14 +131,6 @@ export const appends: readonly Mutation[] = [
     suites: ['integration/process-manager-runner'],
   },
   {
-    id: 'work-checkpoint-compared-by-nothing',
-    file: 'infrastructure/work/work-store.ts',
-    find: 'AND position = $${first + 2} AND epoch',
-    put: 'AND position <= $${first + 2} AND epoch',
-    harm: 'A page of events is skipped after a write whose answer was lost.',
-    suites: ['integration/process-manager-runner', 'integration/parking-follower'],
-  },
-  {
     id: 'work-of-lost-claim-ended',
     file: 'infrastructure/work/work-ends.ts',
     find: "key = $3 AND lease_token = $4 AND state = 'leased'`",

@@ -89,7 +89,7 @@ export const plans: readonly Mutation[] = [
     id: 'plan-of-cancelled-policy-starts',
     file: 'application/payments/plan-subscriptions.ts',
     find: "state?.status === 'cancelled') {",
-    put: "(state?.status as string) === 'expired') {",
+    put: "state?.status === ('expired' as string)) {",
     harm: 'Monthly charges begin for a policy that was cancelled meanwhile.',
     suites: ['end-to-end/payment-alerts'],
     test: 'when its policy is cancelled charges nothing',
