@@ -1,12 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  centsOf,
   compare,
   type Decimal,
   decimal,
   divideHalfUp,
   multiply,
   premiumCents,
+  dollars as shownDollars,
 } from '../../domain/kernel/money.ts'
 import { auditableCents, premiumTable } from '../../domain/payroll/wages-and-premium.ts'
 import { runs } from '../support/generated.ts'
@@ -82,6 +84,23 @@ describe('decimals', () => {
       }),
       runs(),
     )
+  })
+})
+
+describe('cents', () => {
+  test('are written for people with two digits behind the point', () => {
+    fc.assert(
+      fc.property(fc.integer(), (cents) => {
+        const shown = shownDollars(cents)
+        expect(shown).toMatch(/^-?\$\d{1,3}(,\d{3})*\.\d{2}$/)
+        expect(Number(shown.replaceAll(/[$,.]/g, ''))).toBe(cents)
+      }),
+    )
+  })
+
+  test('are what dollars come to exactly, and nothing where a fraction of a cent is left', () => {
+    fc.assert(fc.property(fc.integer(), (cents) => void expect(centsOf(cents / 100)).toBe(cents)))
+    for (const dollars of [1.005, 0.001, 1e-7]) expect(centsOf(dollars)).toBeNull()
   })
 })
 

@@ -273,6 +273,17 @@ decisions(achAccount, [
   ],
   ['is corrected', [ach()], correct, [corrected]],
   ['is corrected once', [ach(), corrected], correct, []],
+  [
+    'is corrected where only its type was wrong',
+    [ach(), corrected],
+    { ...correct, account: { ...corrected.data.account, account_type: 'savings' } },
+    [
+      AchAccountCorrected.of({
+        ...corrected.data,
+        account: { ...corrected.data.account, account_type: 'savings' },
+      }),
+    ],
+  ],
   ['is deleted', [ach()], remove, [achDeleted]],
   ['is deleted once', [ach(), achDeleted], remove, []],
   ['that is deleted is not changed', [ach(), achDeleted], change, gone('ach_account_not_found')],

@@ -223,6 +223,12 @@ decisions(bankDebit, [
   ],
   ['settles once', [created, scheduled, submitted, reported({})], report(), []],
   [
+    'settles once, also by a word',
+    [created, scheduled, submitted, reported({})],
+    report({ processorStatus: 'SB Remit' }),
+    [],
+  ],
+  [
     'settles after time has made it processed',
     [created, scheduled, submitted, processed()],
     report(),
@@ -267,7 +273,7 @@ decisions(bankDebit, [
   [
     'is not matched anew by an amount',
     [created, scheduled, submitted, matched(M1, 'bt_1', 'medium')],
-    match(M2, 'bt_2', 'low'),
+    match(M2, 'bt_2', 'medium'),
     conflict('debit_submitted'),
   ],
   [
@@ -402,8 +408,21 @@ decisions(bankDebit, [
     conflict('not_representable'),
   ],
   [
-    'is presented again within 180 days of its first entry',
-    [created, scheduled, inFile, returned, represented(1), returned],
+    'is presented again on the last of 180 days from its first entry',
+    presentedLater(),
+    represent(Date.parse('2027-05-21T17:00:00Z')),
+    [
+      BankDebitRepresented.of({
+        ...represented(2).data,
+        batch_closes_at: '2027-05-21T21:00:00.000Z',
+        effective_date: '2027-05-24',
+        at: '2027-05-21T17:00:00.000Z',
+      }),
+    ],
+  ],
+  [
+    'is not presented again after these, however late it was presented last',
+    presentedLater(),
     represent(Date.parse('2027-05-24T17:00:00Z')),
     conflict('representment_too_late'),
   ],
@@ -435,6 +454,16 @@ function presentedAgain() {
   return [
     ...[created, scheduled, inFile, returned],
     BankDebitRepresented.of({ ...represented(1).data, batch_closes_at }),
+  ]
+}
+
+/** A month after its first time, from which it came back. */
+function presentedLater() {
+  const effective_date = '2026-12-28'
+  return [
+    ...[created, scheduled, inFile, returned],
+    BankDebitRepresented.of({ ...represented(1).data, effective_date }),
+    ...[BankDebitInFile.of({ ...inFile.data, file_id: M2, entry_date: effective_date }), returned],
   ]
 }
 

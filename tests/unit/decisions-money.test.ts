@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { BankDebitReturned, BankDebitSubmitted } from '../../domain/banking/bank-debit-events.ts'
 import { nextNight } from '../../domain/banking/banking-days.ts'
 import { ReconciliationMade, reconciliation } from '../../domain/banking/reconciliation.ts'
 import {
@@ -10,7 +11,9 @@ import {
   returnRate,
 } from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { returnRates } from '../../projections/return-rates.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { specifyProjection } from '../support/projection-spec.ts'
 
 const ID = 'a'.repeat(24)
 const at = '2026-11-24T17:00:00.000Z'
@@ -60,6 +63,22 @@ describe('a return', () => {
 
   test.each(['R05', 'R07', 'R10', 'R11', 'R29', 'R51'])('%s is unauthorized', (code) => {
     expect(ratesOf(code)).toContain('unauthorized')
+  })
+
+  test('counts on its day in New York', () => {
+    const leg = { leg_id: ID, at: '2026-11-25T04:59:59.999Z' }
+    const events = [
+      BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25' }),
+      BankDebitReturned.of({ ...leg, return_code: 'R03', at: '2026-11-25T05:00:00.000Z' }),
+    ]
+    specifyProjection(returnRates)
+      .given({ stream: `bankDebit-${ID}`, events })
+      .thenRows({
+        debit_days: [
+          { day: '2026-11-24', entries: 1, overall: 0 },
+          { day: '2026-11-25', entries: 0, administrative: 1, overall: 1 },
+        ],
+      })
   })
 
   test('without any entry is above every limit', () => {

@@ -20,7 +20,9 @@ import {
   PaymentLinkSent,
 } from '../../domain/payments/payment-link-events.ts'
 import { refundableCents } from '../../domain/payments/payment-link-refunds.ts'
+import { paymentLinks } from '../../projections/payment-links.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { specifyProjection } from '../support/projection-spec.ts'
 
 // each row reads given, when, then
 const ID = 'a'.repeat(24)
@@ -228,6 +230,12 @@ decisions(paymentLink, [
     [requested(R2, 9_500)],
   ],
   [
+    'is refunded by the rest, named',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    refund(R2, 9_500),
+    [requested(R2, 9_500)],
+  ],
+  [
     'is not refunded by more',
     [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
     refund(R2, 9_501),
@@ -318,6 +326,9 @@ describe('the state of a payment link', () => {
 
   test('stays paid when it is sent, expires or is cancelled after that', () => {
     expect(stateOf(created, paid, sent).status).toBe('paid')
+    specifyProjection(paymentLinks)
+      .given({ stream: `paymentLink-${ID}`, events: [created, paid, sent] })
+      .thenRows({ payment_links: [{ status: 'paid', open: false }] })
     expect(stateOf(created, sent, notSent).status).toBe('sent')
   })
 

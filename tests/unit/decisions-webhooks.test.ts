@@ -209,6 +209,12 @@ describe('the subscriptions', () => {
     ['of no employer outside their scope', subscription!, { ...event, employer_id: ONE }, false],
     ['that names no employer', subscription!, { ...event, employer_id: null }, true],
     [
+      'of no carrier where their scope is empty',
+      { ...subscription!, scope: { carrier_ids: [], employer_ids: 'all' } },
+      event,
+      false,
+    ],
+    [
       'of no carrier outside their scope',
       { ...subscription!, scope: { carrier_ids: [TWO], employer_ids: 'all' } },
       event,

@@ -68,12 +68,14 @@ import { subscription } from '../../domain/payments/subscription.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { intake } from '../../domain/policies/intake.ts'
 import {
+  hasLostNumber,
   PolicyActivated,
   PolicyCancelled,
   PolicyIssued,
   PolicyNotActivated,
   PolicyTermsChanged,
   policy,
+  statusOn,
 } from '../../domain/policies/policy.ts'
 import {
   IdempotencyKeyAnswered,
@@ -246,6 +248,15 @@ decisions(policy, [
     conflict('policy_cancelled'),
   ],
 ])
+
+test('a policy is in force to the end of its last day (UTC), and keeps its number so long', () => {
+  const lastDay = Date.parse('2026-12-31T23:59:59.999Z')
+  const at = (now: number) => [statusOn(issued.data, now), hasLostNumber(issued.data, now)]
+  expect([at(lastDay), at(lastDay + 1)]).toEqual([
+    ['active', false],
+    ['expired', true],
+  ])
+})
 
 // ---- access
 

@@ -104,6 +104,13 @@ describe('a file', () => {
     expect(addEntry(few, debitEntry({ kind: 'retry' }))).toBe(false)
   })
 
+  test('shows the last ten digits of a hash that has more', () => {
+    const lines = linesOf(Array.from({ length: 900 }, () => debitEntry({ routing: '121000248' })))
+    const last = String(900 * 12_100_024).slice(-10)
+    expect([lines[902]!.slice(10, 20), lines[903]!.slice(21, 31)]).toEqual([last, last])
+    checkForward(lines)
+  })
+
   test('holds nothing that does not fit its field', () => {
     const draft = newDraft(ORIGINATOR)
     expect(() => addEntry(draft, debitEntry({ amountCents: MAX_ENTRY_CENTS + 1 }))).toThrow(RangeError)

@@ -107,7 +107,11 @@ describe('a correction', () => {
   test.each([
     ['C01', '1918171614', { ...none, accountNumber: '1918171614' }],
     ['C02', '091000019', { ...none, routingNumber: '091000019' }],
-    ['C03', '091000019   1918171614', { ...none, routingNumber: '091000019', accountNumber: '1918171614' }],
+    [
+      'C03',
+      '091000019   12345678901234567',
+      { ...none, routingNumber: '091000019', accountNumber: '12345678901234567' },
+    ],
     ['C05', '37', { ...none, accountType: 'savings' }],
     ['C06', '1918171614          27', { ...none, accountNumber: '1918171614', accountType: 'checking' }],
     [

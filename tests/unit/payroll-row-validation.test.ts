@@ -76,6 +76,9 @@ describe('class codes and states', () => {
       'class_code unknown_value',
       'state unknown_value',
     ])
+    expect(errorsOf({ gross_wages: 1, state: 'CA' }, { ...one, class_codes: [] })).toEqual([
+      'class_code missing_value',
+    ])
   })
 
   test('the sentence names the value and lists the valid ones', () => {

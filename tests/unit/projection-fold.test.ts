@@ -31,7 +31,9 @@ const counters = projection({
         const row = counters.get(data.counter)
         if (row) counters.change([data.counter], { total: row.total + data.by })
         else counters.put({ counter: data.counter, total: data.by })
-        if (data.by < 0) throw new Error('negative')
+        if (data.by >= 0) return
+        counters.change([data.counter], { note: 'changed twice' })
+        throw new Error('negative')
       },
     }),
     on(Cleared, { apply: ({ data }, { counters }) => counters.remove(data.counter) }),

@@ -208,6 +208,14 @@ describe('payroll files', () => {
       premium(0, false, 1, 120),
       premium(1, true, 1, 241),
     ]
+    for (const [count, phase] of [
+      [5, 'phase_1_status'],
+      [7, 'phase_2_status'],
+      [9, 'phase_3_status'],
+    ] as const) {
+      const first = { stream, events: events.slice(0, count) }
+      spec.given(first).thenRows({ payroll_files: [{ [phase]: 'pending' }] })
+    }
     spec.given({ stream, events }).thenRows({
       payroll_files: [
         {

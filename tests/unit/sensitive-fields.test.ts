@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ERASED } from '../../application/ports/personal-data.ts'
-import { masked, maskedState, opened } from '../../application/sealed-fields.ts'
+import { masked, maskedState, opened, UNREADABLE } from '../../application/sealed-fields.ts'
 import { sealFields } from '../../application/sealing.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
@@ -355,6 +355,17 @@ describe('declarations', () => {
 
   test('cannot hide in a part that nobody looks into', () => {
     expect(() => sensitiveFields(z.object({ at: z.date() }))).toThrow('A schema of kind date in an event')
+  })
+
+  test('hide no other value where one does not open', async () => {
+    const torn = `sld1.person/${ID}.BBBB` as Sealed
+    const open = async (items: readonly { value: Sealed }[]) => {
+      if (items.every(({ value }) => value !== torn)) return items.map(() => 'plain')
+      throw Object.assign(new Error('torn'), { name: 'SealedValueError' })
+    }
+    const event = { schema: Told.schema, data: { ...data, who: { a: torn, b: stored } } }
+    const { data: shown } = await opened({ open }, [event])
+    expect(shown).toMatchObject([{ who: { a: UNREADABLE, b: 'plain' } }])
   })
 
   test('mask what of an event stands in a state, whatever it is called there', () => {

@@ -77,9 +77,13 @@ test('are found without ever holding more than a page of a subscription that cha
       },
     }) as unknown as RecordedEvent<EventOf<typeof WebhookEventRaised>>
   const events = [raisedAt(0n), raisedAt(1n), raisedAt(2_500n), raisedAt(9_999n)]
-  const found = await new Recipients(log, counting).of(events)
+  const recipients = new Recipients(log, counting)
+  const found = await recipients.of(events)
   const urls = events.map((event) => found.get(event)!.map(({ url }) => url))
   const at = (n: number) => [`https://a.example/${n}`]
   expect(urls).toEqual([[], [], at(2_498), at(CHANGES)])
+  // an earlier stretch of the log comes again
+  const again = await recipients.of(events.slice(2, 3))
+  expect(again.get(events[2]!)).toMatchObject([{ url: at(2_498)[0] }])
   expect(mostHeld).toBeLessThanOrEqual(100)
 })

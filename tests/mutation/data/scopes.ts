@@ -1,0 +1,147 @@
+import type { Mutation } from '../mutation.ts'
+
+const NAMED = 'application/access/named-policy.ts'
+const CLIENTS = 'application/access/client-scope.ts'
+
+/** What a key reaches, and what it does not. */
+export const scopes: readonly Mutation[] = [
+  {
+    id: 'scope-empty-list-grants-all',
+    file: 'domain/access/api-client.ts',
+    find: "return client.carrier_ids === 'all' || client.carrier_ids.includes(carrierId)",
+    put: "return client.carrier_ids === 'all' || client.carrier_ids.length === 0 || client.carrier_ids.includes(carrierId)",
+    harm: 'A key for no carrier sees the policies of all.',
+    suites: ['unit/decisions', 'end-to-end/core-carrier-scope'],
+  },
+  {
+    id: 'scope-policy-of-another-carrier',
+    file: NAMED,
+    find: "if (found.policy.carrier_id !== carrierId) return mismatch('carrier')",
+    put: "if (found.policy.carrier_id !== found.carrier.carrier_id && client.carrier_ids !== 'all') return mismatch('carrier')",
+    harm: 'A policy of one carrier is billed in the name of another.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-policy-of-hidden-carrier',
+    file: NAMED,
+    find: '!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id)',
+    put: '!mayUseCarrier(client, carrierId)',
+    harm: 'A key learns whose a policy is that lies outside its scope.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-employer-of-another-environment',
+    file: NAMED,
+    find: 'one.tenant_id === tenant_id && one.environment === environment',
+    put: 'one.tenant_id === tenant_id',
+    harm: 'A sandbox key bills a policy that is live.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-collections-of-other-carriers',
+    file: 'application/banking/collections.ts',
+    find: 'return outsideKey(client, known.employer_id, carriers) ?? { known }',
+    put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ?? { known }',
+    harm: 'A key of one carrier is shown a collection that reaches others.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-collect-for-other-carriers',
+    file: 'application/banking/collections.ts',
+    find: 'const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))',
+    put: 'const index = carrierIds.every((one) => !mayUseCarrier(client, one)) ? 0 : -1',
+    harm: 'A collection takes premium of carriers that the key is not for.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-links-of-other-employers',
+    file: 'application/payments/links.ts',
+    find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
+    put: 'if (mayUseCarrier(client, state.carrier_id)) return state',
+    harm: "A key for one employer reads another employer's payment links.",
+    suites: ['end-to-end/payments-scope'],
+  },
+  {
+    id: 'scope-sessions-of-other-carriers',
+    file: 'application/payment-sessions/sessions.ts',
+    find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
+    put: 'if (mayActFor(client, state.employer_id)) return state',
+    harm: "A key for one carrier cancels another carrier's payment sessions.",
+    suites: ['end-to-end/payment-session-requests', 'end-to-end/payments-scope'],
+  },
+  {
+    id: 'scope-transactions-of-no-carrier',
+    file: 'application/banking/transactions.ts',
+    find: "return carrier_id === null ? client.carrier_ids === 'all' : mayUseCarrier(client, carrier_id)",
+    put: 'return carrier_id === null || mayUseCarrier(client, carrier_id)',
+    harm: 'A key of one carrier reads debits of the legacy service that may be of any.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-employer-insured-elsewhere',
+    file: CLIENTS,
+    find: '    (await isInsuredInScope(app, scope, employerId))\n',
+    put: '    scope.employer_ids !== null\n',
+    harm: 'A key of one carrier reports for employers that only others insure.',
+    suites: ['end-to-end/core-carrier-scope'],
+  },
+  {
+    id: 'scope-report-against-other-carrier',
+    file: 'application/payroll/report-payroll.ts',
+    find: ` ||
+    !mayUseCarrier(sender.scope, terms.carrier_id)
+  ) {`,
+    put: `
+  ) {`,
+    harm: 'Payroll is reported against a policy of a carrier that the key is not for.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-agent-of-unlinked-employer',
+    file: 'application/access/agent-scope.ts',
+    find: 'return state.payroll_company_ids.includes(agent.entity_id) ? state : null',
+    put: 'return state.payroll_company_ids.length > 0 ? state : null',
+    harm: 'An agent acts for employers of other payroll companies.',
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-policy-of-another-employer',
+    file: 'application/access/agent-scope.ts',
+    find: 'if (state?.employer_id !== employerId) return null',
+    put: 'if (state === null) return null',
+    harm: "An agent reports payroll against another employer's policy.",
+    suites: ['unit/key-scopes'],
+  },
+  {
+    id: 'scope-file-of-another-tenant',
+    file: 'application/payroll/file-status.ts',
+    find: '    file.tenant_id === client.tenant_id &&\n',
+    put: '',
+    harm: "A partner reads the status of another partner's files.",
+    suites: ['end-to-end/core-carrier-scope', 'end-to-end/core-payroll-reports'],
+  },
+  {
+    id: 'scope-webhook-beyond-the-key',
+    file: 'domain/webhooks/webhook-subscriptions.ts',
+    find: 'return lies(inner.carrier_ids, outer.carrier_ids) && lies(inner.employer_ids, outer.employer_ids)',
+    put: 'return lies(inner.carrier_ids, outer.carrier_ids)',
+    harm: 'A narrow key moves a wide subscription to its own address, and is told of everything.',
+    suites: ['unit/decisions-webhooks'],
+  },
+  {
+    id: 'scope-deactivated-key-works',
+    file: 'application/access/client-authentication.ts',
+    find: "if (client?.status !== 'active') return 'invalid_client_id'",
+    put: "if (client == null) return 'invalid_client_id'",
+    harm: 'A key that was taken away goes on working.',
+    suites: ['end-to-end/core-authentication'],
+  },
+  {
+    id: 'scope-notice-of-another-environment',
+    file: 'application/payments/processor-notices.ts',
+    find: 'return made.environment === environment && made.processor === processor',
+    put: 'return made.processor === processor',
+    harm: 'A notice of the sandbox pays a live link.',
+    suites: ['unit/key-scopes'],
+  },
+]
