@@ -31,21 +31,13 @@ const history = (id: string) => bank.shown(`/ach/transactions/${id}/history`)
 
 describe('a debit', () => {
   test.each([
-    ...['employer_id', 'carrier_id', 'policy_id', 'bank_account_id', 'amount_cents', 'payment_purpose'].map(
-      (field) => [field, undefined] as const,
-    ),
-    ...[1.5, 0, -1, '100', 10_000_000_000].map((value) => ['amount_cents', value] as const),
-    ['payment_purpose', 'full_payment'],
     ['effective_date', 'x'],
     ['effective_date', '2026-02-30'],
     ['effective_date', '9999-12-31'],
     ['effective_date', '2198-12-31T24:00:00Z'],
-    ['description', ''],
     ['idempotency_key', ''],
     // the rule of payment links and subscriptions
-    ...[{ order: 1 }, { order: null }, ['x'], 'x', { order: 'x'.repeat(64 * 1024) }].map(
-      (value) => ['metadata', value] as const,
-    ),
+    ['metadata', { order: 'x'.repeat(64 * 1024) }],
   ] as const)('is refused by the name of the field: %s %j', async (field, value) => {
     const answer = await create(bank.debit(account, { [field]: value }))
     expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])

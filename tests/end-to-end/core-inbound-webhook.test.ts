@@ -72,8 +72,6 @@ describe('a signed push', () => {
   })
 
   test.each([
-    [{ employees: [] }, 400, 'employees must be non-empty'],
-    [{ employer_fein: undefined }, 400, 'Missing required fields'],
     [{ employer_fein: '99-9999999' }, 404, 'Employer not found'],
     [{ policy_number: 'WC-NONE' }, 404, 'Policy not found'],
   ])('%j is refused as a report is', async (overrides, expectedStatus, error) => {

@@ -205,23 +205,15 @@ describe('more than 500 employees', { tags: 'each-log' }, () => {
 describe('a report of the wrong shape', () => {
   const cases: readonly [string, Record<string, unknown>, number, string][] = [
     ['no employer_fein', { employer_fein: undefined }, 400, 'Missing required fields'],
-    ['employer_fein null', { employer_fein: null }, 400, 'Missing required fields'],
-    ['no policy_number', { policy_number: undefined }, 400, 'Missing required fields'],
     ['policy_number a number', { policy_number: 7 }, 400, 'Missing required fields'],
-    ['no employees', { employees: undefined }, 400, 'Missing required fields'],
-    ['employees a string', { employees: 'x' }, 400, 'Missing required fields'],
-    ['employees an object', { employees: {} }, 400, 'Missing required fields'],
     ['empty employees', { employees: [] }, 400, 'employees must be non-empty'],
     ['an employee that is a string', { employees: [employeeRecord(), 'x'] }, 400, 'Invalid employees'],
-    ['an employee that is an array', { employees: [[]] }, 400, 'Invalid employees'],
-    ['an employee that is null', { employees: [null] }, 400, 'Invalid employees'],
     ['a huge employee', { employees: [{ note: 'x'.repeat(33 * 1024) }] }, 400, 'Invalid employees'],
     ['8 digits', { employer_fein: '1234567-8' }, 400, 'Invalid employer_fein'],
     ['a hyphen elsewhere', { employer_fein: '1-23456789' }, 400, 'Invalid employer_fein'],
     ['letters', { employer_fein: '12-345678a' }, 400, 'Invalid employer_fein'],
     ['FEIN a number', { employer_fein: 123456789 }, 400, 'Invalid employer_fein'],
     ['pay_period a string', { pay_period: '2026' }, 400, 'Invalid pay_period'],
-    ['half a pay_period', { pay_period: { start_date: '2026-01-01' } }, 400, 'Invalid pay_period'],
     [
       'no such date',
       { pay_period: { start_date: '2026-02-30', end_date: '2026-03-01' } },
@@ -398,12 +390,6 @@ describe('an idempotency key', { tags: 'each-log' }, () => {
     ])
     expect([mine.status, theirs.status]).toEqual([202, 202])
     expect(mine.body.file_id).not.toBe(theirs.body.file_id)
-  })
-
-  test.each([' ', 'two words', 'k'.repeat(256)])('%j is refused', async (key) => {
-    const answer = await report(service, tenant, {}, { 'Idempotency-Key': key })
-    expect(answer.status).toBe(400)
-    expect(answer.body.message).toContain('Idempotency-Key')
   })
 })
 

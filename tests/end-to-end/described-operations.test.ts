@@ -1,23 +1,33 @@
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FAULT_POINTS } from '../../application/ports/faults.ts'
-import type { Operation, Parameter } from '../../interfaces/endpoints/openapi.ts'
-import type { JsonSchema } from '../../interfaces/endpoints/schemas.ts'
-import { report, serviceTime, sign } from '../support/core.ts'
+import type { Parameter } from '../../interfaces/endpoints/openapi.ts'
+import { report } from '../support/core.ts'
+import {
+  bodySchemaOf,
+  type Call,
+  type Callers,
+  type Described,
+  faultOf,
+  newCallers,
+  operationsOf,
+  sendTo,
+  takesKey,
+} from '../support/described-calls.ts'
 import type { DescribedApi } from '../support/described-hosts.ts'
 import { DescribedValues, type Known } from '../support/described-values.ts'
-import { descriptionOf, faultsIn, operationOf, validatorOf } from '../support/descriptions.ts'
-import { newPartner, type Partner, registerWebhook } from '../support/partners.ts'
-import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
-import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { descriptionOf } from '../support/descriptions.ts'
+import { registerWebhook } from '../support/partners.ts'
+import { newSession, tokenOf } from '../support/payment-sessions.ts'
+import { operate } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /**
- * Drives every operation with what its description allows and with what it nearly allows: what it allows is never
- * refused for its form, what it forbids always is. That answers are as described, is checked with every call.
+ * Drives every operation with what its description allows: it is never refused for its form. That answers are as
+ * described, is checked with every call; what is forbidden, is in `described-refusals.test.ts`.
  */
 
-/** Requests of each kind for each operation. */
+/** Requests for each operation. */
 const RUNS = 12
 
 /** Refusals with 400 of what has the right form: rules that a schema cannot say, by operation. */
@@ -61,29 +71,13 @@ const RULES: Readonly<Record<string, RegExp>> = {
 }
 
 let service: RunningService
-let tenant: SeededTenant
-let connection: { connection_id: string; secret: string }
-let partner: Partner
-/** Sells by sessions, for which there is no sandbox. */
-let seller: Partner
+let callers: Callers
 let known: Known
 
 beforeAll(async () => {
   service = await startService()
-  tenant = await seedTenant(service)
-  connection = await operate(service, 'POST', '/inbound-connections', {
-    tenant_id: tenant.tenantId,
-    environment: 'live',
-  })
-  // operators switch off the client that they know of, and only the sandbox has everything
-  const payer = await seedTenant(service, { environment: 'sandbox' })
-  partner = await newPartner(service, payer.tenantId, {
-    environment: 'sandbox',
-    carrier_ids: [payer.carrierId],
-  })
-  const sold = await seedTenant(service)
-  await enableCheckout(service, sold)
-  seller = await newPartner(service, sold.tenantId, { carrier_ids: [sold.carrierId] })
+  callers = await newCallers(service)
+  const { tenant, connection, payer, partner, sold } = callers
   const session = await newSession(service, sold)
   const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
@@ -105,154 +99,60 @@ beforeAll(async () => {
   }
 })
 afterAll(() => service?.stop())
-// what one operation injects must not hold up the next ones, each for as long as a provider may take
-afterEach(async () => {
-  for (const point of FAULT_POINTS) await operate(service, 'POST', '/faults', { point, times: 0 })
-})
-
-/** One request, before it is signed. */
-interface Call {
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  readonly key: string | null
-  readonly body: unknown
-}
 
 describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s API', (api) => {
-  const { paths } = descriptionOf(api)
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => [method.toUpperCase(), path, operation] as const),
-  )
-
-  test.each(operations)('%s %s', async (method, path, operation) => {
+  test.each(operationsOf(api))('%s', async (_name, described) => {
+    const { operationId } = described.operation
     const values = new DescribedValues(descriptionOf(api).components.schemas!, known)
-    const { pointer } = operationOf(api, method, path)!
-    for (const kind of ['fitting', 'near'] as const) {
-      await fc.assert(
-        fc.asyncProperty(callsOf(operation, path, values, kind), async (call) => {
-          const fault = faultOf(api, pointer, operation, call)
-          const answer = await sendTo(api, method, call)
-          const told = `${JSON.stringify(call).slice(0, 2000)} is answered ${answer.status} ${answer.text}`
-          expect(answer.status, told).not.toBe(500)
-          // financing is not for the key that sells, whatever else is wrong with the request
-          if (fault !== null && isFinanced(call)) expect([400, 403], told).toContain(answer.status)
-          else if (fault !== null) expect(answer.status, `${fault}, but ${told}`).toBe(400)
-          else if (answer.status === 400) {
-            const rule = RULES[operation.operationId.replace(/V\d$/, '')] ?? /^(?!)/
-            expect(answer.body.message, `allowed, but ${told}`).toMatch(rule)
-          }
-        }),
-        { numRuns: RUNS },
-      )
-    }
+    await fc.assert(
+      fc.asyncProperty(callsOf(described, values), async (call) => {
+        const fault = faultOf(described, call)
+        const answer = await sendTo(callers, described, call)
+        const told = `${JSON.stringify(call).slice(0, 2000)} is answered ${answer.status} ${answer.text}`
+        expect(answer.status, told).not.toBe(500)
+        if (fault !== null) expect(answer.status, `${fault}, but ${told}`).toBe(400)
+        else if (answer.status === 400) {
+          const rule = RULES[operationId.replace(/V\d$/, '')] ?? /^(?!)/
+          expect(answer.body.message, `allowed, but ${told}`).toMatch(rule)
+        }
+      }),
+      { numRuns: RUNS },
+    )
+    // what it injects must not hold up the next ones, each for as long as a provider may take
+    if (operationId !== 'injectFault') return
+    for (const point of FAULT_POINTS) await operate(service, 'POST', '/faults', { point, times: 0 })
   })
 })
 
-function isFinanced({ path, body }: Call): boolean {
-  const { billing_method } = (body ?? {}) as { readonly billing_method?: unknown }
-  return path === '/api/v1/payment-sessions' && billing_method === 'PREMIUM_FINANCE'
-}
-
-/** Requests of an operation with values of one kind. */
-function callsOf(
-  operation: Operation,
-  path: string,
-  values: DescribedValues,
-  kind: 'fitting' | 'near',
-): fc.Arbitrary<Call> {
+/** Requests of an operation. */
+function callsOf({ path, operation }: Described, values: DescribedValues): fc.Arbitrary<Call> {
   const parameters = operation.parameters.filter((one): one is Parameter => 'name' in one)
   const inPath = parameters.filter((one) => one.in === 'path')
   const inQuery = parameters.filter((one) => one.in === 'query')
   const schema = bodySchemaOf(operation)
   return fc.record({
     path: fc
-      .record(Object.fromEntries(inPath.map(({ name }) => [name, partOf(name, kind)])))
+      .record(Object.fromEntries(inPath.map(({ name }) => [name, partOf(name)])))
       .map((parts) =>
         path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parts[name]))),
       ),
     query: fc.record(
       Object.fromEntries(
-        inQuery.map(({ name, schema }) => [name, values[kind](schema, name).map((value) => String(value))]),
+        inQuery.map(({ name, schema }) => [name, values.fitting(schema, name).map((value) => String(value))]),
       ),
       { requiredKeys: inQuery.filter(({ required }) => required).map(({ name }) => name) },
     ),
-    key: takesKey(operation)
-      ? fc.oneof(fc.constant(null), kind === 'near' ? KEYS : fc.uuid())
-      : fc.constant(null),
-    body: schema ? values[kind](schema) : fc.constant(undefined),
+    key: takesKey(operation) ? fc.option(fc.uuid()) : fc.constant(null),
+    body: schema ? values.fitting(schema) : fc.constant(undefined),
   })
 }
 
-/** Keys on both sides of what is allowed. */
-const KEYS = fc.constantFrom('', 'two words', 'x'.repeat(255), 'x'.repeat(256))
-
-function takesKey({ parameters }: Operation): boolean {
-  return parameters.some((one) => '$ref' in one && one.$ref.endsWith('/Idempotency-Key'))
-}
-
-function bodySchemaOf({ requestBody }: Operation): JsonSchema | undefined {
-  return requestBody?.content['application/json']?.schema
-}
-
-/** A part of a path: what exists, what may, and any text; the last two are not looked for where a body is refused first. */
-function partOf(name: string, kind: 'fitting' | 'near'): fc.Arbitrary<unknown> {
+/** A part of a path: what exists, what may, and any text. */
+function partOf(name: string): fc.Arbitrary<unknown> {
   const existing = known[name] ? [fc.constantFrom(...known[name])] : []
-  if (kind === 'near' && existing.length > 0) return existing[0]!
   const id = fc.stringMatching(/^[0-9a-f]{24}$/)
   const text = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
     .filter((one) => !/^\.*$/.test(one))
   return fc.oneof(...existing, id, text)
-}
-
-/** What of a request its description forbids; null: nothing. */
-function faultOf(api: DescribedApi, pointer: string, operation: Operation, call: Call): string | null {
-  if (call.key !== null && !/^[!-~]{1,255}$/.test(call.key)) return 'no Idempotency-Key'
-  for (const [index, parameter] of operation.parameters.entries()) {
-    if (!('name' in parameter) || parameter.in !== 'query') continue
-    const text = call.query[parameter.name]
-    if (text === undefined) continue
-    const validate = validatorOf(api, `${pointer}/parameters/${index}/schema`)
-    if (!validate(readAs(text, parameter.schema))) return `${parameter.name}: ${faultsIn(validate)}`
-  }
-  if (!bodySchemaOf(operation)) return null
-  const validate = validatorOf(api, `${pointer}/requestBody/content/application~1json/schema`)
-  return validate(call.body) ? null : faultsIn(validate)
-}
-
-/** The value that a text in a query stands for. */
-function readAs(text: string, { type }: JsonSchema): unknown {
-  if (type === 'integer' && /^-?\d+$/.test(text)) return Number(text)
-  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
-  return text
-}
-
-async function sendTo(api: DescribedApi, method: string, call: Call): Promise<Answer> {
-  const host = { core: service.coreUrl, operator: service.opsUrl, payments: service.paymentsUrl }[api]
-  const query = new URLSearchParams(call.query)
-  const body = call.body === undefined ? undefined : JSON.stringify(call.body)
-  return send(`${host}${call.path}${query.size > 0 ? `?${query}` : ''}`, {
-    method,
-    ...(body === undefined ? {} : { body }),
-    headers: {
-      ...(await credentialsFor(api, call.path, body ?? '')),
-      ...(call.key === null ? {} : { 'Idempotency-Key': call.key }),
-    },
-  })
-}
-
-async function credentialsFor(
-  api: DescribedApi,
-  path: string,
-  body: string,
-): Promise<Record<string, string>> {
-  if (api === 'operator') return { Authorization: `Bearer ${service.operatorToken}` }
-  if (api === 'payments') {
-    const isSold = path.startsWith('/api/v1/payment-sessions') && !path.includes('/financing')
-    const { clientId, clientSecret } = isSold ? seller : partner
-    return { 'X-Client-ID': clientId, 'X-Client-Secret': clientSecret }
-  }
-  if (!path.includes('/webhook/inbound/')) return tenant.clientHeaders
-  const now = String(await serviceTime(service))
-  return { 'X-Webhook-Timestamp': now, 'X-Webhook-Signature': sign(connection.secret, now, body) }
 }

@@ -240,10 +240,6 @@ describe('alerts', () => {
   })
 
   test.each([
-    ['/alerts?kind=nonsense', 'GET', 400],
-    ['/alerts?status=new', 'GET', 400],
-    ['/alerts?tenant_id=x', 'GET', 400],
-    ['/alerts?limit=0', 'GET', 400],
     [`/alerts/${'f'.repeat(24)}`, 'GET', 404],
     ['/alerts/nonsense', 'GET', 404],
     [`/alerts/${'f'.repeat(24)}/acknowledge`, 'POST', 404],

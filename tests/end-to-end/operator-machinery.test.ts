@@ -41,10 +41,7 @@ describe('the clock', () => {
 
   test.each([
     [{}, 400, /^seconds/],
-    [{ seconds: -1 }, 400, /^seconds/],
-    [{ seconds: '5' }, 400, /^seconds/],
     [{ seconds: 1e300 }, 400, /^seconds/],
-    [{ to: 'tomorrow' }, 400, /^to/],
     [{ seconds: 1, to: '2099-01-01T00:00:00Z' }, 400, /seconds and to/],
     [{ to: '2000-01-01T00:00:00Z' }, 409, /forward/],
   ])('%j is %i', async (body, code, message) => {
@@ -71,26 +68,16 @@ describe('faults', () => {
     expect(await actions()).toEqual(expect.arrayContaining(['inject-fault pipeline', 'clear-fault pipeline']))
   })
 
-  test.each([
-    [{ mode: 'hold' }, /^point is required/],
-    [{ point: 'moon', mode: 'hold' }, /^point/],
-    [{ point: 'pipeline' }, /^mode is required/],
-    [{ point: 'pipeline', mode: 'explode' }, /^mode/],
-    [{ point: 'pipeline', mode: 'hold', times: -1 }, /^times/],
-  ])('%j is 400 and names the field', async (body, message) => {
-    const answer = await ops('POST', '/faults', body)
-    expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(message)])
-  })
+  test.each([[{ point: 'pipeline' }, /^mode is required/]])(
+    '%j is 400 and names the field',
+    async (body, message) => {
+      const answer = await ops('POST', '/faults', body)
+      expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(message)])
+    },
+  )
 })
 
 describe('draining', () => {
-  test('refuses a time limit that is none', async () => {
-    for (const timeout_seconds of [-1, 1.5, '5', 601]) {
-      const { status: code, body } = await ops('POST', '/drain', { timeout_seconds })
-      expect([code, body.message]).toEqual([400, expect.stringMatching(/^timeout_seconds/)])
-    }
-  })
-
   test('is 504 in the envelope while a projection stands still', async () => {
     expect((await ops('POST', '/projections/employers/pause')).status).toBe(200)
     let renaming: Promise<unknown> | undefined
@@ -152,7 +139,6 @@ describe('projections', () => {
 
     const started = await ops('POST', `${path}/rebuild`, { switch: 'manual' })
     expect(started.status).toBe(202)
-    expect((await ops('POST', `${path}/rebuild`, { switch: 'sometimes' })).status).toBe(400)
     await until(async () => (await operate(service, 'GET', path)).rebuild?.comparison != null)
     const built = await operate(service, 'GET', path)
     expect(built.generation).toBe(first.generation)

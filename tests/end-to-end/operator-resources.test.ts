@@ -119,13 +119,8 @@ describe('tenants, carriers and payroll companies', () => {
   })
 
   test.each([
-    ['/tenants', {}, 400, /^name is required/],
-    ['/tenants', { name: 5 }, 400, /^name must be a string/],
-    ['/tenants', { name: '   ' }, 400, /^name must not be empty/],
     ['/carriers', { tenant_id: 'x', name: 'A' }, 400, /^tenant_id must be an id/],
     ['/carriers', { tenant_id: UNKNOWN, name: 'A' }, 404, /^tenant_id/],
-    ['/carriers', { tenant_id: UNKNOWN, name: 'A', settlement_type: 'x' }, 400, /^settlement_type/],
-    ['/payroll-companies', { name: 'A' }, 400, /^tenant_id is required/],
   ])('POST %s %j is %i and names the field', async (path, body, status, message) => {
     const answer = await ops('POST', path, body)
     expect([answer.status, answer.body.ok]).toEqual([status, false])
@@ -185,14 +180,7 @@ describe('employers', () => {
 
   test.each([
     [{ fein: '12345678' }, 400, /^fein/],
-    [{ fein: 123456789 }, 400, /^fein/],
-    [{ fein: null }, 400, /^fein is required/],
-    [{ legal_name: '' }, 400, /^legal_name/],
-    [{ environment: 'test' }, 400, /^environment/],
     [{ contact_email: 'nobody' }, 400, /^contact_email/],
-    [{ address: 5 }, 400, /^address/],
-    [{ address: { zip: 89501 } }, 400, /^address\.zip/],
-    [{ payroll_company_ids: 'x' }, 400, /^payroll_company_ids must be an array/],
     [{ payroll_company_ids: [UNKNOWN] }, 404, /^payroll_company_ids/],
     [{ tenant_id: UNKNOWN }, 404, /^tenant_id/],
   ])('%j is %i and names the field', async (overrides, status, message) => {
@@ -309,27 +297,13 @@ describe('policies', () => {
   })
 
   test.each([
-    [{ policy_number: undefined }, 400, /^policy_number is required/],
-    [{ policy_number: 7 }, 400, /^policy_number/],
-    [{ status: 'expired' }, 400, /^status/],
-    [{ effective_date: '2026-02-30' }, 400, /^effective_date/],
     [{ expiration_date: '2020-01-01' }, 400, /^expiration_date/],
-    [{ class_codes: [8810] }, 400, /^class_codes\[0\] must be a string/],
-    [{ class_codes: '8810' }, 400, /^class_codes must be an array/],
     [{ states: ['California'] }, 400, /^states\[0\]/],
-    [{ locations: [{ id: 'a' }] }, 400, /^locations\[0\]\.state/],
-    [{ rates: [{ class_code: '8810', state: 'CA', rate_per_100: 2.5 }] }, 400, /^rates\[0\]\.rate_per_100/],
     [{ rates: [{ class_code: '8810', state: 'CA', rate_per_100: '-1' }] }, 400, /^rates\[0\]\.rate_per_100/],
     [{ rates: [{ class_code: '8810', state: 'CA', rate_per_100: '1.1234567' }] }, 400, /rate_per_100/],
     [{ rates: Array(2).fill({ class_code: '1', state: 'CA', rate_per_100: '1' }) }, 400, /^rates\[1\]/],
-    [{ rates: Array(2001).fill({}) }, 400, /^rates must not have more than 2000/],
     [{ payroll_frequency: 'bi-weekly' }, 400, /^payroll_frequency/],
-    [{ fees: [{ label: 'A', amount_cents: 1.5 }] }, 400, /^fees\[0\]\.amount_cents/],
-    [{ fees: [{ label: 'A', amount_cents: -1 }] }, 400, /^fees\[0\]\.amount_cents/],
     [{ fees: [{ label: 'A', amount_cents: 2 ** 53 }] }, 400, /^fees\[0\]\.amount_cents/],
-    [{ billing_type: 'MONTHLY' }, 400, /^billing_type/],
-    [{ annual_premium_cents: '1' }, 400, /^annual_premium_cents/],
-    [{ overtime_exclusion: 'yes' }, 400, /^overtime_exclusion/],
     [{ employer_id: UNKNOWN }, 404, /^employer_id/],
     [{ carrier_id: UNKNOWN }, 404, /^carrier_id/],
   ])('%j is %i and names the field', async (overrides, status, message) => {
@@ -466,15 +440,10 @@ describe('API clients', () => {
   })
 
   test.each([
-    [{ products: ['bank'] }, 400, /^products\[0\]/],
-    [{ products: 'bank' }, 400, /^products/],
-    [{ products: [] }, 400, /^products must not be empty/],
     [{ carrier_ids: 'some' }, 400, /^carrier_ids/],
     [{ employer_ids: ['x'] }, 400, /^employer_ids\[0\]/],
-    [{ request_signing: true }, 400, /^request_signing/],
     [{ carrier_ids: [UNKNOWN] }, 404, /^carrier_ids/],
     [{ employer_ids: [UNKNOWN] }, 404, /^employer_ids/],
-    [{ name: undefined }, 400, /^name/],
   ])('%j is %i and names the field', async (overrides, status, message) => {
     const answer = await ops('POST', '/api-clients', client(overrides))
     expect(answer.body.message).toMatch(message)
@@ -635,10 +604,5 @@ describe('an idempotency key', () => {
       const refused = await rotate(next)
       expect([refused.status, refused.body.message]).toEqual([409, expect.stringMatching(/deactivated/)])
     }
-  })
-
-  test('that cannot be one is 400', async () => {
-    const answer = await ops('POST', '/tenants', { name: 'A' }, { 'Idempotency-Key': 'with blanks' })
-    expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(/^Idempotency-Key/)])
   })
 })

@@ -166,38 +166,19 @@ describe('a payment link', () => {
 
 describe('what is sent for a payment link', () => {
   test.each<[string, Record<string, unknown>, string]>([
-    ['no employer', { employer_id: undefined }, 'employer_id'],
-    ['an employer that is a number', { employer_id: 7 }, 'employer_id'],
-    ['no policy', { policy_id: undefined }, 'policy_id'],
     ['no carrier, as the key is for all', { carrier_id: undefined }, 'carrier_id'],
-    ['no premium', { premium_cents: undefined }, 'premium_cents'],
-    ['half a cent', { premium_cents: 10.5 }, 'premium_cents'],
-    ['a premium as text', { premium_cents: '100' }, 'premium_cents'],
-    ['a negative premium', { premium_cents: -1 }, 'premium_cents'],
-    ['a negative fee', { fee_cents: -1 }, 'fee_cents'],
     ['nothing to pay', { premium_cents: 0, fee_cents: 0 }, 'premium_cents'],
     ['more than can be counted', { premium_cents: 2 ** 53 - 1, fee_cents: 1 }, 'premium_cents'],
-    ['a type in lower case', { payment_type: 'one_time' }, 'payment_type'],
-    ['no type', { payment_type: undefined }, 'payment_type'],
-    ['another context', { payment_context: 'other' }, 'payment_context'],
-    ['no customer', { customer: undefined }, 'customer'],
-    ['no name', { customer: { email: 'a@b.example' } }, 'customer.name'],
-    ['no e-mail', { customer: { name: 'A' } }, 'customer.email'],
     ['an e-mail that is none', { customer: { name: 'A', email: 'x' } }, 'customer.email'],
     ['two e-mails', { customer: { name: 'A', email: 'a@b.example,c@d.example' } }, 'customer.email'],
     ['a text without a number', { delivery: { sms: true } }, 'customer.phone'],
-    ['a delivery in words', { delivery: { email: 'yes' } }, 'delivery.email'],
-    ['a breakdown without a label', { fee_breakdown: [{ amount_cents: 1 }] }, 'fee_breakdown[0].label'],
     ['a URL that is none', { after_completion_url: 'notaurl' }, 'after_completion_url'],
     ['a URL that runs', { after_completion_url: 'javascript:alert(1)' }, 'after_completion_url'],
-    ['metadata that is no text', { metadata: { a: 1 } }, 'metadata.a'],
-    ['metadata in a list', { metadata: ['a'] }, 'metadata'],
     ['metadata above 64 KiB', { metadata: { a: 'x'.repeat(64 * 1024) } }, 'metadata'],
     ['no months', plan({ total_installments: undefined }), 'total_installments'],
     ['one month', plan({ total_installments: 1 }), 'total_installments'],
     ['no months down', plan({ down_payment_months: undefined }), 'down_payment_months'],
     ['zero months down', plan({ down_payment_months: 0 }), 'down_payment_months'],
-    ['half a month down', plan({ down_payment_months: 1.5 }), 'down_payment_months'],
     ['all months down', plan({ total_installments: 2, down_payment_months: 2 }), 'down_payment_months'],
     ['less than a cent a month', plan({ premium_cents: 11 }), 'total_installments'],
   ])('is refused with %s', async (_what, overrides, field) => {
@@ -332,11 +313,6 @@ describe('the list', () => {
     const { body } = await ask('GET', '/payment-links?limit=1')
     expect(body.data).toEqual([await shown(_id)])
   })
-
-  test.each(['status=foo', 'page=0', 'limit=0', 'limit=x', 'carrier_id=7'])('refuses %s', async (query) => {
-    const answer = await ask('GET', `/payment-links?${query}`)
-    expect([answer.status, answer.body]).toEqual([400, refusal('Bad Request')])
-  })
 })
 
 describe('simulated completion', () => {
@@ -470,7 +446,8 @@ describe('refunds', () => {
       refunded_cents: 2_000,
       refunds: [first, { amount_cents: 1_000, reason: null }],
     })
-    expect((await refund(id, { amount_cents: 8_501 })).status).toBe(400)
+    const tooMuch = await refund(id, { amount_cents: 8_501 })
+    expect([tooMuch.status, tooMuch.body.message]).toEqual([400, expect.stringContaining('amount_cents')])
     const rest = await refund(id)
     expect(rest.body.data).toMatchObject({ refunded_cents: 10_500, status: 'paid' })
     expect(rest.body.data.refunds[2].amount_cents).toBe(8_500)
@@ -491,22 +468,6 @@ describe('refunds', () => {
       refunded_cents,
     )
     expect(refunded_cents).toBeLessThanOrEqual(10_500)
-  })
-
-  test.each<[unknown, string]>([
-    [{ amount_cents: 0 }, 'amount_cents'],
-    [{ amount_cents: -5 }, 'amount_cents'],
-    [{ amount_cents: 1.5 }, 'amount_cents'],
-    [{ amount_cents: '100' }, 'amount_cents'],
-    [{ amount_cents: 10_501 }, 'amount_cents'],
-    [{ reason: 'other' }, 'reason'],
-  ])('are refused for %j', async (body, field) => {
-    const id = await paidLink()
-    const answer = await refused(() => refund(id, body))
-    expect([answer.status, answer.body]).toEqual([
-      400,
-      refusal('Bad Request', expect.stringContaining(field)),
-    ])
   })
 
   test('need a payment', async () => {
@@ -718,12 +679,7 @@ describe('checkout settings', () => {
     ['support_email', 'nobody'],
     ['sender_email', 'a@b.example\r\nBcc: c@d.example'],
     ['sms_from', '911'],
-    ['link_ttl_minutes', 14],
-    ['link_ttl_minutes', 10_081],
-    ['payment_link_ttl_days', 0],
-    ['payment_link_ttl_days', 366],
     ['embed_origins', ['https://a.example/path']],
-    ['enabled', 'yes'],
   ])('refuse %s %j', async (name, value) => {
     const answer = await put({ [name]: value })
     expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining(name)])

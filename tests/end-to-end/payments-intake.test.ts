@@ -124,65 +124,16 @@ describe('an intake', () => {
     expect(new Set(numbers).size).toBe(3)
   })
 
-  test.each<[string, Record<string, unknown> | ((body: ReturnType<typeof intakeBody>) => void), string]>([
-    ['no key', { idempotency_key: undefined }, 'idempotency_key is required'],
-    ['an empty key', { idempotency_key: ' ' }, 'idempotency_key must not be empty'],
-    ['a key that is no string', { idempotency_key: 7 }, 'idempotency_key must be a string'],
-    ['a long key', { idempotency_key: 'k'.repeat(256) }, 'idempotency_key must not be longer than 255'],
-    ['no employer', { employer: undefined, '-': 'employer' }, 'employer is required'],
-    ['no policy', { '-': 'policy' }, 'policy is required'],
-    ['owners that are no list', { owners: {} }, 'owners must be an array'],
-    [
-      'too many owners',
-      { owners: Array(101).fill({ first_name: 'A', last_name: 'B' }) },
-      'owners must not have more',
-    ],
-  ])('with %s is 400', async (_what, change, message) => {
-    const body: Record<string, unknown> = intakeBody()
-    const { '-': removed, ...rest } = change as Record<string, unknown>
-    Object.assign(body, rest)
-    if (typeof removed === 'string') delete body[removed]
-    const answer = await takeIn(service, headers, body)
-    expect([answer.status, answer.body]).toEqual([
-      400,
-      { ok: false, error: 'Bad Request', message: expect.stringContaining(message) },
-    ])
-  })
-
   test.each<[string, string, unknown]>([
-    ['employer', 'legal_name', undefined],
-    ['employer', 'legal_name', ''],
-    ['employer', 'legal_name', 5],
-    ['employer', 'fein', undefined],
     ['employer', 'fein', '12345678'],
     ['employer', 'fein', '1234567890'],
     ['employer', 'fein', '12-345-6789'],
     ['employer', 'fein', '123-456789'],
     ['employer', 'fein', '12345678X'],
-    ['employer', 'fein', 123456789],
-    ['employer', 'address', undefined],
-    ['employer', 'address', '1 Main St'],
-    ['employer', 'entity_type', 5],
-    ['employer', 'phone', 5035550147],
-    ['employer', 'contact_email', ['a']],
-    ['policy', 'state', undefined],
     ['policy', 'state', 'Cal'],
     ['policy', 'state', 'C1'],
-    ['policy', 'class_code', undefined],
-    ['policy', 'class_code', 8810],
-    ['policy', 'effective_date', undefined],
-    ['policy', 'effective_date', '2026-02-30'],
-    ['policy', 'effective_date', '02/01/2026'],
-    ['policy', 'effective_date', '2026-02-01T00:00:00Z'],
     ['policy', 'effective_date', '9999-01-01'],
-    ['policy', 'annual_premium_cents', undefined],
-    ['policy', 'annual_premium_cents', 0],
-    ['policy', 'annual_premium_cents', -1],
-    ['policy', 'annual_premium_cents', 1.5],
-    ['policy', 'annual_premium_cents', '100'],
     ['policy', 'annual_premium_cents', 2 ** 53],
-    ['policy', 'policy_number', 17],
-    ['policy', 'el_limit_tier', {}],
   ])('with %s.%s of %j is 400, which names it', async (part, field, value) => {
     const body = intakeBody({ [part]: { [field]: value } })
     const answer = await takeIn(service, headers, body)
@@ -190,41 +141,7 @@ describe('an intake', () => {
     expect(answer.text).not.toContain('Oakes')
   })
 
-  test.each(['line1', 'city', 'state', 'zip'])('without employer.address.%s is 400', async (part) => {
-    for (const value of [undefined, null, '', 7]) {
-      const body = intakeBody()
-      body.employer.address = { ...(body.employer.address as object), [part]: value }
-      const answer = await takeIn(service, headers, body)
-      expect([answer.status, answer.body.message]).toEqual([
-        400,
-        expect.stringContaining(`employer.address.${part} `),
-      ])
-    }
-  })
-
   const owner = { first_name: 'Ada', last_name: 'Vane' }
-  test.each<[string, unknown]>([
-    ['first_name', undefined],
-    ['last_name', undefined],
-    ['ownership_percentage', -1],
-    ['ownership_percentage', 101],
-    ['ownership_percentage', '50'],
-    ['excluded', 'no'],
-    ['class_code', 8810],
-    ['dob', 19710308],
-    ['title', []],
-  ])('with an owner’s %s of %j is 400', async (field, value) => {
-    const answer = await takeIn(
-      service,
-      headers,
-      intakeBody({ owners: [owner, { ...owner, [field]: value }] }),
-    )
-    expect([answer.status, answer.body.message]).toEqual([
-      400,
-      expect.stringContaining(`owners[1].${field} `),
-    ])
-  })
-
   test('takes owners with 0, 100 and a part of a per cent', async () => {
     const owners = [0, 100, 33.34].map((ownership_percentage) => ({ ...owner, ownership_percentage }))
     await send201(intakeBody({ owners }))

@@ -121,32 +121,9 @@ describe('a subscription', () => {
 describe('a request for a subscription', () => {
   const without = (field: string) => ({ ...subscriptionBody(live), [field]: undefined })
 
-  test.each(['employer_id', 'policy_id', 'amount_cents', 'payment_method_id'])(
-    'is refused without %s',
-    async (field) => {
-      const answer = await post(live, without(field))
-      expect([answer.status, answer.body]).toEqual([
-        400,
-        { ok: false, error: 'Bad Request', message: `${field} is required` },
-      ])
-    },
-  )
-
   test.each([
-    ['employer_id', 7],
-    ['policy_id', {}],
-    ['amount_cents', 1.5],
-    ['amount_cents', '100'],
-    ['amount_cents', 0],
-    ['amount_cents', -5],
-    ['amount_cents', 100_000_000],
-    ['payment_method_id', ''],
     ['payment_method_id', 'pm card'],
     ['payment_method_id', 'p'.repeat(256)],
-    ['metadata', { a: 1 }],
-    ['metadata', { a: null }],
-    ['metadata', []],
-    ['metadata', 'text'],
     ['metadata', { a: 'x'.repeat(64 * 1024) }],
   ])('is refused with %s = %j', async (field, value) => {
     const answer = await post(live, subscriptionBody(live, { [field]: value }))
@@ -275,9 +252,6 @@ describe('reading subscriptions', () => {
     const narrow = { environment: 'sandbox' }
     expect(await idsOf('', await keyOf(tenant, { ...narrow, carrier_ids: [other] }))).toEqual([ids[1]])
     expect(await idsOf('', await keyOf(tenant, { ...narrow, employer_ids: [] }))).toEqual([])
-    for (const query of ['?status=cancelled', '?status=', '?page=0', '?limit=x', '?carrier_id=x']) {
-      expect((await partner(service, tenant.clientHeaders, 'GET', `/subscriptions${query}`)).status).toBe(400)
-    }
   })
 })
 

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import type { JsonSchema } from '../../interfaces/endpoints/schemas.ts'
 
-/** Values of JSON Schemas: such as fit, and such as nearly do. */
+/** Values that fit JSON Schemas. */
 
 /** Characters and elements above the least, where a schema sets no narrower limit. */
 const SOME = 6
 
-type Keywords = {
+/** The keywords that these classes know. */
+export type Keywords = {
   readonly $ref?: string
   readonly const?: unknown
   readonly enum?: readonly unknown[]
@@ -14,7 +15,7 @@ type Keywords = {
   readonly oneOf?: readonly Keywords[]
   readonly type?: string | readonly string[]
   readonly format?: string
-  readonly pattern?: string
+  readonly pattern?: string | undefined
   readonly minLength?: number
   readonly maxLength?: number
   readonly minimum?: number
@@ -22,7 +23,8 @@ type Keywords = {
   readonly minItems?: number
   readonly maxItems?: number
   readonly minProperties?: number
-  readonly items?: Keywords
+  readonly items?: Keywords | false
+  readonly prefixItems?: readonly Keywords[]
   readonly properties?: Readonly<Record<string, Keywords>>
   readonly required?: readonly string[]
   readonly additionalProperties?: Keywords | boolean
@@ -46,35 +48,6 @@ export class DescribedValues {
     const known = this.#known[name]
     const any = this.#fitting(this.#resolved(schema), name)
     return known ? fc.oneof({ arbitrary: fc.constantFrom(...known), weight: 3 }, any) : any
-  }
-
-  /** Values of which one part was exchanged for another, left out, or was not expected: many do not fit. */
-  near(schema: JsonSchema, name = ''): fc.Arbitrary<unknown> {
-    const keywords = this.#resolved(schema)
-    const { properties, items } = keywords
-    if (properties) {
-      const names = Object.keys(properties)
-      const changed = names.map((field) =>
-        fc
-          .tuple(this.fitting(schema, name), this.near(properties[field]!, field))
-          .map(([value, other]) => ({ ...(value as object), [field]: other })),
-      )
-      const dropped = names.map((field) =>
-        this.fitting(schema, name).map((value) => {
-          const { [field]: _dropped, ...rest } = value as Record<string, unknown>
-          return rest
-        }),
-      )
-      const added = this.fitting(schema, name).map((value) => ({ ...(value as object), unexpected: 1 }))
-      return fc.oneof(...changed, ...dropped, added, WRONG)
-    }
-    const alternatives = keywords.anyOf ?? keywords.oneOf
-    if (alternatives) return fc.oneof(...alternatives.map((one) => this.near(one, name)), WRONG)
-    if (items) {
-      const one = this.near(items, name).map((item) => [item])
-      return fc.oneof(one, fc.constant([]), WRONG)
-    }
-    return WRONG
   }
 
   #resolved(schema: JsonSchema): Keywords {
@@ -142,11 +115,6 @@ const ANYTHING: fc.Arbitrary<unknown> = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: SOME }),
   fc.array(fc.integer(), { maxLength: 2 }),
   fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.boolean(), { maxKeys: 2 }),
-)
-
-/** What fits few schemas. */
-const WRONG: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
-  ...[null, true, 0, -1, 1.5, 10 ** 15, '', '  ', '0', 'x'.repeat(2000), '2026-02-30', [], [null], {}],
 )
 
 function textOf({ format, pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Keywords) {
