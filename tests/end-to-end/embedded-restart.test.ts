@@ -84,13 +84,13 @@ describe('a stopped service', () => {
   afterAll(() => service?.stop())
 
   test('answers what is in flight, drains and exits 0', async () => {
-    service = await startService({ dataDir })
+    service = await startService({ dataDir, isFirstStart: true })
     token = service.operatorToken
     tenant = await seedTenant(service)
     const before = (await allEvents(service, 'PayrollFileReceived')).length
     const inFlight = Array.from({ length: 6 }, () => report(service, tenant, { employees: large }))
     await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before)
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     const answers = await Promise.all(inFlight)
     expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 202))
     expect(await databaseProcesses(dataDir)).toEqual([])
@@ -123,7 +123,7 @@ describe('a stopped service', () => {
     }
     const senders = Array.from({ length: 8 }, sender)
     await until(() => answered.length > 40)
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     await Promise.all(senders)
     expect(unreachable).toBe(8)
     expect(new Set(answered.map((answer) => answer.status))).toEqual(new Set([202]))
@@ -146,7 +146,7 @@ describe('a stopped service', () => {
   })
 
   test('keeps every lease that it took at its very first start', async () => {
-    const first = await startService({ env: { CLOCK: 'system' } })
+    const first = await startService({ env: { CLOCK: 'system' }, isFirstStart: true })
     const client = new pg.Client(first.databaseUrl)
     await client.connect()
     try {
@@ -174,7 +174,7 @@ describe('a stopped service', () => {
   })
 
   test('another master key than that of the data is refused with one line', async () => {
-    await service.stop()
+    await service.end()
     const other = start(process.execPath, ['dist/main.js'], {
       MASTER_KEY: randomBytes(32).toString('base64'),
     })
@@ -183,7 +183,7 @@ describe('a stopped service', () => {
     expect(await databaseProcesses(dataDir)).toEqual([])
     service = await startService({ dataDir })
     expect((await operate(service, 'GET', `/employers/${tenant.employerId}`)).fein).toBe(tenant.fein)
-    await service.stop()
+    await service.end()
   })
 })
 

@@ -90,7 +90,7 @@ describe('the service on a database that it is given', () => {
 
   test('continues on the same database in another process', async () => {
     const { operatorToken } = service
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     service = await startService({
       env: { DATABASE_URL: database.url, MASTER_KEY, OPERATOR_TOKEN: operatorToken },
     })

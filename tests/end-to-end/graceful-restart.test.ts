@@ -33,7 +33,7 @@ beforeAll(async () => {
   tenant = await seedTenant(service)
 })
 afterAll(async () => {
-  await service?.stop({ keepData: true })
+  await service?.stop()
   await database?.drop()
   await rm(dataDir, { recursive: true, force: true })
 })
@@ -65,7 +65,7 @@ test('clients that keep their connections get an answer to every request that re
   await underLoad(CONNECTIONS, sendOne, async (more) => {
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await more(200)
-      expect(await service.stop({ keepData: true })).toBe(0)
+      expect(await service.end()).toBe(0)
       service = await startProcess({ dataDir, env: { ...env, CORE_PORT: port } })
     }
     await more(200)

@@ -178,7 +178,7 @@ function manyProcesses(name: string, servers: { nats: boolean; eventStore: boole
         failed: 0,
       })
       const codes = await Promise.all(
-        [api, otherApi, otherProjector, otherWorker].map((service) => service.stop()),
+        [api, otherApi, otherProjector, otherWorker].map((service) => service.end()),
       )
       expect(codes).toEqual([0, 0, 0, 0])
       const { rows } = await database.query(

@@ -174,7 +174,7 @@ if (await findEventStore()) {
     test('goes on on EventStoreDB where it was', async () => {
       const url = installation.databaseUrl
       const eventsBefore = await allEvents(service)
-      await service.stop({ keepData: true })
+      await service.end()
       const before = await readModels(url)
       const account = await copy(url, first.url)
       expect(account).toMatchObject({
@@ -222,7 +222,7 @@ if (await findEventStore()) {
       const used = await withDeadlinesOfTheProduct(() => cli(args))
       expect(used.code).toBe(1)
       expect(used.stderr).toMatch(/is in use by a service: stop every service on it first/)
-      await service.stop({ keepData: true })
+      await service.end()
       const before = await readModels(installation.databaseUrl)
       const account = await copy(first.url, installation.databaseUrl)
       expect(account).toMatchObject({ equal: true, to: { events }, database: { outcome: 'moved' } })
@@ -245,13 +245,13 @@ if (await findEventStore()) {
     })
 
     test('and forth to another server', async () => {
-      await service.stop({ keepData: true })
+      await service.end()
       await copy(installation.databaseUrl, second.url)
       // between two servers no side is the installation's database: it is named
       service = await start({ EVENTSTORE_URL: second.url })
       held = await large(3)
       await expectComplete(service, tenant, held.fileId, held.payroll)
-      await service.stop({ keepData: true })
+      await service.end()
       const run = await cli([
         ...['events', 'copy', '--from', second.url, '--to', first.url, '--json'],
         ...['--from-database', installation.databaseUrl],
@@ -275,7 +275,7 @@ if (await findEventStore()) {
       const used = await cli(['events', 'copy', '--from', dataDir, '--to', server.url])
       expect(used.code).toBe(1)
       expect(used.stderr).toMatch(/in use by the service with pid \d+/)
-      await service.stop()
+      await service.end()
       const env = { DATA_DIR: dataDir, EVENTSTORE_URL: server.url }
       const run = await cli(['events', 'copy', '--from', 'embedded', '--to', 'EVENTSTORE_URL', '--json'], {
         env,

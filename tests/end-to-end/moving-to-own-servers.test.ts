@@ -169,7 +169,7 @@ beforeAll(async () => {
   await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
   register = await registerOf(service)
   log = await contentOf(service)
-  expect(await service.stop({ keepData: true })).toBe(0)
+  expect(await service.end()).toBe(0)
 })
 
 function registerOf(service: RunningService): Promise<unknown> {
@@ -306,17 +306,17 @@ describe('a target', () => {
     )
     const verified = await cli(['events', 'verify', '--at', Object.values(env).at(-1)!, '--json'])
     expect(verified.json()).toMatchObject({ events: 0 })
-    expect(await startOn({}, from).then((service) => service.stop({ keepData: true }))).toBe(0)
+    expect(await startOn({}, from).then((service) => service.end())).toBe(0)
   })
 
   test('with the keys of another installation is refused, and keeps them', async () => {
     const from = await embedded()
     const env = { ...(await servers()), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }
-    await (await startOn(env)).stop({ keepData: true })
+    await (await startOn(env)).end()
     const run = await move(from, env)
     expect([run.code, run.stdout]).toEqual([1, ''])
     expect(run.stderr).toMatch(/holds the keys of another installation: take an empty database/)
-    await (await startOn(env)).stop({ keepData: true })
+    await (await startOn(env)).end()
   })
 })
 
@@ -327,7 +327,7 @@ test('back to the embedded server, and forth again', async () => {
   const service = await startOn(env)
   await operate(service, 'POST', '/drain')
   await continueStory(service, story)
-  await service.stop({ keepData: true })
+  await service.end()
   // MASTER_KEY is that of the target; what opens the keys comes behind it
   const masterKey = (await readFile(join(from, 'master-key'), 'utf8')).trim()
   const back = await cli(['events', 'copy', '--from', 'DATABASE_URL', '--to', 'embedded', '--json'], {
@@ -338,7 +338,7 @@ test('back to the embedded server, and forth again', async () => {
   const again = await startOn({}, from)
   await operate(again, 'POST', '/drain')
   await expectFirstAnswers(again)
-  await again.stop({ keepData: true })
+  await again.end()
   expect((await move(from, env)).json()).toMatchObject({ equal: true })
   await expectEverything(await startOn(env))
 })

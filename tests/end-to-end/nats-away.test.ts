@@ -60,14 +60,14 @@ describe.skipIf(!natsCanBeKilled)('a start while NATS is away', () => {
     await expect(refused).rejects.toThrow('ended with code 1:\nNATS at 127.0.0.1:1: connection refused')
     // having known one server says nothing about another, not even of the same list
     const service = await installation.start(ALL, { NATS_URL: `${server.url},${NOWHERE}` })
-    await service.stop({ keepData: true })
+    await service.end()
     await expect(installation.start(ALL, { NATS_URL: NOWHERE })).rejects.toThrow('NATS at 127.0.0.1:1: ')
   })
 
   test('works degraded where it was known, and as always when it is back', async () => {
     const first = await installation.start(ALL)
     const tenant = await seedTenant(first)
-    expect(await first.stop({ keepData: true })).toBe(0)
+    expect(await first.end()).toBe(0)
     await server.own!.kill()
 
     const service = await installation.start(ALL)
@@ -94,14 +94,14 @@ describe.skipIf(!natsCanBeKilled)('a start while NATS is away', () => {
     const next = await report(reader, tenant)
     await operate(service, 'POST', '/drain')
     expect(await toldOf(next.body.file_id)).toEqual(['payroll.file_received', 'payroll.file_completed'])
-    expect(await service.stop({ keepData: true })).toBe(0)
+    expect(await service.end()).toBe(0)
   })
 
   test('can be stopped while it is still away', async () => {
-    await (await installation.start(ALL)).stop({ keepData: true })
+    await (await installation.start(ALL)).end()
     await server.own!.kill()
     const service = await installation.start(ALL)
-    expect(await service.stop({ keepData: true })).toBe(0)
+    expect(await service.end()).toBe(0)
     await server.own!.restart()
   })
 })

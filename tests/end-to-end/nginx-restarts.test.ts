@@ -63,7 +63,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
       nginx.kill('SIGQUIT')
       await exited
     }
-    for (const service of [...(apis ?? []), others]) await service?.stop({ keepData: true })
+    for (const service of [...(apis ?? []), others]) await service?.stop()
     await database?.drop()
     await rm(directory, { recursive: true, force: true })
   })
@@ -135,7 +135,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
     await underLoad(8, sendOne, async (more) => {
       await more(400)
       for (const [index, api] of apis.entries()) {
-        expect(await api.stop({ keepData: true })).toBe(0)
+        expect(await api.end()).toBe(0)
         await more(400)
         apis[index] = await start({
           ROLES: 'api',

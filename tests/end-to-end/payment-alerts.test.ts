@@ -298,11 +298,11 @@ describe('a plan whose down payment is paid', () => {
         const { _id } = await createLink(before, tenant, { ...terms, premium_cents: 60_000 })
         await operate(before, 'POST', `/card-processor/${_id}/succeed`)
         await operate(before, 'POST', '/drain')
-        await before.stop({ keepData: true })
+        await before.end()
         const alone = await installation.start('api')
         await operate(alone, 'POST', `/policies/${tenant.policyId}/cancel`, {})
         const { head } = (await send(`${alone.opsUrl}/readyz`)).body.checks
-        await alone.stop({ keepData: true })
+        await alone.end()
         // the release before it read all events, and ended nothing
         const database = new pg.Client(installation.databaseUrl)
         await database.connect()

@@ -314,7 +314,7 @@ test('without a host of pages links are refused, and embedded sessions are not',
   const seller = await seedTenant(first)
   await enableCheckout(first, seller)
   const link = await newSession(first, seller)
-  await first.stop({ keepData: true })
+  await first.end()
   const other = await startService({ dataDir, env: { PORTAL_URL: 'off' } })
   try {
     const of = (method: string, path: string, body?: unknown) =>

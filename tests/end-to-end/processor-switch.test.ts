@@ -23,7 +23,7 @@ let service: RunningService
 let tenant: SeededTenant
 
 const start = async (env: Readonly<Record<string, string>> = {}) => {
-  await service?.stop()
+  await service?.end()
   service = await startService({ dataDir, env })
 }
 beforeEach(async () => {

@@ -16,7 +16,7 @@ async function tour(paymentsUrl: string, receiverPort: number): Promise<string> 
 const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['curl'])) !== null
 
 test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs bash and curl)', async () => {
-  const service = await startService({ env: { CLOCK: 'system' } })
+  const service = await startService({ env: { CLOCK: 'system' }, isFirstStart: true })
   try {
     const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
       env: {

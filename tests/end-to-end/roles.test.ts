@@ -56,7 +56,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       // only for the seeds, whose answers wait for it
       const passing = await installation.start('projector')
       tenant = await seedTenant(api)
-      await passing.stop()
+      await passing.end()
     })
     afterAll(async () => {
       await database?.end()

@@ -35,7 +35,7 @@ beforeEach(async () => {
   }
 })
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((service) => service.stop({ keepData: true })))
+  await Promise.all(running.splice(0).map((service) => service.stop()))
   await database?.drop()
   await rm(dataDir, { recursive: true, force: true })
 })
@@ -70,7 +70,7 @@ test('processes restarted one after another on a new release lose, double and re
   }
   const after = resolve('.')
   const replace = async (old: RunningService, role: string): Promise<RunningService> => {
-    expect(await old.stop({ keepData: true })).toBe(0)
+    expect(await old.end()).toBe(0)
     return start(role, after)
   }
   await underLoad(3, sendOne, async (more) => {
@@ -102,7 +102,7 @@ test('an installation that was stopped as a whole goes on with a new release', a
   const answers: Answer[] = []
   for (const rows of [1, 1, 1, LARGE, LARGE, LARGE]) answers.push(await reportOf(api, rows))
   // what is in hand is left for the next release
-  for (const service of before) expect(await service.stop({ keepData: true })).toBe(0)
+  for (const service of before) expect(await service.end()).toBe(0)
 
   const after = await Promise.all(roles.map((role) => start(role, resolve('.'))))
   for (const rows of [1, LARGE]) answers.push(await reportOf(after[2]!, rows))
@@ -115,7 +115,7 @@ test('a process of the older release leaves read models alone that a newer one h
   const api = await start('api', older)
   const replaced = await start('projector', older)
   const tenant = await seedTenant(api)
-  expect(await replaced.stop({ keepData: true })).toBe(0)
+  expect(await replaced.end()).toBe(0)
   const first = await start('projector', newer)
   await until(async () => (await employersOf(api)).version === 2)
   const waiting = await start('projector', older)
@@ -147,7 +147,7 @@ test('a process of the older release leaves read models alone that a newer one h
   const second = await start('projector', newer)
   await until(async () => (await namesOf(api)).includes('Late'))
   expect(await employersOf(second)).toMatchObject({ version: 2, code_version: 2, lag: { events: 0 } })
-  for (const service of [waiting, second, api]) expect(await service.stop({ keepData: true })).toBe(0)
+  for (const service of [waiting, second, api]) expect(await service.end()).toBe(0)
 
   async function employersOf(service: RunningService) {
     const all = await operate(service, 'GET', '/projections')

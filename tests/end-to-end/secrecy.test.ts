@@ -80,6 +80,7 @@ beforeAll(async () => {
   const masterKey = randomBytes(32).toString('base64')
   service = await startService({
     dataDir,
+    isFirstStart: true,
     env: { LOG_LEVEL: 'trace', ...(isEmbedded ? {} : { MASTER_KEY: masterKey }) },
   })
   secrets = { operatorToken: service.operatorToken, masterKey }
@@ -735,7 +736,7 @@ describe('what is secret or personal', () => {
       expect(await leaksInFiles(dataDir, finder, [])).toHaveLength(SECRET_FILES.length)
       for (const name of SECRET_FILES) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0)
       await client.end()
-      expect(await service.stop()).toBe(0)
+      expect(await service.end()).toBe(0)
       expect(await leaksInFiles(dataDir, finder, SECRET_FILES)).toEqual([])
     },
   )

@@ -198,7 +198,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
       return [restore, stored, copies] as const
     })
     const whole = await storedLog(service)
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     await server.stop()
 
     await restoreDatabase(copy)

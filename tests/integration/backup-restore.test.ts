@@ -136,7 +136,7 @@ describe('a data directory copied while the service is stopped', () => {
     const dataDir = join(directory, 'data')
     service = await startService({ dataDir })
     const story = await tellStory(service)
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     const copies = ['first', 'second'].map((name) => join(directory, name))
     for (const copy of copies) await run('cp', ['-a', dataDir, copy])
     await rm(dataDir, { recursive: true })
@@ -144,7 +144,7 @@ describe('a data directory copied while the service is stopped', () => {
     service = await startService({ dataDir: copies[0]! })
     await expectStory(service, story)
     await continueStory(service, story)
-    expect(await service.stop()).toBe(0)
+    expect(await service.end()).toBe(0)
     service = undefined
 
     await rm(join(copies[1]!, 'master-key'))

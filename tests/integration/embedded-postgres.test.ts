@@ -1,5 +1,5 @@
 // @module-tag once: its subject is the same whatever holds the log
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
 import pg from 'pg'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { copyBinaries } from '../../infrastructure/embedded-postgres/binaries.ts'
 import {
   EmbeddedPostgresError,
@@ -37,6 +37,22 @@ async function temporaryDirectory(mode = 0o755): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'compstream-pg-'))
   await chmod(path, mode)
   cleanups.push(() => rm(path, { recursive: true, force: true, maxRetries: 5 }))
+  return path
+}
+
+let made: string
+
+beforeAll(async () => {
+  made = await mkdtemp(join(tmpdir(), 'compstream-pg-made-'))
+  await (await startEmbeddedPostgres({ dataDir: made, durable: false })).stop()
+})
+afterAll(() => rm(made, { recursive: true, force: true }))
+
+/** A data directory as an earlier start has left it. */
+async function usedDirectory(): Promise<string> {
+  const path = await temporaryDirectory()
+  const parts = ['postgres', 'postgres-password'].map((name) => join(made, name))
+  execFileSync('cp', ['-a', ...parts, path])
   return path
 }
 
@@ -120,13 +136,13 @@ describe('starting and stopping', () => {
   })
 
   test('a wrong password is refused', async () => {
-    const server = await start(await temporaryDirectory())
+    const server = await start(await usedDirectory())
     await expect(query(server.url.replace(/:[0-9a-f]+@/, ':wrong@'), 'select 1')).rejects.toThrow(/password/)
   })
 
   test('neither statements nor values reach the log', async () => {
     const lines: string[] = []
-    const server = await start(await temporaryDirectory(), (line) => lines.push(line))
+    const server = await start(await usedDirectory(), (line) => lines.push(line))
     await query(server.url, 'create table person (ssn text primary key)')
     await query(server.url, `insert into person values ('123-45-6789')`)
     await expect(query(server.url, `insert into person values ('123-45-6789')`)).rejects.toThrow(/duplicate/)
@@ -137,7 +153,7 @@ describe('starting and stopping', () => {
   })
 
   test('a lost password file is replaced', async () => {
-    const dataDir = await temporaryDirectory()
+    const dataDir = await usedDirectory()
     const first = await start(dataDir)
     await query(first.url, 'create table kept as select 7 as answer')
     await first.stop()
@@ -226,7 +242,7 @@ describe('after a crash', () => {
   }
 
   test('kill -9 of the postmaster is reported, and its busy backend does not block the next start', async () => {
-    const dataDir = await temporaryDirectory()
+    const dataDir = await usedDirectory()
     const first = await start(dataDir)
     await query(first.url, 'create table kept as select 1 as answer')
     const sleeper = new pg.Client({ connectionString: first.url })
@@ -255,7 +271,7 @@ describe('after a crash', () => {
   })
 
   test('kill -9 of the service leaves the postmaster alive: the next start ends it and keeps the data', async () => {
-    const dataDir = await temporaryDirectory()
+    const dataDir = await usedDirectory()
     const service = spawnService(dataDir, '/nonexistent')
     const url = await urlOf(service)
     await query(url, 'create table kept as select 2 as answer')
@@ -274,7 +290,7 @@ describe('after a crash', () => {
   test.skipIf(!hasSetpriv)(
     'kill -9 of the service takes the server along (skipped without setpriv)',
     async () => {
-      const dataDir = await temporaryDirectory()
+      const dataDir = await usedDirectory()
       const service = spawnService(dataDir)
       await urlOf(service)
       const clusterDir = join(dataDir, 'postgres')
@@ -285,7 +301,7 @@ describe('after a crash', () => {
   )
 
   test('kill -9 of the whole tree loses nothing that was committed', async () => {
-    const dataDir = await temporaryDirectory()
+    const dataDir = await usedDirectory()
     const service = spawnService(dataDir, '/nonexistent')
     await query(await urlOf(service), 'create table kept as select 3 as answer')
     const ended = once(service, 'exit')
@@ -299,8 +315,7 @@ describe('after a crash', () => {
   })
 
   test('a stale pid file that names an unrelated live process is removed, the process is left alone', async () => {
-    const dataDir = await temporaryDirectory()
-    await (await start(dataDir)).stop()
+    const dataDir = await usedDirectory()
     const bystander = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60000)'], {
       stdio: 'ignore',
     })

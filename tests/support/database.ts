@@ -3,52 +3,74 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../infrastructure/database/migrate.ts'
+import { EmptiedDatabases } from './emptied-databases.ts'
 import { eventStoreOf, stopServersOf } from './installation.ts'
 
 export interface TestDatabase {
   /** Superuser url. */
   readonly url: string
   readonly name: string
-  /** Drops the database, ending every connection to it, and ends the servers that belong to it. */
+  /** Drops or empties the database, which nobody may use any more, and ends the servers that belong to it. */
   drop(): Promise<void>
 }
 
-/** Creates an empty database, migrated unless told otherwise, and its empty log. Each test file uses its own. */
+const emptied = new EmptiedDatabases()
+
+/**
+ * An empty database, migrated unless told otherwise, and its empty log; a migrated one may be one that another suite of
+ * this worker has used, emptied. Each test file uses its own.
+ */
 export async function createTestDatabase(options: { migrate?: boolean } = {}): Promise<TestDatabase> {
-  const name = `test_${randomBytes(8).toString('hex')}`
-  const creating = withServer(async (server) => {
-    if (options.migrate ?? true) {
-      await ensureTemplate(server)
-      await server.query(`CREATE DATABASE ${name} TEMPLATE ${inject('postgresTemplate')}`)
-    } else {
-      await server.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
-    }
-  })
+  const isMigrated = options.migrate ?? true
+  const used = isMigrated ? emptied.take() : undefined
+  const name = used ?? `${inject('postgresTemplate')}_${randomBytes(6).toString('hex')}`
+  const url = urlOf(name)
+  const creating = used === undefined ? create(name, isMigrated) : undefined
   // the server of its log takes seconds to start
-  await Promise.all([creating, eventStoreOf(urlOf(name))])
+  await Promise.all([creating, eventStoreOf(url)])
+  let isThere = true
   return {
-    url: urlOf(name),
+    url,
     name,
     async drop() {
-      await stopServersOf(urlOf(name))
+      if (!isThere) return
+      isThere = false
+      await stopServersOf(url)
       await withServer(async (server) => {
-        await untilLeft(server, name)
+        const isLeft = await untilLeft(server, name)
+        if (isMigrated && isLeft && (await emptied.giveBack(name, url))) return
         await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
       })
     },
   }
 }
 
+async function create(name: string, isMigrated: boolean): Promise<void> {
+  await withServer(async (server) => {
+    if (isMigrated) await ensureTemplate(server)
+    const template = isMigrated ? inject('postgresTemplate') : `template0 ENCODING 'UTF8'`
+    await server.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+  })
+  if (isMigrated) await emptied.know(name, urlOf(name))
+}
+
 /** How often is looked whether everybody has left a database, and for how long between, in milliseconds. */
 const LOOKS = { most: 100, pauseMs: 10 } as const
 
-/** A pool has ended before the server has heard of it: who is thrown out then takes it for a failure. Waits a second at the most. */
-async function untilLeft(server: pg.Client, database: string): Promise<void> {
+/**
+ * A pool has ended before the server has heard of it: who is thrown out then takes it for a failure. Waits a second at the
+ * most. @returns whether nobody is connected.
+ */
+async function untilLeft(server: pg.Client, database: string): Promise<boolean> {
   for (let look = 0; look < LOOKS.most; look += 1) {
-    const { rowCount } = await server.query('SELECT FROM pg_stat_activity WHERE datname = $1', [database])
-    if (rowCount === 0) return
+    const { rowCount } = await server.query(
+      `SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
+      [database],
+    )
+    if (rowCount === 0) return true
     await delay(LOOKS.pauseMs)
   }
+  return false
 }
 
 /** The url of another database on the test server. */

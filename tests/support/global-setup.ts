@@ -13,7 +13,7 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** Superuser url of the test server; tests create databases of their own in it. */
     postgresUrl: string
-    /** Name of the migrated database that test databases are copied from; made when first needed. */
+    /** Name of the migrated database that test databases are copied from, whose names begin so; made when first needed. */
     postgresTemplate: string
     /** Where suites ask for the service that they share, see shared-services.ts. */
     sharedServices: string
@@ -82,7 +82,11 @@ async function startPostgres(template: string): Promise<Pick<Server, 'url' | 'st
     const stop = async () => {
       const client = new pg.Client(given)
       await client.connect()
-      await client.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`)
+      const { rows } = await client.query<{ datname: string }>(
+        'SELECT datname FROM pg_database WHERE starts_with(datname, $1)',
+        [template],
+      )
+      for (const { datname } of rows) await client.query(`DROP DATABASE ${datname} WITH (FORCE)`)
       await client.end()
     }
     return { url: given, stop }

@@ -13,8 +13,8 @@ export interface Installation {
   start(roles: string, env?: Record<string, string>): Promise<RunningService>
   /** kill -9 of everything that runs. */
   killAll(): Promise<void>
-  /** Stops what still runs and removes everything. @returns the exit codes of what was stopped. */
-  stop(): Promise<readonly (number | null)[]>
+  /** Kills what still runs and removes everything. */
+  stop(): Promise<void>
 }
 
 /** Servers that an installation uses; each is the caller's to end. */
@@ -43,8 +43,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     ...options.env,
   }
   const processes: RunningService[] = []
-  const alive = () =>
-    processes.filter(({ process: { exitCode, signalCode } }) => exitCode === null && signalCode === null)
+  const killAll = async () => void (await Promise.all(processes.map((service) => service.kill())))
   return {
     databaseUrl,
     async start(roles, env = {}) {
@@ -52,14 +51,11 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
       processes.push(service)
       return service
     },
-    async killAll() {
-      await Promise.all(alive().map((service) => service.kill()))
-    },
+    killAll,
     async stop() {
-      const codes = await Promise.all(alive().map((service) => service.stop({ keepData: true })))
+      await killAll()
       await database?.drop()
       await rm(dataDir, { recursive: true, force: true })
-      return codes
     },
   }
 }

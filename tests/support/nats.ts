@@ -69,7 +69,7 @@ async function startProgram(path: string): Promise<NatsServer> {
       },
     },
     async stop() {
-      await server.end()
+      await server.kill()
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { endPreviousServer } from '../../infrastructure/embedded-postgres/processes.ts'
 import { describeHosts } from './described-hosts.ts'
+import { copyPreparedData } from './prepared-data.ts'
 import { PATIENT } from './technical-deadlines.ts'
 import { receiverSettings } from './webhook-receiver.ts'
 
@@ -28,13 +31,12 @@ export interface RunningService extends ServiceAddresses {
   readonly processes: readonly RunningService[]
   /** Everything the processes wrote to stdout and stderr so far, by line. */
   readonly output: readonly string[]
-  /**
-   * SIGTERM; resolves with the exit code, of several processes the first that is not 0. Removes the data unless its
-   * directory was given or it is kept.
-   */
-  stop(options?: { keepData?: boolean }): Promise<number | null>
+  /** SIGTERM; resolves with the exit code, of several processes the first that is not 0. The data stays. */
+  end(): Promise<number | null>
   /** kill -9 of all processes of the service; resolves when they are gone. The data stays. */
   kill(): Promise<void>
+  /** Throws it away: kill -9, also of its embedded server. Removes the data unless its directory was given. */
+  stop(): Promise<void>
 }
 
 export interface StartOptions {
@@ -42,6 +44,8 @@ export interface StartOptions {
   readonly dataDir?: string
   readonly timeoutMs?: number
   readonly release?: string
+  /** What its data directory is a copy of where that has no cluster yet; default: the service makes its own. */
+  readonly preparedDir?: string
 }
 
 /**
@@ -51,7 +55,7 @@ export interface StartOptions {
 export async function startProcesses(
   roles: readonly string[],
   options: StartOptions & { readonly dataDir: string },
-): Promise<Omit<RunningService, 'stop'> & { stop(): Promise<number | null> }> {
+): Promise<RunningService> {
   const output: string[] = []
   const starting = roles.map((role) =>
     startProcess({ ...options, env: { ROLES: role, ...options.env } }, output),
@@ -68,12 +72,13 @@ export async function startProcesses(
     ...first,
     processes,
     output,
-    async stop() {
+    async end() {
       // whoever answers may still wait for what the others do
-      const codes = [await first.stop(), ...(await Promise.all(others.map((one) => one.stop())))]
+      const codes = [await first.end(), ...(await Promise.all(others.map((one) => one.end())))]
       return codes.find((code) => code !== 0) ?? 0
     },
     kill: async () => void (await Promise.all(processes.map((one) => one.kill()))),
+    stop: async () => void (await Promise.all(processes.map((one) => one.stop()))),
   }
 }
 
@@ -94,6 +99,7 @@ export async function startProcess(
 ): Promise<RunningService> {
   const ownsData = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
+  if (options.preparedDir !== undefined) await copyPreparedData(options.preparedDir, dataDir)
   const child = spawn(process.execPath, await startArguments(), {
     env: {
       PATH: process.env.PATH,
@@ -114,9 +120,19 @@ export async function startProcess(
     ...(options.release === undefined ? {} : { cwd: options.release }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ready = await new Promise<Record<string, string>>((resolve, reject) => {
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await exited
+  }
+  const stop = async () => {
+    await kill()
+    if (options.env?.DATABASE_URL === undefined) await endEmbeddedServer(dataDir)
+    if (ownsData) await rm(dataDir, { recursive: true, force: true })
+  }
+  const becoming = new Promise<Record<string, string>>((resolve, reject) => {
     const timer = setTimeout(() => {
-      child.kill('SIGKILL')
       reject(new Error(`The service did not become ready:\n${output.slice(-20).join('\n')}`))
     }, options.timeoutMs ?? 150_000)
     createInterface({ input: child.stderr! }).on('line', (line) => output.push(line))
@@ -131,7 +147,11 @@ export async function startProcess(
       reject(new Error(`The service ended with code ${code}:\n${output.slice(-20).join('\n')}`))
     })
   })
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  const ready = await becoming.catch(async (error) => {
+    // where it was refused, another one may run on the data
+    if (ownsData || isRunning()) await stop()
+    throw error
+  })
   const operatorToken =
     options.env?.OPERATOR_TOKEN ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim()
   const service: RunningService = {
@@ -148,16 +168,12 @@ export async function startProcess(
       return [service]
     },
     output,
-    async stop({ keepData = false } = {}) {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      const code = await exited
-      if (ownsData && !keepData) await rm(dataDir, { recursive: true, force: true })
-      return code
+    end() {
+      if (isRunning()) child.kill('SIGTERM')
+      return exited
     },
-    async kill() {
-      child.kill('SIGKILL')
-      await exited
-    },
+    kill,
+    stop,
   }
   describeHosts(service, options.release === undefined)
   return service
@@ -168,4 +184,10 @@ async function embeddedDatabaseUrl(dataDir: string): Promise<string> {
   const password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim()
   const port = (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[3]
   return `postgresql://compstream:${encodeURIComponent(password)}@127.0.0.1:${port}/compstream`
+}
+
+/** Nobody else ends it where the system does not end it with the service. */
+async function endEmbeddedServer(dataDir: string): Promise<void> {
+  const cluster = join(dataDir, 'postgres')
+  if (existsSync(cluster)) await endPreviousServer(cluster, () => undefined)
 }

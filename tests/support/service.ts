@@ -10,12 +10,12 @@ import {
   type RunningService,
   type ServiceAddresses,
   type StartOptions,
-  startProcess,
+  startProcess as startAnyProcess,
   startProcesses,
 } from './service-process.ts'
 import { ROLES, type SharedAddresses } from './shared-services.ts'
 
-export { type RunningService, type ServiceAddresses, startProcess } from './service-process.ts'
+export type { RunningService, ServiceAddresses } from './service-process.ts'
 
 /** A service that several suites use, one after the other. */
 export interface SharedService extends ServiceAddresses {
@@ -29,17 +29,22 @@ export interface SharedService extends ServiceAddresses {
  * faults and projections as it found them, but for the time, which only goes on.
  */
 export async function sharedService(): Promise<SharedService> {
-  const base = inject('sharedServices')
-  const ask = async (path: string) => {
-    const answer = await fetch(`${base}${path}`)
-    if (!answer.ok) throw new Error(await answer.text())
-    return answer.json()
-  }
-  const { outputUrl, ...service } = (await ask(
-    `/service/${process.env.VITEST_POOL_ID}/${installationName}`,
-  )) as SharedAddresses
+  const path = `/service/${process.env.VITEST_POOL_ID}/${installationName}`
+  const { outputUrl, ...service } = await ask<SharedAddresses>(path)
   describeHosts(service)
-  return { ...service, output: () => ask(outputUrl) as Promise<string[]> }
+  return { ...service, output: () => ask(outputUrl) }
+}
+
+/** Asks the process of the runner, see shared-services.ts. */
+async function ask<Answer>(path: string): Promise<Answer> {
+  const answer = await fetch(`${inject('sharedServices')}${path}`)
+  if (!answer.ok) throw new Error(await answer.text())
+  return answer.json() as Promise<Answer>
+}
+
+interface OwnStart extends Omit<StartOptions, 'preparedDir'> {
+  /** Lets the service create its cluster itself, as a user's first start does. */
+  readonly isFirstStart?: boolean
 }
 
 /**
@@ -48,7 +53,7 @@ export async function sharedService(): Promise<SharedService> {
  * @param options.dataDir an existing data directory, to continue where another service stopped.
  * @param options.release the built project to start, default this one.
  */
-export async function startService(options: StartOptions = {}): Promise<RunningService> {
+export async function startService(options: OwnStart = {}): Promise<RunningService> {
   if (installationName === 'embedded') return startProcess(options)
   const isOwn = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
@@ -57,15 +62,19 @@ export async function startService(options: StartOptions = {}): Promise<RunningS
   const service = await startProcesses(ROLES[installationName], { ...options, dataDir, env })
   return {
     ...service,
-    async stop({ keepData = false } = {}) {
-      const code = await service.stop()
-      if (isOwn && !keepData) {
-        await forget(dataDir)
-        await rm(dataDir, { recursive: true, force: true })
-      }
-      return code
+    async stop() {
+      await service.stop()
+      if (!isOwn) return
+      await forget(dataDir)
+      await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Starts one process, an embedded server on a copy of a cluster that is made once a run. */
+export async function startProcess({ isFirstStart, ...options }: OwnStart = {}): Promise<RunningService> {
+  const isOnItsOwn = isFirstStart || options.release !== undefined || options.env?.DATABASE_URL !== undefined
+  return startAnyProcess(isOnItsOwn ? options : { ...options, preparedDir: await ask('/prepared-data') })
 }
 
 /** What a data directory of an installation with servers of its own stands for. */

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { startEventStore } from './eventstoredb.ts'
 import type { InstallationName } from './installation.ts'
 import { startNats } from './nats.ts'
+import { type PreparedData, prepareData } from './prepared-data.ts'
 import {
   type RunningService,
   type ServiceAddresses,
@@ -41,17 +42,23 @@ export interface SharedServices {
 }
 
 /**
- * Starts services that suites share, when the first of a worker asks for it. A worker has one suite at a time: it finds
- * what earlier ones stored, and nobody writes beside it. Runs in the process of the runner, which outlives workers.
+ * Starts services that suites share, when the first of a worker asks for it, and makes the cluster that others start on a
+ * copy of. A worker has one suite at a time: it finds what earlier ones stored, and nobody writes beside it. Runs in the
+ * process of the runner, which outlives workers.
  * @param postgresUrl the test server, as its superuser.
  */
 export async function openSharedServices(postgresUrl: string): Promise<SharedServices> {
   const ofWorkers = new Map<string, Promise<Shared>>()
+  let preparing: Promise<PreparedData> | undefined
+  const preparedDir = async () => {
+    preparing ??= prepareData()
+    return (await preparing).path
+  }
   const take = async (worker: string, installation: InstallationName): Promise<Shared> => {
     const last = await ofWorkers.get(worker)?.catch(() => undefined)
     if (last?.installation === installation && last.service.processes.every(isAlive)) return last
     await last?.stop()
-    const starting = start(installation, postgresUrl)
+    const starting = start(installation, postgresUrl, preparedDir)
     ofWorkers.set(worker, starting)
     return starting
   }
@@ -62,12 +69,13 @@ export async function openSharedServices(postgresUrl: string): Promise<SharedSer
       string,
       InstallationName,
     ]
-    const answering = take(worker, installation).then(({ service: { output, ...service } }) =>
-      what === 'output'
-        ? output
-        : { ...addressesOf(service), outputUrl: `/output/${worker}/${installation}` },
-    )
-    answering.then(
+    const answering = async () => {
+      if (what === 'prepared-data') return preparedDir()
+      const { service } = await take(worker, installation)
+      if (what === 'output') return service.output
+      return { ...addressesOf(service), outputUrl: `/output/${worker}/${installation}` }
+    }
+    answering().then(
       (answer) => response.end(JSON.stringify(answer)),
       (error: Error) => response.writeHead(500).end(error.message),
     )
@@ -80,6 +88,7 @@ export async function openSharedServices(postgresUrl: string): Promise<SharedSer
       server.closeAllConnections()
       const started = await Promise.allSettled(ofWorkers.values())
       await Promise.all(started.map((one) => (one.status === 'fulfilled' ? one.value.stop() : undefined)))
+      await (await preparing)?.remove()
     },
   }
 }
@@ -93,10 +102,14 @@ function addressesOf(service: ServiceAddresses): ServiceAddresses {
   return { mcpUrl, coreUrl, paymentsUrl, portalUrl, opsUrl, operatorToken, dataDir, databaseUrl }
 }
 
-async function start(installation: InstallationName, postgresUrl: string): Promise<Shared> {
+async function start(
+  installation: InstallationName,
+  postgresUrl: string,
+  preparedDir: () => Promise<string>,
+): Promise<Shared> {
   if (installation === 'embedded') {
-    const service = await startProcess()
-    return { installation, service, stop: async () => void (await service.stop()) }
+    const service = await startProcess({ preparedDir: await preparedDir() })
+    return { installation, service, stop: service.stop }
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-shared-'))
   const [database, nats, eventStore] = await Promise.all([
