@@ -41,7 +41,8 @@ describe('a request to the payments API', () => {
   const ids = { employerId: EMPLOYER, carrierId: ONE, policyId: POLICY }
   const toOne = { ...all, carrier_ids: [ONE] }
 
-  test.each([
+  type Row = readonly [string, Parameters<typeof app>[0], Parameters<typeof namedPolicy>[1], string]
+  test.each<Row>([
     ['of another carrier', { carrier_id: TWO }, all, 'policy_mismatch'],
     ['of another carrier, which the key does not reach', { carrier_id: TWO }, toOne, 'carrier_out_of_scope'],
     ['of another employer', { employer_id: OTHER }, all, 'policy_mismatch'],
@@ -52,7 +53,7 @@ describe('a request to the payments API', () => {
       'policy_out_of_scope',
     ],
     ['of another environment', { environment: 'sandbox' }, all, 'policy_not_found'],
-  ] as const)('bills no policy %s', async (_, of, key, code) => {
+  ])('bills no policy %s', async (_, of, key, code) => {
     expect(await namedPolicy(app(), key, ids)).toMatchObject({ policy })
     expect(await namedPolicy(app(of), key, ids)).toMatchObject({ rejected: true, code })
   })

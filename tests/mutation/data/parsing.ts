@@ -124,7 +124,7 @@ export const parsing: readonly Mutation[] = [
     find: 'amountCents: amount_received }\n      }\n      if (linkId === undefined)',
     put: 'amountCents: event.data.object.amount }\n      }\n      if (linkId === undefined)',
     harm: 'A payment in part counts as one in full.',
-    suites: ['contract/stripe-card-processor'],
+    suites: ['unit/stripe-notices'],
   },
   {
     id: 'stripe-unpaid-charge-free',

@@ -46,14 +46,6 @@ export const projections: readonly Mutation[] = [
     suites: ['unit/projection-read-models'],
   },
   {
-    id: 'read-model-matched-debit-awaits-more',
-    file: 'projections/bank-debits.ts',
-    find: 'bank_debits.change([leg_id], { awaits_credit: false, updated_at: at }),',
-    put: 'bank_debits.change([leg_id], { updated_at: at }),',
-    harm: 'A second credit of the same amount is taken for a debit whose money is there.',
-    suites: ['end-to-end/session-credits'],
-  },
-  {
     id: 'read-model-asked-date-lost',
     file: 'projections/bank-debits.ts',
     find: 'effective_date: debit?.asked_date ?? entry_date',

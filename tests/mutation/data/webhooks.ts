@@ -85,7 +85,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'return now >= createdAt + DROP_AGE',
     put: 'return now >= createdAt + DROP_AGE - HOUR',
     harm: 'Events are given up an hour before they are to be.',
-    suites: ['unit/webhook-schedule', 'integration/webhook-deliveries'],
+    suites: ['unit/webhook-schedule'],
   },
   {
     id: 'webhook-failures-before-a-success',
