@@ -1,5 +1,6 @@
-import { type CalendarDate, isoTime, utcDate } from '../kernel/calendar.ts'
+import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
+import { newYorkDate, startOf } from '../kernel/new-york.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   BankDebitCancelled,
@@ -32,7 +33,7 @@ import {
   isWaiting,
   mayBeQuarantined,
 } from './bank-debit-state.ts'
-import { bankingDaysAfter, slotFor, startOf } from './banking-days.ts'
+import { bankingDaysAfter, slotFor } from './banking-days.ts'
 import { MOST_REPRESENTMENTS, mayBeRepresented, REPRESENTMENT_DAYS } from './nacha/return-codes.ts'
 
 /** Banking days after its entry date that a debit waits for a return. */
@@ -290,7 +291,7 @@ function report(
   const settles = processorStatus === null || SETTLING_WORDS.has(processorStatus)
   // that it is settled once more is no news
   if (settles && state.settlement !== null) return []
-  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? utcDate(at)) : null
+  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? newYorkDate(at)) : null
   return [
     BankDebitReported.of({
       leg_id: state.leg_id,
