@@ -32,6 +32,7 @@ import {
   hasClosed,
   isWaiting,
   mayBeQuarantined,
+  takesCredit,
 } from './bank-debit-state.ts'
 import { bankingDaysAfter, slotFor } from './banking-days.ts'
 import { MOST_REPRESENTMENTS, mayBeRepresented, REPRESENTMENT_DAYS } from './nacha/return-codes.ts'
@@ -308,10 +309,9 @@ function match(
   { matchId, bankTransactionId, bankDate, confidence, at }: CommandOf<'Match'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
+  if (state.displaced.includes(bankTransactionId)) return doesNotFit(state, 'matched')
   if (state.matched_with.includes(bankTransactionId)) return []
-  if (!awaitsCredit(state)) return doesNotFit(state, 'matched')
-  // only what names the debit may take the place of another credit
-  if (state.match !== null && confidence !== 'high') return doesNotFit(state, 'matched')
+  if (!takesCredit(state, confidence)) return doesNotFit(state, 'matched')
   return [
     BankDebitMatched.of({
       leg_id: state.leg_id,

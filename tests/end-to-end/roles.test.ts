@@ -15,6 +15,7 @@ const PROCESS_MANAGERS = [
   'bank-files',
   'checkout-settings',
   'debit-collections',
+  'displaced-credits',
   'erasure',
   'financing-sessions',
   'money-accounted',
