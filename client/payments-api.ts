@@ -39,6 +39,8 @@ export interface components {
             /** @enum {string} */
             connection_type: "manual" | "bankconnect";
             verified: boolean;
+            /** @description Of a linked account that is `unverified`: the bank link’s word for why it does not vouch for it */
+            unverified_reason?: string;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

@@ -15,6 +15,7 @@ import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { bankFiles } from '../application/process-managers/bank-files.ts'
 import { checkoutSettings } from '../application/process-managers/checkout-settings.ts'
 import { debitCollections } from '../application/process-managers/debit-collections.ts'
+import { displacedCredits } from '../application/process-managers/displaced-credits.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { financingSessions } from '../application/process-managers/financing-sessions.ts'
 import { moneyAccounted } from '../application/process-managers/money-accounted.ts'
@@ -236,7 +237,13 @@ async function compose(
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
-      ...[bankAccounts(patient), bankFiles(patient), payrollDebits(patient), moneyAccounted(patient)],
+      ...[
+        bankAccounts(patient),
+        bankFiles(patient),
+        payrollDebits(patient),
+        moneyAccounted(patient),
+        displacedCredits(patient),
+      ],
       debitCollections(patient),
       financingSessions(patient),
       webhookDeliveries({

@@ -8,6 +8,7 @@ import {
   AchAccountCreated,
   AchAccountDeleted,
   AchAccountDisabled,
+  AchAccountUnverified,
   AchAccountVerified,
 } from '../domain/banking/ach-account-events.ts'
 import { BankAccountChanged, BankAccountCreated, BankAccountDeleted } from '../domain/banking/bank-account.ts'
@@ -112,6 +113,11 @@ export const bankAccounts = projection({
       reads: ofAchAccount,
       apply: ({ data: { ach_account_id } }, { ach_accounts }) =>
         ach_accounts.change([ach_account_id], { status: 'active' }),
+    }),
+    on(AchAccountUnverified, {
+      reads: ofAchAccount,
+      apply: ({ data: { ach_account_id } }, { ach_accounts }) =>
+        ach_accounts.change([ach_account_id], { status: 'unverified' }),
     }),
     on(AchAccountDisabled, {
       reads: ofAchAccount,

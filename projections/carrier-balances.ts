@@ -55,11 +55,12 @@ function post(
 /** What else of a debit an event changes. */
 function changesOf(
   event: BankDebitEvent,
-  { entries }: Pick<RowOf<typeof bookedDebits>, 'entries'>,
+  { entries, place, matched_entries }: RowOf<typeof bookedDebits>,
 ): ChangedColumns<typeof bookedDebits> {
   switch (event.type) {
     case 'BankDebitMatched':
-      return { is_matched: true }
+      // a surer credit takes the place of the first, and is no second receipt
+      return place === 'at_bank' ? { matched_entries: matched_entries + 1 } : {}
     case 'BankDebitInFile':
       return { file_id: event.data.file_id, entries: entries + 1 }
     case 'BankDebitRepresented':
@@ -72,7 +73,7 @@ function changesOf(
 /** Where the money of each debit and credit stands, and what that comes to for each carrier. */
 export const carrierBalances = projection({
   name: 'carrier-balances',
-  version: 2,
+  version: 3,
   tables: [balancesTable, bookedDebits, bookedCredits],
   handlers: (on) => [
     on(BankDebitCreated, {
@@ -88,7 +89,7 @@ export const carrierBalances = projection({
           amount_cents,
           settlement_type,
           place,
-          is_matched: false,
+          matched_entries: 0,
           entries: 0,
           representments: 0,
           seq: event.position,

@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../application/event-registry.ts'
 import { debitDays } from '../application/read-models/return-rates.ts'
 import { BankDebitReturned, BankDebitSubmitted } from '../domain/banking/bank-debit-events.ts'
-import { newYorkDate } from '../domain/banking/banking-days.ts'
 import { ratesOf } from '../domain/banking/return-rate.ts'
+import { newYorkDate } from '../domain/kernel/new-york.ts'
 import { type FoldedTable, projection } from './runtime/projection.ts'
 
 type Counted = 'entries' | 'unauthorized' | 'administrative' | 'overall'

@@ -16,6 +16,7 @@ import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable } from '../command-handling/verbs.ts'
+import type { LinkedAccount } from '../ports/bank-link.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
@@ -37,10 +38,11 @@ export interface NewAchAccount extends AchAccountOwner {
   readonly bankName: string
   readonly nickname: string | null
   readonly isPrimary: boolean
-  /** A linked bank vouches for it; null: it was entered by hand. */
+  /** It is an account of a linked item; null: it was entered by hand. */
   readonly linked: {
     /** The metadata account that is the same one; null: another ACH account is tied to that already. */
     readonly bankAccountId: string | null
+    readonly unverifiedReason: LinkedAccount['unverifiedReason']
   } | null
 }
 
@@ -80,7 +82,8 @@ export async function createAchAccount(
     is_primary: input.isPrimary,
     connection_type: linked === null ? 'manual' : 'bankconnect',
     bank_account_id: linked?.bankAccountId ?? null,
-    verified: linked !== null,
+    verified: linked !== null && linked.unverifiedReason === null,
+    ...(linked?.unverifiedReason && { unverified_reason: linked.unverifiedReason }),
     created_at: isoTime(app.clock.now()),
   }
   const command = { type: 'Create', data } as const

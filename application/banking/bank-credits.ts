@@ -6,7 +6,7 @@ import {
   effectiveDatesOf,
 } from '../../domain/banking/bank-credit.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
-import { awaitsCredit, type BankDebit } from '../../domain/banking/bank-debit-state.ts'
+import { awaitsCredit, type BankDebit, takesCredit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -16,6 +16,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
+import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
 import { equalsIfGiven, inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
 
@@ -44,7 +45,7 @@ export async function receiveCredit(
 ): Promise<{ readonly credit: BankCredit; readonly isNew: boolean } | Rejection> {
   const owner = isId(carrierId) ? (await app.commands.load(carrier, carrierId)).state : null
   if (!owner) return reject('not_found', 'carrier_not_found', 'There is no such carrier', 'carrier_id')
-  const credit_id = derivedId(carrierId, `bank-credit/${bankTransactionId}`)
+  const credit_id = creditIdOf(carrierId, bankTransactionId)
   const { tenant_id } = owner
   const data = {
     credit_id,
@@ -131,6 +132,59 @@ export async function matchCreditsAgain(
   }
 }
 
+/**
+ * Decides anew on the credits that lost a debit to a surer one. One whose new debit was told already is left as it is.
+ * @throws ReadModelsLate when it cannot be told which debits there are.
+ */
+export async function matchDisplacedCredits(
+  app: Application,
+  legId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { carrier_id, displaced } = (await app.commands.load(bankDebit, legId)).state!
+  for (const transactionId of displaced)
+    await matchCredit(app, creditIdOf(carrier_id, transactionId), context)
+}
+
+/** The id of a credit follows from the bank's transaction. */
+function creditIdOf(carrierId: string, bankTransactionId: string): string {
+  return derivedId(carrierId, `bank-credit/${bankTransactionId}`)
+}
+
+/** What a list of credits is narrowed to; null is everything. */
+export interface CreditScope {
+  readonly tenantId: string | null
+  readonly carrierId: string | null
+  /** Whether a debit was found whose money it is. */
+  readonly matched: boolean | null
+}
+
+const CREDITS = pagedList(
+  { projection: 'carrier-balances', name: 'bank-credits' },
+  (db, $: Parameter<CreditScope>) =>
+    db
+      .selectFrom('booked_credits')
+      .select('credit_id as id')
+      .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) =>
+        eb.or([
+          eb(eb.cast<boolean | null>($('matched'), 'boolean'), 'is', null),
+          eb(eb('leg_id', 'is not', null), '=', eb.cast<boolean>($('matched'), 'boolean')),
+        ]),
+      )
+      .orderBy('seq', 'desc'),
+)
+
+/** Credits, the latest first. */
+export function listCredits(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
+  scope: CreditScope,
+  page: PageRequest,
+): Promise<ListPage<BankCredit>> {
+  return loadPage(app, bankCredit, CREDITS, scope, page)
+}
+
 /** Tells a debit that a credit is its money. @returns false when it would not have it. */
 async function isTakenBy(
   app: Application,
@@ -163,13 +217,13 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
     (environment === null || debit.environment === environment) &&
     debit.carrier_id === carrier_id &&
     debit.settlement_type === 'fbo' &&
-    debit.amount_cents === amount_cents &&
-    awaitsCredit(debit)
+    debit.amount_cents === amount_cents
   if (reference !== null && isId(reference)) {
     const named = (await app.commands.load(bankDebit, reference)).state
     // what names a debit is that debit's money or nobody's
     if (named) {
-      const match = fits(named) ? ({ legId: reference, confidence: 'high' } as const) : null
+      const match =
+        fits(named) && takesCredit(named, 'high') ? ({ legId: reference, confidence: 'high' } as const) : null
       return { match, named: reference }
     }
   }

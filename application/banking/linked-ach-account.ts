@@ -19,8 +19,8 @@ export interface NewLinkedAchAccount extends AchAccountOwner {
 }
 
 /**
- * Creates an ACH account from an account of a linked item. Its numbers, type and bank come from the bank, which vouches for
- * it; it is tied to the metadata account of the same one, unless another one is.
+ * Creates an ACH account from an account of a linked item. Its numbers, type and bank come from the bank; it is active where the
+ * bank link vouches for it. It is tied to the metadata account of the same one, unless another one is.
  * @throws ProviderUnavailable
  */
 export async function createLinkedAchAccount(
@@ -40,7 +40,8 @@ export async function createLinkedAchAccount(
     link.numbers(token, account.bankconnect_account_id),
   )
   if (isRejection(numbers)) return numbers
-  if (numbers === null) return notDebitable()
+  if (numbers === null) return withoutNumbers()
+  const { unverifiedReason, ...ofBank } = numbers
   const { bank_account_id } = account
   const { state } = await app.commands.load(bankAccount, bank_account_id)
   // the first one that is there stays the one: debits may name either of the two
@@ -54,9 +55,9 @@ export async function createLinkedAchAccount(
       ownerId,
       nickname,
       isPrimary,
-      ...numbers,
+      ...ofBank,
       bankName: connection.institution_name ?? state!.bank_name,
-      linked: { bankAccountId: isTaken ? null : bank_account_id },
+      linked: { bankAccountId: isTaken ? null : bank_account_id, unverifiedReason },
     },
     context,
   )
@@ -97,6 +98,11 @@ function accountOf({ accounts }: BankConnection, accountId: string): ConnectedAc
 function isOfAnother({ employer_id, carrier_id }: BankConnection, { ownerId }: AchAccountOwner): boolean {
   const named = [employer_id, carrier_id].filter((id) => id !== null)
   return named.length > 0 && !named.includes(ownerId)
+}
+
+function withoutNumbers(): Rejection {
+  const why = 'bankconnect_account_id names an account of which the bank gives no numbers'
+  return reject('invalid', 'linked_account_without_numbers', why, 'bankconnect_account_id')
 }
 
 function notDebitable(): Rejection {

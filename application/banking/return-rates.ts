@@ -1,7 +1,7 @@
-import { newYorkDate } from '../../domain/banking/banking-days.ts'
 import { type CountedReturns, RATE_DAYS, returnRate } from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'

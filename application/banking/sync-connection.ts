@@ -1,3 +1,4 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
 import {
   type BankConnection,
   bankConnection,
@@ -10,6 +11,7 @@ import { changed } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { LinkedAccount } from '../ports/bank-link.ts'
 import type { Scope } from './account-owners.ts'
+import { tiedTo } from './ach-accounts.ts'
 import { createBankAccount } from './bank-accounts.ts'
 import { askAbout, isWithoutProduct, textOf } from './bank-links.ts'
 import { syncTransactions, type TransactionCounts } from './sync-transactions.ts'
@@ -98,10 +100,28 @@ export async function syncConnection(
   const command = findAccounts(found, app.clock.now())
   const after = await changed(app, bankConnection, connection.connection_id, command, context)
   if (isRejection(after)) return after
+  for (const [index, { unverifiedReason }] of said.accounts.entries()) {
+    await hearOfLink(app, found.accounts[index]!.bank_account_id, unverifiedReason, context)
+  }
   const transactions = await syncTransactions(app, after, context)
   if (isRejection(transactions) && !isWithoutProduct(transactions)) return transactions
   const counts = isRejection(transactions) ? { changed: 0, removed: 0, has_more: false } : transactions
   return { connection: after, accounts: found.accounts, transactions: counts }
+}
+
+/** Tells the ACH account that is tied to a metadata account whether the bank link vouches for it. */
+async function hearOfLink(
+  app: Application,
+  bankAccountId: string,
+  unverifiedReason: LinkedAccount['unverifiedReason'],
+  context: CommandContext,
+): Promise<void> {
+  const achAccountId = await tiedTo(app, bankAccountId)
+  if (achAccountId === null) return
+  const command = { type: 'HearOfLink', unverifiedReason, at: app.clock.now() } as const
+  const outcome = await changed(app, achAccount, achAccountId, command, context)
+  // deleted meanwhile, it is nobody's any more
+  if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
 }
 
 function lastOf(mask: string | null): string | null {

@@ -1,5 +1,6 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { dollars } from '../../domain/kernel/money.ts'
+import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type CheckoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
 import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
@@ -97,7 +98,7 @@ function written(
 
 ${url}
 
-The link can be used until ${expires_at.slice(0, 10)}. Whoever has it can open the page: do not pass it on.
+The link can be used until ${newYorkDate(Date.parse(expires_at))}. Whoever has it can open the page: do not pass it on.
 Questions: ${settings.support_email}
 `,
   }

@@ -1,4 +1,5 @@
 import { dollars } from '../../domain/kernel/money.ts'
+import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type CheckoutSettings, checkoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
@@ -76,7 +77,7 @@ ${seller} asks you to pay ${dollars(linkAmountCents(link))}: ${describeContext(l
 
 ${link.processor_url}
 
-The link can be used until ${link.expires_at.slice(0, 10)}.
+The link can be used until ${newYorkDate(Date.parse(link.expires_at))}.
 `
 }
 

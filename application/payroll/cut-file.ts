@@ -1,5 +1,5 @@
-import { utcDate } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import {
   CHUNK_BYTES,
   CHUNK_ROWS,
@@ -98,14 +98,14 @@ function receiveCommand(
   }
 }
 
-/** `<employer>_<start>_<end>_<policy number>.json`; without a period both dates are the day of receipt (UTC). */
+/** `<employer>_<start>_<end>_<policy number>.json`; without a period both dates are the day of receipt. */
 export function fileName(
   employerName: string,
   period: { start: string; end: string } | null,
   policyNumber: string,
   epochMs: number,
 ): string {
-  const today = utcDate(epochMs)
+  const today = newYorkDate(epochMs)
   const slug = employerName
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')

@@ -56,6 +56,8 @@ export interface LinkedAccount {
   readonly mask: string | null
   /** Only the first two can be debited. */
   readonly type: 'checking' | 'savings' | 'other'
+  /** The bank link's word for why it does not vouch for it; null: it does. */
+  readonly unverifiedReason: string | null
 }
 
 /** Amounts are cents; null where the bank does not say. */
@@ -71,6 +73,7 @@ export interface LinkedNumbers {
   readonly routingNumber: string
   readonly accountNumber: string
   readonly accountType: 'checking' | 'savings'
+  readonly unverifiedReason: LinkedAccount['unverifiedReason']
 }
 
 export interface LinkedTransaction {

@@ -1,6 +1,6 @@
 import type { Balances, BookedDebit, Place } from '../../domain/banking/postings.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, boolean, integer, jsonb, orNull, table, text } from './table.ts'
+import { bigint, integer, jsonb, orNull, table, text } from './table.ts'
 
 /** Balances of the carriers of a tenant: events of debits name their tenant, not their carrier. */
 export const carrierBalances = table('carrier_balances', {
@@ -26,8 +26,8 @@ export const bookedDebits = table('booked_debits', {
     amount_cents: bigint(),
     settlement_type: orNull(text<NonNullable<BookedDebit['settlement_type']>>()),
     place: text<Place>(),
-    /** A credit was found for it at some time. */
-    is_matched: boolean(),
+    /** Of how many of its presentations the money was found. */
+    matched_entries: integer(),
     /** The file for the bank that its entry stands in. */
     file_id: orNull(text()),
     /** How often it was put into a file, and presented again. */

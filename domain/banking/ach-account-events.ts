@@ -29,6 +29,8 @@ export const AchAccountCreated = eventType({
     bank_account_id: id().nullable(),
     /** The bank itself vouched for it. */
     verified: z.boolean(),
+    /** The bank link's word for why it did not; absent where it did, and of accounts that were entered by hand. */
+    unverified_reason: z.string().optional(),
     created_at: time(),
   }),
 })
@@ -66,12 +68,17 @@ export const AchAccountVerified = eventType({
   name: 'AchAccountVerified',
   schema: z.object({
     ...account,
-    by: z.enum(['micro_deposits', 'operator']),
-    /** Null: an operator attests. */
+    by: z.enum(['micro_deposits', 'operator', 'bank_link']),
+    /** Null unless by micro-deposits. */
     verification_id: id().nullable(),
     note: z.string().nullable(),
     at: time(),
   }),
+})
+/** The bank link no longer vouches for a linked account, or never did and says another word for it. */
+export const AchAccountUnverified = eventType({
+  name: 'AchAccountUnverified',
+  schema: z.object({ ...account, reason: z.string(), at: time() }),
 })
 /** A bank returned a debit for a reason that holds for all others, too. */
 export const AchAccountDisabled = eventType({
@@ -112,6 +119,7 @@ export const achAccountEvents = [
   AchAccountMicroDepositsRefused,
   AchAccountVerificationFailed,
   AchAccountVerified,
+  AchAccountUnverified,
   AchAccountDisabled,
   AchAccountNumbersRead,
   AchAccountCorrected,

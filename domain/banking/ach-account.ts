@@ -13,6 +13,7 @@ import {
   AchAccountMicroDepositsSent,
   AchAccountNumbersRead,
   AchAccountNumbersRemoved,
+  AchAccountUnverified,
   AchAccountVerificationFailed,
   AchAccountVerificationStarted,
   AchAccountVerified,
@@ -22,7 +23,7 @@ import { differing } from './bank-account.ts'
 
 /**
  * An ACH account: what money is moved with. One entered by hand is `unverified` until micro-deposits or an operator say
- * that it is its owner's; a linked one is `active` at once. A return can disable it for good.
+ * that it is its owner's; a linked one is `active` while the bank link vouches for it. A return can disable it for good.
  */
 export const ACH_ACCOUNT_STATUSES = ['unverified', 'active', 'disabled'] as const
 export type AchAccountStatus = (typeof ACH_ACCOUNT_STATUSES)[number]
@@ -42,6 +43,8 @@ export interface Verification {
 
 export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
   readonly status: AchAccountStatus
+  /** Who says that it is its owner's; null: nobody does. */
+  readonly verified_by: AchAccountData<'AchAccountVerified'>['by'] | null
   /** The last one; null: there was none. */
   readonly verification: Verification | null
   /** The return that disabled it; null: none did. */
@@ -78,6 +81,13 @@ export type AchAccountCommand =
       readonly expected: readonly number[]
       readonly at: number
     }
+  | {
+      /** Of a linked account. */
+      readonly type: 'HearOfLink'
+      /** Null: the bank link vouches for it. */
+      readonly unverifiedReason: string | null
+      readonly at: number
+    }
   | { readonly type: 'Attest'; readonly note: string | null; readonly at: number }
   | { readonly type: 'Disable'; readonly returnCode: string; readonly at: number }
   | {
@@ -105,6 +115,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       return {
         ...event.data,
         status: verified ? 'active' : 'unverified',
+        verified_by: verified ? 'bank_link' : null,
         verification: null,
         return_code: null,
         account_refs: [account.account_ref],
@@ -136,11 +147,16 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         const ended = tries_left === 0 ? ({ state: 'ended' } as const) : {}
         return { ...before, verification: verification({ tries_left, ...ended }) }
       }
+      case 'AchAccountUnverified': {
+        const { reason: unverified_reason } = event.data
+        return { ...before, status: 'unverified', verified: false, verified_by: null, unverified_reason }
+      }
       case 'AchAccountVerified':
         return {
           ...before,
           status: 'active',
           verified: true,
+          verified_by: event.data.by,
           ...(event.data.verification_id === null
             ? {}
             : { verification: verification({ state: 'verified' }) }),
@@ -197,6 +213,8 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         return startVerification(command, state)
       case 'Verify':
         return verify(command, state)
+      case 'HearOfLink':
+        return hearOfLink(command, state)
       case 'Attest': {
         if (state.status === 'active') return []
         const refusal = refuseDisabled(state)
@@ -318,6 +336,21 @@ function verify(
   }
   const tries_left = verification.tries_left - 1
   return [AchAccountVerificationFailed.of({ ach_account_id, verification_id, tries_left, at: isoTime(at) })]
+}
+
+/** What its owner or an operator showed stands, whatever the bank link says. */
+function hearOfLink(
+  { unverifiedReason: reason, at: now }: CommandOf<'HearOfLink'>,
+  { ach_account_id, connection_type, status, verified_by, unverified_reason }: AchAccount,
+): readonly AchAccountEvent[] {
+  const at = isoTime(now)
+  if (connection_type !== 'bankconnect' || status === 'disabled') return []
+  if (reason === null) {
+    const by = { by: 'bank_link', verification_id: null, note: null } as const
+    return status === 'active' ? [] : [AchAccountVerified.of({ ach_account_id, ...by, at })]
+  }
+  const isKnown = status === 'active' ? verified_by !== 'bank_link' : unverified_reason === reason
+  return isKnown ? [] : [AchAccountUnverified.of({ ach_account_id, reason, at })]
 }
 
 /** For the history of a debit that is not taken from an account that is disabled. */

@@ -13,6 +13,7 @@ const leg = { leg_id: id() }
 
 export const settlementType = z.enum(['fbo', 'direct'])
 /** How sure it is that a credit is the debit's: by its reference, by its amount alone, or as the oldest of several. */
+/** The surest first. */
 export const confidence = z.enum(['high', 'medium', 'low'])
 export type Confidence = z.output<typeof confidence>
 

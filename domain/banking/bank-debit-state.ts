@@ -1,5 +1,13 @@
 import type { CalendarDate } from '../kernel/calendar.ts'
-import type { BankDebitData, BankDebitEvent, DebitSource } from './bank-debit-events.ts'
+import {
+  type BankDebitData,
+  type BankDebitEvent,
+  type Confidence,
+  confidence,
+  type DebitSource,
+} from './bank-debit-events.ts'
+
+const SURENESS = confidence.options
 
 /**
  * A debit of a bank account, a leg. It waits for a run of the batch worker, is scheduled until the batch closes, is
@@ -48,6 +56,8 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   readonly match: Omit<BankDebitData<'BankDebitMatched'>, 'leg_id'> | null
   /** Transactions of the bank that it was matched with, one after the other: each counts once. */
   readonly matched_with: readonly string[]
+  /** Those of them that a surer one took the place of: they are the money of something else. */
+  readonly displaced: readonly string[]
   readonly return_code: string | null
   readonly updated_at: string
 }
@@ -63,6 +73,7 @@ const BEGUN = {
   settlement: null,
   match: null,
   matched_with: [],
+  displaced: [],
   return_code: null,
 }
 
@@ -110,7 +121,13 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       return { ...before, status: 'processed' }
     case 'BankDebitMatched': {
       const { leg_id: _leg, ...match } = event.data
-      return { ...before, match, matched_with: [...before.matched_with, match.bank_transaction_id] }
+      const displaced = before.match === null ? [] : [before.match.bank_transaction_id]
+      return {
+        ...before,
+        match,
+        matched_with: [...before.matched_with, match.bank_transaction_id],
+        displaced: [...before.displaced, ...displaced],
+      }
     }
     case 'BankDebitReturned':
       return { ...before, status: 'returned', return_code: event.data.return_code }
@@ -157,6 +174,12 @@ export function effectiveDateOf({ effective_date, entry_date }: BankDebit): Cale
 /** Whether its money may be there: the bank has it, and it was not returned. */
 export function awaitsCredit({ status }: Pick<BankDebit, 'status'>): boolean {
   return status === 'submitted' || status === 'processed'
+}
+
+/** Whether a credit that is so surely its money may be it: of equally sure ones the first stays. */
+export function takesCredit(debit: Pick<BankDebit, 'status' | 'match'>, sure: Confidence): boolean {
+  if (!awaitsCredit(debit)) return false
+  return debit.match === null || SURENESS.indexOf(sure) < SURENESS.indexOf(debit.match.confidence)
 }
 
 /**

@@ -1,5 +1,6 @@
-import { type CalendarDate, isoTime, utcDate } from '../kernel/calendar.ts'
+import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
+import { newYorkDate, startOf } from '../kernel/new-york.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   BankDebitCancelled,
@@ -31,8 +32,9 @@ import {
   hasClosed,
   isWaiting,
   mayBeQuarantined,
+  takesCredit,
 } from './bank-debit-state.ts'
-import { bankingDaysAfter, slotFor, startOf } from './banking-days.ts'
+import { bankingDaysAfter, slotFor } from './banking-days.ts'
 import { MOST_REPRESENTMENTS, mayBeRepresented, REPRESENTMENT_DAYS } from './nacha/return-codes.ts'
 
 /** Banking days after its entry date that a debit waits for a return. */
@@ -290,7 +292,7 @@ function report(
   const settles = processorStatus === null || SETTLING_WORDS.has(processorStatus)
   // that it is settled once more is no news
   if (settles && state.settlement !== null) return []
-  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? utcDate(at)) : null
+  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? newYorkDate(at)) : null
   return [
     BankDebitReported.of({
       leg_id: state.leg_id,
@@ -307,10 +309,9 @@ function match(
   { matchId, bankTransactionId, bankDate, confidence, at }: CommandOf<'Match'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
+  if (state.displaced.includes(bankTransactionId)) return doesNotFit(state, 'matched')
   if (state.matched_with.includes(bankTransactionId)) return []
-  if (!awaitsCredit(state)) return doesNotFit(state, 'matched')
-  // only what names the debit may take the place of another credit
-  if (state.match !== null && confidence !== 'high') return doesNotFit(state, 'matched')
+  if (!takesCredit(state, confidence)) return doesNotFit(state, 'matched')
   return [
     BankDebitMatched.of({
       leg_id: state.leg_id,

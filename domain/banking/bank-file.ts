@@ -2,6 +2,7 @@ import type { CalendarDate } from '../kernel/calendar.ts'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import type { EventOf } from '../kernel/event-type.ts'
+import { newYorkDate } from '../kernel/new-york.ts'
 import { isRejection, type Rejection, reject } from '../kernel/rejection.ts'
 import {
   BankFileAnswered,
@@ -21,7 +22,7 @@ import {
   BankFileUncertain,
   bankFileEvents,
 } from './bank-file-events.ts'
-import { newYorkDate, nextBankingDay } from './banking-days.ts'
+import { nextBankingDay } from './banking-days.ts'
 import { MAX_SEQUENCE } from './nacha/records.ts'
 
 /**

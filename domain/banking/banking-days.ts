@@ -1,29 +1,20 @@
 import { type CalendarDate, daysInMonth } from '../kernel/calendar.ts'
+import { momentOf, newYorkDate } from '../kernel/new-york.ts'
 
 /**
  * The calendar by which banks move money: Monday to Friday less the holidays of the Federal Reserve, in New York.
  * Source: Federal Reserve Bank Services, "Holiday Schedules": a holiday on a Sunday is kept on the Monday after it, one
  * on a Saturday is not moved.
  */
-const NEW_YORK = 'America/New_York'
+
 /** When a batch closes, on the clock of New York. */
 const CLOSING_HOUR = 17
-/** When a night's work is done, in hours after its day began. */
-const NIGHT_HOURS = 3
-const HOUR_MS = 3_600_000
+/** When a night's work is done, on the clock of New York. */
+const NIGHT_HOUR = 3
 const DAY_MS = 86_400_000
 
 const MONDAY = 1
 const THURSDAY = 4
-
-const newYork = new Intl.DateTimeFormat('en-CA', {
-  timeZone: NEW_YORK,
-  year: 'numeric',
-  month: '2-digit',
-  day: '2-digit',
-  hour: '2-digit',
-  hourCycle: 'h23',
-})
 
 /** True when banks work on a day. */
 export function isBankingDay(date: CalendarDate): boolean {
@@ -58,43 +49,22 @@ export function bankingDaysAfter(date: CalendarDate, days: number): CalendarDate
   return day
 }
 
-/** The day in New York at a moment in epoch milliseconds. */
-export function newYorkDate(epochMs: number): CalendarDate {
-  return inNewYork(epochMs).date
-}
-
-/** The time of day in New York at a moment in epoch milliseconds, `HHMM`. */
-export function newYorkTime(epochMs: number): string {
-  // its offsets from UTC are whole hours
-  const minutes = new Date(epochMs).getUTCMinutes()
-  return [inNewYork(epochMs).hour, minutes].map((part) => String(part).padStart(2, '0')).join('')
-}
-
-/** When a day begins in New York, in epoch milliseconds. */
-export function startOf(date: CalendarDate): number {
-  // clocks are changed after midnight: a day begins with one offset, five hours behind UTC or four
-  const standard = Date.parse(`${date}T00:00:00Z`) + 5 * HOUR_MS
-  return inNewYork(standard).hour === 0 ? standard : standard - HOUR_MS
-}
-
 /** The next night after a moment, at 03:00 in New York, both in epoch milliseconds. */
 export function nextNight(epochMs: number): number {
   for (let date = newYorkDate(epochMs); ; date = dayAfter(date, 1)) {
-    const night = startOf(date) + NIGHT_HOURS * HOUR_MS
+    const night = momentOf(date, NIGHT_HOUR)
     if (night > epochMs) return night
   }
 }
 
 /** When the batch of a banking day closes, in epoch milliseconds. */
 export function closeOf(date: CalendarDate): number {
-  // clocks are changed at night: at 17:00 a day has one offset, five hours behind UTC or four
-  const standard = Date.parse(`${date}T00:00:00Z`) + (CLOSING_HOUR + 5) * HOUR_MS
-  return inNewYork(standard).hour === CLOSING_HOUR ? standard : standard - HOUR_MS
+  return momentOf(date, CLOSING_HOUR)
 }
 
 /** The first close after a moment, both in epoch milliseconds. */
 export function nextClose(epochMs: number): number {
-  const { date } = inNewYork(epochMs)
+  const date = newYorkDate(epochMs)
   const close = isBankingDay(date) ? closeOf(date) : null
   return close !== null && close > epochMs ? close : closeOf(nextBankingDay(date))
 }
@@ -127,26 +97,6 @@ export function slotFor(wanted: CalendarDate | null, epochMs: number): Slot {
   const entryDate = wanted === null ? earliest : bankingDayFrom(wanted)
   if (entryDate <= earliest) return { closesAt, entryDate: earliest }
   return { closesAt: lastCloseBefore(entryDate), entryDate }
-}
-
-interface LocalHour {
-  readonly date: CalendarDate
-  readonly hour: number
-}
-
-/** What was asked lately, by whole hours: clocks differ by such. */
-const hours = new Map<number, LocalHour>()
-const REMEMBERED_HOURS = 1_000
-
-function inNewYork(epochMs: number): LocalHour {
-  const hour = Math.floor(epochMs / HOUR_MS)
-  const known = hours.get(hour)
-  if (known) return known
-  const parts = Object.fromEntries(newYork.formatToParts(epochMs).map(({ type, value }) => [type, value]))
-  const local = { date: `${parts.year}-${parts.month}-${parts.day}`, hour: Number(parts.hour) }
-  if (hours.size >= REMEMBERED_HOURS) hours.clear()
-  hours.set(hour, local)
-  return local
 }
 
 function dayAfter(date: CalendarDate, days: number): CalendarDate {

@@ -1,4 +1,5 @@
-import { type CalendarDate, utcDate } from '../kernel/calendar.ts'
+import type { CalendarDate } from '../kernel/calendar.ts'
+import { newYorkDate } from '../kernel/new-york.ts'
 import type { Policy } from '../policies/policy.ts'
 import type { BankDebitData } from './bank-debit-events.ts'
 import { type BankDebit, type DebitStatus, isGated, mayBeQuarantined } from './bank-debit-state.ts'
@@ -71,9 +72,9 @@ export function billingStop(debit: Dated, policy: BilledPolicy): Stop | null {
   return status === 'cancelled' || dateOf(debit) >= expiration_date ? POLICY_INACTIVE : null
 }
 
-/** The day that gates take a debit to be of: its file's check date, else the day asked for, else that of its creation in UTC. */
+/** The day that gates take a debit to be of: its file's check date, else the day asked for, else that of its creation. */
 export function dateOf({ check_date, effective_date, created_at }: Dated): CalendarDate {
-  return check_date ?? effective_date ?? utcDate(Date.parse(created_at))
+  return check_date ?? effective_date ?? newYorkDate(Date.parse(created_at))
 }
 
 /** Whether an amount is above twice the mean of recent debits; none is without them. */

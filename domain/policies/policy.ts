@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { utcDate } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { newYorkDate } from '../kernel/new-york.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A workers' compensation policy: the terms that payroll is held against and premium is computed by. */
@@ -77,7 +77,9 @@ export function statusOn(
   policy: Pick<Policy, 'status' | 'expiration_date'>,
   epochMs: number,
 ): Policy['status'] | 'expired' {
-  return policy.status === 'active' && policy.expiration_date < utcDate(epochMs) ? 'expired' : policy.status
+  return policy.status === 'active' && policy.expiration_date < newYorkDate(epochMs)
+    ? 'expired'
+    : policy.status
 }
 
 /** Whether a policy no longer has a claim to its number. One in progress that has it is about to become active. */
@@ -85,7 +87,7 @@ export function hasLostNumber(
   { status, expiration_date }: Pick<Policy, 'status' | 'expiration_date'>,
   epochMs: number,
 ): boolean {
-  return status === 'cancelled' || expiration_date < utcDate(epochMs)
+  return status === 'cancelled' || expiration_date < newYorkDate(epochMs)
 }
 
 export type PolicyCommand =

@@ -1,16 +1,18 @@
 import { z } from 'zod'
-import { type NewBankCredit, receiveCredit } from '../../application/banking/bank-credits.ts'
+import { listCredits, type NewBankCredit, receiveCredit } from '../../application/banking/bank-credits.ts'
 import { representDebit, tellDebit } from '../../application/banking/bank-rail.ts'
 import { runBatch } from '../../application/banking/batch-worker.ts'
 import { tellLegacyRecord } from '../../application/banking/legacy-collections.ts'
 import type { RailReport } from '../../application/ports/bank-rail.ts'
+import type { CreditMatch } from '../../domain/banking/bank-credit.ts'
 import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { LEGACY_STATUSES, type LegacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optional, text, wholeNumber } from '../endpoints/fields.ts'
+import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, notFound, operator } from './api.ts'
 
 const Debit = z
@@ -29,14 +31,25 @@ const Debit = z
   })
   .meta({ id: 'BankDebit' })
 
-const Credit = z
+const match = {
+  matched: z.boolean(),
+  leg_id: id().nullable(),
+  confidence: z.enum(['high', 'medium', 'low']).nullable(),
+}
+const Credit = z.object({ credit_id: id(), ...match }).meta({ id: 'BankCredit' })
+const ListedCredit = z
   .object({
     credit_id: id(),
-    matched: z.boolean(),
-    leg_id: id().nullable(),
-    confidence: z.enum(['high', 'medium', 'low']).nullable(),
+    tenant_id: id(),
+    carrier_id: id(),
+    bank_transaction_id: z.string(),
+    bank_date: z.string().meta({ format: 'date' }),
+    amount_cents: z.int(),
+    reference: z.string().nullable(),
+    received_at: z.string().meta({ format: 'date-time' }),
+    ...match,
   })
-  .meta({ id: 'BankCredit' })
+  .meta({ id: 'ListedBankCredit' })
 
 const BatchRun = z
   .object({
@@ -176,16 +189,51 @@ export const bankRailEndpoints = [
       }
       const received = accepted(await receiveCredit(call.host.app, credit, contextOf(call)))
       const { credit_id, match } = received.credit
-      const { legId: leg_id = null, confidence = null } = match ?? {}
-      return new Answer(received.isNew ? 201 : 200, {
-        credit_id,
-        matched: match !== null,
-        leg_id,
-        confidence,
-      })
+      return new Answer(received.isNew ? 201 : 200, { credit_id, ...shownMatch(match) })
+    },
+  }),
+  endpoint({
+    operation: 'listBankCredits',
+    method: 'GET',
+    path: '/bank-credits',
+    summary: 'List the money in carriers’ collection accounts, and the debits that it is of, latest first',
+    access: operator,
+    query: z.object({
+      tenant_id: id().optional(),
+      carrier_id: id().optional(),
+      matched: word('true', 'false').optional().describe('Whether a debit was found that it is of'),
+      ...page,
+    }),
+    answers: { 200: z.array(ListedCredit).readonly() },
+    pagination,
+    command: {
+      name: 'bank-credits list',
+      columns: {
+        'credit id': 'credit_id',
+        'bank date': 'bank_date',
+        cents: 'amount_cents',
+        debit: 'leg_id',
+        confidence: 'confidence',
+      },
+    },
+    async handle({ host: { app }, query }) {
+      const { tenant_id: tenantId = null, carrier_id: carrierId = null, matched } = query
+      const wanted = pageOf(query)
+      const scope = { tenantId, carrierId, matched: matched === undefined ? null : matched === 'true' }
+      const { items, total } = await listCredits(app, scope, wanted)
+      const shown = items.map(({ isDecided: _decided, match, ...credit }) => ({
+        ...credit,
+        ...shownMatch(match),
+      }))
+      return listAnswer(wanted, { items: shown, total })
     },
   }),
 ]
+
+function shownMatch(match: CreditMatch | null) {
+  const { legId: leg_id = null, confidence = null } = match ?? {}
+  return { matched: match !== null, leg_id, confidence }
+}
 
 type DebitCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly leg_id: string } }
 

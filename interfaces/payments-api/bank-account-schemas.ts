@@ -79,6 +79,12 @@ export const AchAccount = z
     is_primary: z.boolean(),
     connection_type: z.enum(CONNECTION_TYPES),
     verified: z.boolean(),
+    unverified_reason: z
+      .string()
+      .optional()
+      .describe(
+        'Of a linked account that is `unverified`: the bank link’s word for why it does not vouch for it',
+      ),
     created_at: time(),
     updated_at: time(),
   })
@@ -101,6 +107,7 @@ export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
     is_primary: isPrimary,
     connection_type,
     verified: account.verified,
+    ...(account.status === 'unverified' && { unverified_reason: account.unverified_reason }),
     created_at,
     updated_at,
   }

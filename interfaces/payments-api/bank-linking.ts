@@ -283,7 +283,8 @@ export const bankLinkingEndpoints = [
     path: '/bank-accounts/ach/from-bankconnect',
     summary: 'Create an ACH account from an account of a linked item',
     description:
-      'Numbers, type and bank come from the bank. The account is `active` and verified at once, and tied to the bank ' +
+      'Numbers, type and bank come from the bank. The account is `active` where the bank link vouches for it, ' +
+      'else `unverified`, which each sync looks at again. It is tied to the bank ' +
       'account that the exchange created: debits take either id.',
     access: partner,
     body: newLinkedAchAccount,

@@ -48,6 +48,7 @@ export function describeBankLink(
           routingNumber: expect.stringMatching(/^\d{9}$/),
           accountNumber: expect.stringMatching(new RegExp(`^\\d{1,13}${mask}$`)),
           accountType: type,
+          unverifiedReason: null,
         })
       }
       expect(await link.numbers(token, 'nobodys')).toBeNull()

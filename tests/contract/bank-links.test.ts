@@ -108,6 +108,27 @@ describe('what is asked of Plaid', () => {
     expect(await link.numbers(token, card.accountId)).toBeNull()
   })
 
+  test.each([
+    [null, null],
+    ['automatically_verified', null],
+    ['manually_verified', null],
+    ['database_matched', null],
+    ['database_insights_pass', null],
+    ['verification_failed', 'verification_failed'],
+    ['unsent', 'unsent'],
+    ['pending_automatic_verification', 'pending_automatic_verification'],
+    ['pending_manual_verification', 'pending_manual_verification'],
+    ['verification_expired', 'verification_expired'],
+    ['database_insights_fail', 'database_insights_fail'],
+    ['a_word_of_later_years', 'a_word_of_later_years'],
+  ])('an account that is said to be %s is not vouched for because of %s', async (word, unverifiedReason) => {
+    const { token } = await link.exchange(plaid.logIn())
+    plaid.verify(word)
+    const [first] = (await link.accounts(token)).accounts
+    expect(first).toMatchObject({ unverifiedReason })
+    expect(await link.numbers(token, first!.accountId)).toMatchObject({ unverifiedReason })
+  })
+
   test('nothing that was asked for meanwhile is mixed with what was', async () => {
     const { token } = await link.exchange(plaid.logIn())
     plaid.fail({ type: 'TRANSACTIONS_ERROR', code: 'TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION' })

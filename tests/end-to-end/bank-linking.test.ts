@@ -502,6 +502,36 @@ describe('with Plaid', () => {
     expect(access_token).not.toContain('production')
   })
 
+  test('an account that the bank link does not vouch for is unverified, until a sync says otherwise', async () => {
+    const public_token = plaid.logIn()
+    plaid.verify('verification_failed')
+    const linked = { public_token, user_id: 'u', employer_id: tenant.employerId }
+    const { bankconnect_item_id, access_token, accounts } = await calls.exchange(linked)
+    const { bankconnect_account_id } = accounts[0]
+    const created = await calls.data(
+      calls.post('/bank-accounts/ach/from-bankconnect', {
+        owner_type: 'employer',
+        owner_id: tenant.employerId,
+        bankconnect_item_id,
+        access_token,
+        bankconnect_account_id,
+      }),
+      201,
+    )
+    const unverified = { status: 'unverified', verified: false, unverified_reason: 'verification_failed' }
+    expect(created).toMatchObject(unverified)
+    const synced = async (word: string | null) => {
+      plaid.verify(word)
+      await calls.sync(bankconnect_item_id)
+      return calls.get(`/bank-accounts/ach/${created._id}`)
+    }
+    const active = await synced('manually_verified')
+    expect(active).toMatchObject({ status: 'active', verified: true })
+    expect(active).not.toHaveProperty('unverified_reason')
+    const expired = { status: 'unverified', verified: false, unverified_reason: 'verification_expired' }
+    expect(await synced('verification_expired')).toMatchObject(expired)
+  })
+
   test('transactions come, change and go', async () => {
     const { bankconnect_item_id: item } = await exchange()
     const list = () => calls.get(`/bankconnect/transactions?bankconnect_item_id=${item}&limit=200`)

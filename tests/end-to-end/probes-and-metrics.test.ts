@@ -123,6 +123,7 @@ const PROCESS_MANAGERS = [
   'bank-files',
   'payroll-debits',
   'money-accounted',
+  'displaced-credits',
   'debit-collections',
   'financing-sessions',
   'webhook-deliveries',

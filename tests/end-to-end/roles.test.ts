@@ -19,6 +19,7 @@ const PROCESS_MANAGERS = [
   'bank-files',
   'checkout-settings',
   'debit-collections',
+  'displaced-credits',
   'erasure',
   'financing-sessions',
   'money-accounted',

@@ -75,17 +75,13 @@ describe('a credit in the account of the service', () => {
       expect((await bank.tryOps('/bank-credits', again)).status).toBe(200)
     }
     expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(1)
-    // another one by reference is a match of its own; the first stays what it was
-    const second = { bank_transaction_id: newTransaction(), bank_date: '2030-03-06', reference: leg }
-    expect(await bank.credit(carriers.fbo, second)).toMatchObject(taken(leg, 'high'))
+    // of two that name it the first stays; by its amount alone it is not matched anew
+    for (const reference of [leg, null]) {
+      const other = { bank_transaction_id: newTransaction(), bank_date: '2030-03-06', reference }
+      expect(await bank.credit(carriers.fbo, other)).toMatchObject(nothing)
+    }
     expect(await bank.credit(carriers.fbo, first)).toMatchObject(taken(leg, 'high'))
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([
-      cleared,
-      { ...cleared, bank_date: '2030-03-06' },
-    ])
-    // by its amount alone it is not matched anew
-    const third = { bank_transaction_id: newTransaction(), bank_date: '2030-03-06' }
-    expect(await bank.credit(carriers.fbo, third)).toMatchObject(nothing)
+    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([cleared])
     expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual([])
   })
 
@@ -128,6 +124,56 @@ describe('a credit in the account of the service', () => {
       expect((await bank.session(id)).status).toBe('paid')
     }
   })
+
+  test.each([
+    ['low', 2],
+    ['medium', 1],
+  ] as const)(
+    'that loses its debit (%s) to one that names it is the next debit’s money',
+    async (sure, debits) => {
+      const amount_cents = newAmount()
+      const before = await live()
+      const submitted = []
+      for (let n = 0; n < debits; n += 1) submitted.push(await bank.submitted(carriers.fbo, { amount_cents }))
+      const { leg } = submitted[0]!
+      const { effective_date: bank_date } = await bank.transaction(leg)
+      const displaced = { bank_transaction_id: newTransaction(), bank_date, amount_cents }
+      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(leg, sure))
+      const naming = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg }
+      expect(await bank.credit(carriers.fbo, naming)).toMatchObject(taken(leg, 'high'))
+      await bank.drain()
+      const next = submitted[1] ?? (await bank.submitted(carriers.fbo, { amount_cents }))
+      await bank.drain()
+      expect(await bank.toldOfLeg('payment.debit_cleared', next.leg)).toMatchObject([
+        { confidence: 'medium' },
+      ])
+      expect((await bank.session(next.id)).status).toBe('paid')
+      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(next.leg, 'medium'))
+      expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(2)
+      const listed = await operate(
+        service,
+        'GET',
+        `/bank-credits?carrier_id=${carriers.fbo.carrierId}&limit=2`,
+      )
+      expect(listed).toMatchObject([
+        { ...naming, ...taken(leg, 'high') },
+        { ...displaced, ...taken(next.leg, 'medium') },
+      ])
+      const unmatched = await operate(
+        service,
+        'GET',
+        `/bank-credits?tenant_id=${tenant.tenantId}&matched=false`,
+      )
+      expect(unmatched.map((one: typeof displaced) => one.bank_transaction_id)).not.toContain(
+        displaced.bank_transaction_id,
+      )
+      const { received_cents, unmatched_cents } = await live()
+      expect(received_cents - before.received_cents).toBe(2 * amount_cents)
+      expect(unmatched_cents).toBe(before.unmatched_cents)
+      const { difference_count } = (await bank.tryOps('/reconciliations', {})).body.data
+      expect(difference_count).toBe(0)
+    },
+  )
 
   test('that come at once are each matched with a debit of their own', async () => {
     const amount_cents = newAmount()

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bankingDaysAfter, entryDateOf, nextClose, startOf } from '../../domain/banking/banking-days.ts'
+import { bankingDaysAfter, entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { startOf } from '../../domain/kernel/new-york.ts'
 import { bankDebitsOf, PAYERS_ACCOUNT, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'

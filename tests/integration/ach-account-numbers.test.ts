@@ -135,7 +135,7 @@ test('an account that is given numbers that are disabled is disabled, a linked o
   const first = await create()
   const place = { tenant_id: insured.tenantId, environment: 'live' } as const
   await recordDisabled(app, place, [first.account], 'R29', context())
-  const linked = await create({ linked: { bankAccountId: null } })
+  const linked = await create({ linked: { bankAccountId: null, unverifiedReason: null } })
   const corrected = await create({ accountNumber: '5557771' })
   expect([linked.status, corrected.status]).toEqual(['active', 'unverified'])
   const correction = { changeCode: 'C01', accountNumber: NUMBERS.accountNumber }
@@ -289,7 +289,7 @@ test('a debit names an ACH account, or a metadata account, which the first of it
       context(),
     ),
   )
-  const linked = { bankAccountId: bank.bank_account_id }
+  const linked = { bankAccountId: bank.bank_account_id, unverifiedReason: null }
   const { ach_account_id: id, status } = await create({ linked })
   expect(status).toBe('active')
   const named = async (one: string, place = client()) =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import {
   creditsShownBefore,
+  matchCredit,
   matchCreditsAgain,
   receiveCredit,
 } from '../../application/banking/bank-credits.ts'
@@ -129,7 +130,12 @@ async function debited(amount_cents: number): Promise<string> {
   return leg_id
 }
 /** A credit that is taken for a debit's money; the debit is told unless the service died. */
-async function credited(leg: string, amount_cents: number, isTold = true): Promise<string> {
+async function credited(
+  leg: string,
+  amount_cents: number,
+  isTold = true,
+  confidence: 'high' | 'medium' = 'high',
+): Promise<string> {
   const credit_id = newId()
   const data = {
     credit_id,
@@ -141,14 +147,14 @@ async function credited(leg: string, amount_cents: number, isTold = true): Promi
     reference: leg,
     received_at: now(),
   }
-  const match = { legId: leg, confidence: 'high' as const }
+  const match = { legId: leg, confidence }
   const commands = [
     { type: 'Receive' as const, data },
     { type: 'Decide' as const, match, named: leg, refusedBy: null, at: at() },
   ]
   accepted(await app.commands.execute(bankCredit, credit_id, commands, context()))
   const matched = { matchId: credit_id, bankTransactionId: credit_id, bankDate: '2026-11-25' }
-  if (isTold) await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
+  if (isTold) await tell(leg, { type: 'Match', ...matched, confidence, at: at() })
   return credit_id
 }
 const balances = async () => {
@@ -162,15 +168,17 @@ const whatDiffers = async () =>
 const sql = (text: string, values: readonly unknown[]) =>
   process.bench.database.pool.query(text, values as unknown[])
 
-test('money is in one account at a time, and a match with another credit receives it once', async () => {
+test('money is in one account at a time; a credit that lost its debit is found until it is decided anew', async () => {
   const [one, other] = [await submitted(1_000), await submitted(2_000)]
   expect(await balances()).toMatchObject({ due: 0, at_bank: 3_000, received: 0, unmatched: 0 })
+  const displaced = await credited(one, 1_000, true, 'medium')
   await credited(one, 1_000)
-  await credited(one, 1_000)
+  expect(await whatDiffers()).toEqual([['credit_not_received', one, carrier_id]])
+  await matchCredit(app, displaced, operatorContext())
   await tell(other, { type: 'Return', returnCode: 'R01', at: at() })
-  expect(await balances()).toMatchObject({ at_bank: 0, received: 1_000, returned: 2_000, unmatched: 0 })
+  expect(await balances()).toMatchObject({ at_bank: 0, received: 1_000, returned: 2_000, unmatched: 1_000 })
   const { compared: counts, differences } = await compared()
-  expect(counts).toMatchObject({ debits: 2, ledger: 2, credits: 2, files: 0 })
+  expect(counts).toMatchObject({ debits: 1, ledger: 2, credits: 2, files: 0 })
   expect(differences).toEqual([])
   // what has not changed is not looked at one by one again
   expect((await compared()).compared).toMatchObject({ debits: 0, ledger: 2 })

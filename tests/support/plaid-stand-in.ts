@@ -42,7 +42,7 @@ const BETWEEN_BLANKS_MS = 50
 interface Item {
   readonly itemId: string
   readonly token: string
-  readonly accounts: readonly Plain<AccountBase>[]
+  accounts: readonly Plain<AccountBase>[]
   /** What happened to its transactions, oldest first: a cursor is a place in it. */
   readonly updates: (
     | { readonly what: 'added' | 'modified'; readonly of: Plain<Transaction> }
@@ -133,6 +133,13 @@ export class PlaidStandIn {
     const publicToken = `public-production-${n}`
     this.#open.set(publicToken, item)
     return publicToken
+  }
+
+  /** What Plaid says of whether the first account of the latest item is its user's. */
+  verify(verification_status: string | null): void {
+    const item = [...this.#items.values()].at(-1)!
+    const [first, ...others] = item.accounts
+    item.accounts = [{ ...first!, verification_status } as Plain<AccountBase>, ...others]
   }
 
   /** Something happened to a transaction of the latest item. */

@@ -6,12 +6,11 @@ import {
   entryDateOf,
   isBankingDay,
   lastCloseBefore,
-  newYorkDate,
   nextBankingDay,
   nextClose,
   previousBankingDay,
-  startOf,
 } from '../../domain/banking/banking-days.ts'
+import { newYorkDate, startOf } from '../../domain/kernel/new-york.ts'
 import { runs } from '../support/generated.ts'
 
 const DAY_MS = 86_400_000

@@ -63,8 +63,14 @@ describe('the billing gate', () => {
     ['passes what was created before the expiration', {}, { expiration_date: '2026-11-25' }, null],
     ['stops what was created on the expiration', {}, { expiration_date: '2026-11-24' }, INACTIVE],
     [
-      'goes by the day in UTC',
-      { created_at: '2026-11-25T00:30:00.000Z' },
+      'goes by the day in New York: its last moment before the expiration passes',
+      { created_at: '2026-11-25T04:59:59.999Z' },
+      { expiration_date: '2026-11-25' },
+      null,
+    ],
+    [
+      'goes by the day in New York: midnight there is stopped',
+      { created_at: '2026-11-25T05:00:00.000Z' },
       { expiration_date: '2026-11-25' },
       INACTIVE,
     ],

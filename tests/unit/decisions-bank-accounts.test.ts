@@ -12,6 +12,7 @@ import {
   AchAccountMicroDepositsSent,
   AchAccountNumbersRead,
   AchAccountNumbersRemoved,
+  AchAccountUnverified,
   AchAccountVerificationFailed,
   AchAccountVerificationStarted,
   AchAccountVerified,
@@ -170,6 +171,21 @@ const tell = (amounts: readonly number[], verificationId = FIRST, when = NOW): A
 })
 const deposits = (isTaken: boolean, verificationId = FIRST) =>
   ({ type: 'RecordDeposits', verificationId, isTaken, at: NOW }) as const
+const linked = (unverified_reason?: string) =>
+  AchAccountCreated.of({
+    ...ach(unverified_reason === undefined).data,
+    connection_type: 'bankconnect',
+    ...(unverified_reason !== undefined && { unverified_reason }),
+  })
+const byLink = AchAccountVerified.of({
+  ach_account_id: ID,
+  by: 'bank_link',
+  verification_id: null,
+  note: null,
+  at,
+})
+const unverified = (reason: string) => AchAccountUnverified.of({ ach_account_id: ID, reason, at })
+const hear = (unverifiedReason: string | null) => ({ type: 'HearOfLink', unverifiedReason, at: NOW }) as const
 const attest = { type: 'Attest', note: 'voided check', at: NOW } as const
 const disable = { type: 'Disable', returnCode: 'R02', at: NOW } as const
 const change = { type: 'Change', change: { nickname: 'Main', account_type: 'savings' }, at: NOW } as const
@@ -259,6 +275,19 @@ decisions(achAccount, [
   ],
   ['is told none of before', [ach(), started, sent], tell([7, 32], SECOND), conflict('no_verification')],
   ['is told none where none was sent', [ach()], tell([7, 32], ''), conflict('no_verification')],
+  ['that is linked is active once the bank link vouches for it', [linked('unsent')], hear(null), [byLink]],
+  ['that is linked is active until it does not', [linked()], hear('unsent'), [unverified('unsent')]],
+  ['that is linked and active stays so', [linked()], hear(null), []],
+  ['that is linked keeps why it is unverified', [linked('unsent')], hear('unsent'), []],
+  ['that is linked is unverified for another reason', [linked('unsent')], hear('x'), [unverified('x')]],
+  [
+    'that an operator attests is active, whatever the link says',
+    [linked('unsent'), byOperator],
+    hear('x'),
+    [],
+  ],
+  ['that is disabled hears of no link', [linked('unsent'), disabled], hear(null), []],
+  ['that was entered by hand hears of no link', [ach()], hear(null), []],
   ['is attested', [ach()], attest, [byOperator]],
   ['is attested once', [ach(), byOperator], attest, []],
   ['that is disabled stays so', [ach(), disabled], attest, conflict('ach_account_disabled')],

@@ -277,10 +277,16 @@ decisions(bankDebit, [
     conflict('debit_submitted'),
   ],
   [
-    'is matched once with each credit',
-    [created, scheduled, submitted, matched(M1, 'bt_1', 'high'), matched(M2, 'bt_2', 'high')],
+    'stays with the first of two credits that name it',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'high')],
+    match(M2, 'bt_2', 'high'),
+    conflict('debit_submitted'),
+  ],
+  [
+    'does not take back the credit that lost it',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'low'), matched(M2, 'bt_2', 'high')],
     match(M1, 'bt_1', 'high'),
-    [],
+    conflict('debit_submitted'),
   ],
   [
     'is not matched once it came back',

@@ -219,6 +219,14 @@ const recordNotActivated = {
   reason: taken.reason,
   holderPolicyId: taken.holder,
 } as const
+test.each([
+  ['2027-01-01T04:59:59.999Z', 'active', false],
+  ['2027-01-01T05:00:00.000Z', 'expired', true],
+])('a policy until 31 December at %s is %s: its last day is New York’s', (time, status, lostNumber) => {
+  expect(statusOn(issued.data, Date.parse(time))).toBe(status)
+  expect(hasLostNumber(issued.data, Date.parse(time))).toBe(lostNumber)
+})
+
 decisions(policy, [
   ['is issued', [], { type: 'Issue', data: issued.data }, [issued]],
   ['is issued once', [issued], { type: 'Issue', data: issued.data }, conflict('policy_exists')],

@@ -108,8 +108,9 @@ describe('the events', () => {
     expect(byEvent(texts.filter((one) => !declared.has(one)))).toEqual({
       AchAccountChanged: 'bank_name nickname',
       AchAccountCorrected: 'change_code',
-      AchAccountCreated: 'bank_name nickname',
+      AchAccountCreated: 'bank_name nickname unverified_reason',
       AchAccountDisabled: 'return_code',
+      AchAccountUnverified: 'reason',
       AchAccountVerified: 'note',
       AgentCredentialIssued: 'agent_name api_key_prefix created_by entity_id',
       ApiClientDeactivated: 'client_id',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type BankFile, bankFile, bankFileNumbers } from '../../../domain/banking/bank-file.ts'
 import type { BankFileData } from '../../../domain/banking/bank-file-events.ts'
-import { newYorkDate, newYorkTime, nextBankingDay } from '../../../domain/banking/banking-days.ts'
+import { nextBankingDay } from '../../../domain/banking/banking-days.ts'
 import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import { checkForward } from '../../../domain/banking/nacha/check.ts'
 import {
@@ -17,6 +17,7 @@ import {
 import { MAX_ENTRY_CENTS, traceNumber } from '../../../domain/banking/nacha/records.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { newYorkDate, newYorkTime } from '../../../domain/kernel/new-york.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'

@@ -16,7 +16,15 @@ const UNRECEIVED = statement('credits-not-received', (db, $: Parameter<{ readonl
     .where((eb) =>
       eb.or([
         eb('booked_debits.leg_id', 'is', null),
-        eb('booked_debits.is_matched', '=', eb.lit(false)),
+        // it lost the debit to another one: each presentation has the money of one
+        eb(
+          'booked_debits.matched_entries',
+          '<',
+          eb
+            .selectFrom('booked_credits as same')
+            .select(({ fn }) => fn.countAll<number>().as('count'))
+            .whereRef('same.leg_id', '=', 'booked_credits.leg_id'),
+        ),
         eb('booked_debits.amount_cents', '<>', eb.ref('booked_credits.amount_cents')),
       ]),
     )
@@ -51,11 +59,14 @@ export async function compareCredits(app: Application, findings: Findings): Prom
     const credit = (await commands.load(bankCredit, credit_id)).state!
     const legId = credit.match?.legId ?? null
     const debit = legId === null ? null : (await commands.load(bankDebit, legId)).state
+    const { amount_cents, bank_transaction_id } = credit
     const isReceived =
-      debit?.amount_cents === credit.amount_cents && debit.matched_with.includes(credit.bank_transaction_id)
+      debit?.amount_cents === amount_cents &&
+      debit.matched_with.includes(bank_transaction_id) &&
+      !debit.displaced.includes(bank_transaction_id)
     // the debit is told a moment after the credit
     if (legId === null || isReceived) continue
-    const { tenant_id, carrier_id, amount_cents, bank_transaction_id } = credit
+    const { tenant_id, carrier_id } = credit
     findings.add({
       ...({ what: 'credit_not_received', tenant_id, carrier_id, leg_id: legId } as const),
       expected: described({ credit: bank_transaction_id, cents: amount_cents }),

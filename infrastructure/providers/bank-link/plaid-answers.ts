@@ -46,6 +46,12 @@ const DEBITABLE: ReadonlyMap<string | null, 'checking' | 'savings'> = new Map([
   ['money market', 'savings'],
 ])
 
+/** Words of `verification_status` by which Plaid vouches for an account; so does none, of one that was linked at its bank. */
+const VERIFIED: ReadonlySet<string | null> = new Set([
+  ...[null, 'automatically_verified', 'manually_verified'],
+  ...['database_matched', 'database_insights_pass'],
+])
+
 const account = z
   .object({
     account_id: word(),
@@ -53,10 +59,12 @@ const account = z
     mask: orNull(z.string()),
     type: z.string(),
     subtype: orNull(z.string()),
+    verification_status: orNull(word()),
   })
-  .transform(({ account_id: accountId, name, mask, type, subtype }): LinkedAccount => {
+  .transform(({ account_id: accountId, name, mask, type, subtype, verification_status }): LinkedAccount => {
     const debitable = type === 'depository' ? DEBITABLE.get(subtype) : undefined
-    return { accountId, name, mask, type: debitable ?? 'other' }
+    const unverifiedReason = VERIFIED.has(verification_status) ? null : verification_status
+    return { accountId, name, mask, type: debitable ?? 'other', unverifiedReason }
   })
 
 const balance = z

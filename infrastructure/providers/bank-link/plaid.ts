@@ -98,10 +98,11 @@ export class PlaidBankLink implements BankLink {
     const { accounts, numbers } = await this.#answered(ANSWERS.numbers, (options) =>
       this.#plaid.authGet({ access_token }, options),
     )
-    const type = accounts.find((one) => one.accountId === accountId)?.type ?? 'other'
+    const account = accounts.find((one) => one.accountId === accountId)
     const found = numbers.ach.find((one) => one.account_id === accountId)
-    if (!found || type === 'other') return null
-    return { ...readAs(ANSWERS.numbersOfOne, found), accountType: type }
+    if (!found || !account || account.type === 'other') return null
+    const { type: accountType, unverifiedReason } = account
+    return { ...readAs(ANSWERS.numbersOfOne, found), accountType, unverifiedReason }
   }
 
   async transactions(

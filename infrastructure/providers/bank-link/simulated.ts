@@ -99,8 +99,10 @@ function accountsOf(seed: string) {
   const account = (type: 'checking' | 'savings', name: string) => {
     const accountNumber = String(1_000_000_000 + numberFrom(`number/${seed}/${type}`, 1_000_000_000))
     const accountId = `acc_sim_${digest(`account/${seed}/${type}`)}`
-    const linked: LinkedAccount = { accountId, name, mask: accountNumber.slice(-4), type }
-    return { account: linked, numbers: { routingNumber: ROUTING_NUMBER, accountNumber, accountType: type } }
+    const unverifiedReason = null
+    const linked: LinkedAccount = { accountId, name, mask: accountNumber.slice(-4), type, unverifiedReason }
+    const numbers = { routingNumber: ROUTING_NUMBER, accountNumber, accountType: type, unverifiedReason }
+    return { account: linked, numbers }
   }
   return [account('checking', 'Business Checking'), account('savings', 'Business Savings')] as const
 }

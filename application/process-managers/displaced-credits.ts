@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { BankDebitMatched } from '../../domain/banking/bank-debit-events.ts'
+import type { Application } from '../application.ts'
+import { matchDisplacedCredits } from '../banking/bank-credits.ts'
+import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import { unlessLate } from './through-outages.ts'
+
+/**
+ * Decides anew on credits that lost their debit to one that names it. It begins with the first match there was: earlier
+ * versions left such credits with the debit that they had lost.
+ */
+export function displacedCredits(app: Application) {
+  return processManager({
+    name: 'displaced-credits',
+    startAt: 'beginning',
+    // nothing is as sure as a reference: no other match takes the place of one
+    on: [
+      on(BankDebitMatched, ({ data: { confidence, match_id, leg_id } }) =>
+        confidence === 'high' ? [perform('match-displaced', match_id, { leg_id })] : [],
+      ),
+    ],
+    work: {
+      'match-displaced': work(
+        { retry: backoff(), timeLimitMs: 60_000, payload: z.object({ leg_id: z.string() }) },
+        (item) =>
+          unlessLate(async () => {
+            await matchDisplacedCredits(app, item.payload.leg_id, contextOf(item))
+            return { outcome: 'done' }
+          }),
+      ),
+    },
+  })
+}
