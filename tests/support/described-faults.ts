@@ -39,7 +39,7 @@ export class DescribedFaults {
         return true
       case 'array':
         if (prefixItems) return prefixItems.map((one) => this.whole(one))
-        return Array.from({ length: Math.max(1, minItems) }, () => this.whole(items ?? {}))
+        return Array.from({ length: Math.max(1, minItems) }, () => this.whole(items || {}))
       case 'object':
         return Object.fromEntries(
           Object.entries(properties)
