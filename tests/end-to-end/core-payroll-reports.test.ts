@@ -372,16 +372,6 @@ describe('an idempotency key', { tags: 'each-log' }, () => {
     expect(await logHead(service)).toBe(head)
   })
 
-  test('with another body is 409 and stores nothing', async () => {
-    const headers = { 'Idempotency-Key': 'key-2' }
-    expect((await report(service, tenant, {}, headers)).status).toBe(202)
-    const head = await logHead(service)
-    const answer = await report(service, tenant, { employees: [employeeRecord({ gross_wages: 1 })] }, headers)
-    expect(answer.status).toBe(409)
-    expect(answer.body).toEqual({ error: 'Conflict', message: expect.any(String) })
-    expect(await logHead(service)).toBe(head)
-  })
-
   test('of one client means nothing to another', async () => {
     const headers = { 'Idempotency-Key': 'key-3' }
     const [mine, theirs] = await Promise.all([

@@ -240,34 +240,11 @@ describe('what is sent for a payment link', () => {
 })
 
 describe('a key', () => {
-  test('creates one link, whose repetition is answered with 200', async () => {
-    const key = randomUUID()
-    const [first, ...again] = await Promise.all([1, 2, 3].map(() => create({}, key)))
-    const answers = [first!, ...again, await create({}, key)]
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201])
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(answers.at(-1)!.headers.get('idempotent-replayed')).toBe('true')
-    expect((await create({ premium_cents: 1 }, key)).status).toBe(409)
-  })
-
   test('is answered as the first time, whatever became of the link', async () => {
     const key = randomUUID()
     const first = await create({}, key)
     await simulate(first.body.data._id)
     expect((await create({}, key)).body).toEqual(first.body)
-  })
-
-  test('refunds once', async () => {
-    const { _id } = await link()
-    await simulate(_id)
-    const key = randomUUID()
-    const refund = (amount_cents: number) =>
-      ask('POST', `/payment-links/${_id}/refund`, { amount_cents }, key)
-    const answers = [await refund(1_000), await refund(1_000)]
-    expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    expect(answers[1]!.text).toBe(answers[0]!.text)
-    expect((await refund(2_000)).status).toBe(409)
-    expect((await shown(_id)).refunded_cents).toBe(1_000)
   })
 })
 

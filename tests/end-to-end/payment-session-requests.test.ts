@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newClient } from '../support/intake.ts'
 import { enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
@@ -333,49 +332,6 @@ describe('an answer', () => {
       delivery: [],
     })
     expect(JSON.stringify(read)).not.toContain(body.data.client_secret)
-  })
-})
-
-describe('a key', () => {
-  test.each(['link', 'embedded'])('creates one session, and names it again: %s', async (mode) => {
-    const key = randomUUID()
-    const body = sessionBody(tenant, { mode })
-    const before = await total()
-    const answers = await Promise.all(
-      Array.from({ length: 4 }, () => ask('POST', '/payment-sessions', body, key)),
-    )
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
-    const { id } = answers.find(({ status }) => status === 201)!.body.data
-    const again = await ask('POST', '/payment-sessions', body, key)
-    for (const answer of [...answers.filter(({ status }) => status === 409), again]) {
-      expect(answer.body).toEqual({
-        ok: false,
-        error: 'Conflict',
-        message: expect.stringContaining(id),
-        id,
-        data: { id },
-      })
-    }
-    const other = await ask(
-      'POST',
-      '/payment-sessions',
-      sessionBody(tenant, { mode, amount_cents: 777 }),
-      key,
-    )
-    expect([other.status, other.body.message]).toEqual([409, expect.stringContaining('another request body')])
-    expect(await total()).toBe(before + 1)
-  })
-
-  test('that was refused is free again', async () => {
-    const key = randomUUID()
-    const refused = await ask(
-      'POST',
-      '/payment-sessions',
-      sessionBody(tenant, { policy_id: 'f'.repeat(24) }),
-      key,
-    )
-    expect(refused.status).toBe(404)
-    expect((await ask('POST', '/payment-sessions', sessionBody(tenant), key)).status).toBe(201)
   })
 })
 

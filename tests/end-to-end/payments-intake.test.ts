@@ -254,14 +254,6 @@ describe('an Idempotency-Key header', () => {
     const another = await takeIn(service, { ...headers, 'Idempotency-Key': newIntakeKey() }, body)
     expect([another.status, another.text]).toEqual([200, first.text])
   })
-
-  test('is free again after a refusal', async () => {
-    const keyed = { ...headers, 'Idempotency-Key': newIntakeKey() }
-    const body = intakeBody()
-    const refused = { ...body, employer: { ...body.employer, fein: other.fein } }
-    expect((await takeIn(service, keyed, refused)).body.error).toBe('fein_conflict')
-    await send201(body, keyed)
-  })
 })
 
 describe('a FEIN', () => {

@@ -178,33 +178,6 @@ test('there are a hundred subscriptions at the most, also of those who come at o
   await registerWebhook(own, newUrl())
 })
 
-describe('an Idempotency-Key', () => {
-  test('registers once, and is not answered with the secret again', async () => {
-    const url = newUrl()
-    const key = { 'Idempotency-Key': `register ${url}`.replace(' ', '-') }
-    const first = await partner.call('POST', '/webhooks', { url }, key)
-    expect(first.status).toBe(201)
-    const { id } = first.body.data
-    const again = await partner.call('POST', '/webhooks', { url }, key)
-    expect([again.status, again.body]).toEqual([
-      409,
-      { ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
-    ])
-    const other = await partner.call('POST', '/webhooks', { url: newUrl() }, key)
-    expect([other.status, other.body.error]).toEqual([409, 'Conflict'])
-  })
-
-  test('rotates once, and is not answered with the secret again', async () => {
-    const { id, secret } = await registerWebhook(partner, newUrl())
-    const key = { 'Idempotency-Key': 'rotate-1' }
-    const first = await partner.call('POST', `/webhooks/${id}/rotate`, undefined, key)
-    expect(first.status).toBe(200)
-    expect(first.body.data.secret).not.toBe(secret)
-    const again = await partner.call('POST', `/webhooks/${id}/rotate`, undefined, key)
-    expect([again.status, again.body.id, again.body.data]).toEqual([409, id, { id }])
-  })
-})
-
 describe('the list', () => {
   test('has the newest first, and no secret', async () => {
     const own = partnerOf(service, await seedTenant(service))

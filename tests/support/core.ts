@@ -109,12 +109,31 @@ async function eventsAfter(
 /** How far the log of each service goes, as far as it was looked at: events and the place behind them. */
 const heads = new Map<string, { count: number; place: string | null }>()
 
-/** How far the log goes once all has come to rest: it changes exactly when a request stores something. */
-export async function logHead(service: SeedableService): Promise<string> {
-  await operate(service, 'POST', '/drain', { timeout_seconds: 600 })
+/** Events that were stored since the log was looked at last. */
+async function newEvents(service: SeedableService): Promise<readonly ShownEvent[]> {
   const { opsUrl } = service
   const { count, place: after } = heads.get(opsUrl) ?? { count: 0, place: null }
   const { events, place } = await eventsAfter(service, after)
   heads.set(opsUrl, { count: count + events.length, place })
-  return `${count + events.length} events, last at ${place}`
+  return events
+}
+
+/** How far the log goes once all has come to rest: it changes exactly when a request stores something. */
+export async function logHead(service: SeedableService): Promise<string> {
+  await operate(service, 'POST', '/drain', { timeout_seconds: 600 })
+  await newEvents(service)
+  const { count, place } = heads.get(service.opsUrl)!
+  return `${count} events, last at ${place}`
+}
+
+/** What a run stores, with all that follows from it. */
+export async function storedBy(
+  service: SeedableService,
+  run: () => Promise<unknown>,
+): Promise<readonly ShownEvent[]> {
+  await operate(service, 'POST', '/drain')
+  await newEvents(service)
+  await run()
+  await operate(service, 'POST', '/drain')
+  return newEvents(service)
 }

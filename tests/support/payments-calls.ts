@@ -1,24 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { paymentsEndpoints } from '../../interfaces/payments-api/app.ts'
-import { logHead } from '../support/core.ts'
-import { sellableCheckout } from '../support/financing.ts'
-import { intakeBody, newClient, payInFull } from '../support/intake.ts'
-import { BANK_ACCOUNT, enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
-import {
-  type Answer,
-  operate,
-  type SeededTenant,
-  seedEmployer,
-  seedPolicy,
-  seedTenant,
-  send,
-} from '../support/seed.ts'
-import { type SharedService, sharedService } from '../support/service.ts'
-import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
+import { expect } from 'vitest'
+import { sellableCheckout } from './financing.ts'
+import { intakeBody, newClient, payInFull } from './intake.ts'
+import { BANK_ACCOUNT, enableCheckout, sessionBody, tokenOf } from './payment-sessions.ts'
+import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from './seed.ts'
+import { type SharedService, sharedService } from './service.ts'
+import { type Receiver, startReceiver } from './webhook-receiver.ts'
 
-type Headers = Readonly<Record<string, string>>
-interface Asked {
+export type Headers = Readonly<Record<string, string>>
+export interface Asked {
   /** Below the base address. */
   readonly path: string
   readonly body?: unknown
@@ -30,9 +20,9 @@ interface Asked {
  * account, and any key of it may ask. `elsewhere`: no partner asks, its key makes no difference. `download`: its answer is no
  * JSON, and `financing-agreements.test.ts` has it.
  */
-type About = 'one' | 'creation' | 'list' | 'open' | 'elsewhere' | 'download'
+export type About = 'one' | 'creation' | 'list' | 'open' | 'elsewhere' | 'download'
 
-interface Row {
+export interface Row {
   readonly about: About
   /** Makes what the request is about, and the request. */
   readonly ask: () => Asked | Promise<Asked>
@@ -47,7 +37,7 @@ interface Row {
 }
 
 /** The accounts and keys of one environment. */
-interface World {
+export interface World {
   readonly tenant: SeededTenant
   readonly other: SeededTenant
   readonly secondCarrier: string
@@ -60,13 +50,14 @@ interface World {
   readonly outside: Readonly<Record<string, Headers>>
 }
 
-let service: SharedService
+/** What the suite that runs works with. */
+export let service: SharedService
+export let sandbox: World
+export let live: World
 let receiver: Receiver
-let sandbox: World
-let live: World
 
-afterAll(() => receiver?.stop())
-beforeAll(async () => {
+/** Opens accounts of both environments, which the rows are about. @returns what ends them. */
+export async function openWorlds(): Promise<() => Promise<void>> {
   service = await sharedService()
   receiver = await startReceiver()
   sandbox = await worldOf('sandbox')
@@ -75,7 +66,8 @@ beforeAll(async () => {
     await enableCheckout(service, tenant)
     await enableCheckout(service, other)
   }
-})
+  return () => receiver.stop()
+}
 
 async function worldOf(environment: 'live' | 'sandbox'): Promise<World> {
   const options = { environment, policy: { billing_type: 'DIRECT_BILLING' } } as const
@@ -110,9 +102,11 @@ async function worldOf(environment: 'live' | 'sandbox'): Promise<World> {
   }
   return { tenant, other, secondCarrier, secondEmployer, inside, callers, outside }
 }
-const worldFor = ({ live: isLive }: Row): World => (isLive ? live : sandbox)
+/** The accounts that a row is about. */
+export const worldFor = ({ live: isLive }: Row): World => (isLive ? live : sandbox)
 
-const asked = (method: string, { path, body }: Asked, headers: Headers): Promise<Answer> =>
+/** Sends a request to the payments API. */
+export const asked = (method: string, { path, body }: Asked, headers: Headers): Promise<Answer> =>
   send(`${service.paymentsUrl}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
 
 /** What the key of the account makes. @returns `data`. */
@@ -123,8 +117,8 @@ async function made(path: string, body: unknown, world = sandbox): Promise<Recor
 }
 
 const ids = ({ tenant } = sandbox) => ({ employer_id: tenant.employerId, policy_id: tenant.policyId })
-const newLink = () => ({ ...payInFull(ids()), carrier_id: sandbox.tenant.carrierId })
-const link = async () => (await made('/payment-links', newLink()))._id!
+export const newLink = () => ({ ...payInFull(ids()), carrier_id: sandbox.tenant.carrierId })
+export const link = async () => (await made('/payment-links', newLink()))._id!
 const paid = async () => {
   const _id = await link()
   await asked('POST', { path: `/api/v1/payment-links/${_id}/simulate-completion`, body: {} }, sandbox.inside)
@@ -150,7 +144,7 @@ const financing = async () => {
 }
 const webhook = async () => (await made('/webhooks', { url: newUrl() })).id!
 
-const newSession = () => sessionBody(live.tenant, { total_installments: 2, down_payment_percent: 50 })
+export const newSession = () => sessionBody(live.tenant, { total_installments: 2, down_payment_percent: 50 })
 const sessionMade = async () => made('/payment-sessions', newSession(), live)
 const session = async () => (await sessionMade()).id!
 const token = async () => tokenOf((await sessionMade()) as { url: string })
@@ -243,7 +237,7 @@ const by = (thing: () => Promise<string>, path: (id: string) => string, body?: u
 })
 
 /** Every endpoint of the payments host, as `METHOD /path` below `/api/v1` with `{}` for its parameters. */
-const ROWS: Readonly<Record<string, Row>> = {
+export const ROWS: Readonly<Record<string, Row>> = {
   'POST /payment-links': {
     about: 'creation',
     ask: () => ({ path: '/api/v1/payment-links', body: newLink() }),
@@ -507,206 +501,3 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /webhooks/{}/test': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}/test`, {}) },
   'GET /webhooks/{}/deliveries': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}/deliveries`) },
 }
-
-const built = paymentsEndpoints.map(({ method, path, api }) => {
-  const [prefix] = api.prefixes
-  return `${method} ${prefix === '/api/v1' ? '' : prefix}${path.replaceAll(/\{\w+\}/g, '{}')}`
-})
-const rowsAbout = (...about: readonly About[]) =>
-  Object.entries(ROWS).filter(([name, row]) => built.includes(name) && about.includes(row.about))
-
-const EVERY = rowsAbout('one', 'creation', 'list', 'open')
-const methodOf = (name: string) => name.split(' ')[0]!
-const ID = /[0-9a-f]{24}/
-/** A body that nobody should get to. */
-const unread = (name: string, { path }: Asked): Asked =>
-  methodOf(name) === 'GET' ? { path } : { path, body: '{"broken' }
-const refusal = (answer: Answer) => [answer.status, answer.body?.ok, answer.body?.error]
-const expectEmpty = (caller: string, { status, body }: Answer) =>
-  expect([caller, status, body.data, body.pagination?.total ?? 0]).toEqual([caller, 200, [], 0])
-/** Runs what must change nothing. */
-async function changingNothing(run: () => Promise<void>): Promise<void> {
-  await operate(service, 'POST', '/drain')
-  const head = await logHead(service)
-  await run()
-  await operate(service, 'POST', '/drain')
-  expect(await logHead(service)).toBe(head)
-}
-
-test('every endpoint of the payments host has a row', () => {
-  expect(built.filter((name) => !Object.hasOwn(ROWS, name))).toEqual([])
-})
-
-describe('without the right key', () => {
-  test.each(EVERY)('%s is refused before anything else is looked at', async (name, row) => {
-    const request = unread(name, await row.ask())
-    const { callers } = worldFor(row)
-    await changingNothing(async () => {
-      for (const caller of [
-        'no key',
-        'a secret that is wrong',
-        'a client that is none',
-        'a key that is deactivated',
-      ]) {
-        const answer = await asked(methodOf(name), request, callers[caller]!)
-        expect([caller, ...refusal(answer)]).toEqual([caller, 401, false, 'Unauthorized'])
-      }
-      const answer = await asked(methodOf(name), request, callers['a key for payroll']!)
-      expect(refusal(answer)).toEqual([403, false, 'Forbidden'])
-    })
-  })
-
-  test.each(EVERY.filter(([, row]) => row.sandboxOnly))(
-    '%s is for the sandbox only',
-    async (name, { ask }) => {
-      const request = unread(name, await ask())
-      await changingNothing(async () => {
-        for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
-          const key = sandbox.callers['a key of the other environment']!
-          const answer = await asked(methodOf(name), { ...request, path }, key)
-          expect([...refusal(answer), answer.body.message]).toEqual([
-            ...[403, false, 'Forbidden'],
-            expect.stringContaining('sandbox keys only'),
-          ])
-        }
-      })
-    },
-  )
-
-  test.each(EVERY.filter(([, row]) => row.liveOnly))(
-    '%s is for live keys only',
-    async (name, { about, ask }) => {
-      // what is created tells by its body whether it has a sandbox
-      const request = about === 'creation' ? await ask() : unread(name, await ask())
-      await changingNothing(async () => {
-        for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
-          const key = live.callers['a key of the other environment']!
-          const answer = await asked(methodOf(name), { ...request, path }, key)
-          expect([...refusal(answer), answer.body.message]).toEqual([
-            ...[400, false, 'Bad Request'],
-            expect.stringContaining('no sandbox'),
-          ])
-        }
-      })
-    },
-  )
-})
-
-describe('in another account, or the other environment', () => {
-  const elsewhere = (row: Row) =>
-    row.sandboxOnly || row.inBoth || row.liveOnly
-      ? ['a key of another account']
-      : ['a key of another account', 'a key of the other environment']
-
-  test.each(rowsAbout('one'))('%s is as if there were none', async (name, row) => {
-    const { path, body } = await row.ask()
-    const { callers, inside, tenant } = worldFor(row)
-    const ask = (at: string, headers: Headers) => asked(methodOf(name), { path: at, body }, headers)
-    await changingNothing(async () => {
-      const none = await ask(path.replace(ID, 'f'.repeat(24)), inside)
-      expect(refusal(none)).toEqual([404, false, 'Not Found'])
-      for (const id of ['x', tenant.employerId]) {
-        const answer = await ask(path.replace(ID, id), inside)
-        expect([id, answer.status, answer.text]).toEqual([id, 404, none.text])
-      }
-      for (const caller of elsewhere(row)) {
-        const answer = await ask(path, callers[caller]!)
-        expect([caller, answer.status, answer.text]).toEqual([caller, 404, none.text])
-      }
-    })
-  })
-
-  test.each(rowsAbout('creation'))('%s names what does not exist', async (name, row) => {
-    const request = await row.ask()
-    await changingNothing(async () => {
-      for (const caller of elsewhere(row)) {
-        const answer = await asked(methodOf(name), request, worldFor(row).callers[caller]!)
-        expect([caller, ...refusal(answer)]).toEqual([caller, 404, false, 'Not Found'])
-      }
-    })
-  })
-
-  test.each(rowsAbout('list'))('%s shows none of it', async (name, row) => {
-    const request = await row.ask()
-    for (const caller of elsewhere(row)) {
-      const answer = await asked(methodOf(name), request, worldFor(row).callers[caller]!)
-      expectEmpty(caller, answer)
-    }
-  })
-})
-
-describe('outside the carriers or employers of the key', () => {
-  test.each(rowsAbout('one', 'creation'))('%s is forbidden', async (name, row) => {
-    const request = await row.ask()
-    await changingNothing(async () => {
-      for (const [caller, headers] of Object.entries(worldFor(row).outside)) {
-        const answer = await asked(methodOf(name), request, headers)
-        expect([caller, ...refusal(answer)]).toEqual([caller, 403, false, 'Forbidden'])
-      }
-    })
-  })
-
-  test.each(rowsAbout('list'))('%s shows none of it', async (name, row) => {
-    const request = await row.ask()
-    for (const [caller, headers] of Object.entries(worldFor(row).outside)) {
-      const answer = await asked(methodOf(name), request, headers)
-      expectEmpty(caller, answer)
-    }
-  })
-
-  test.each([
-    ['/payment-links', () => sandbox, () => newLink()],
-    ['/payment-sessions', () => live, () => newSession()],
-  ] as const)(
-    'a policy of another carrier or employer is forbidden, never sold: %s',
-    async (path, world, request) => {
-      const { tenant, other, secondCarrier, secondEmployer, inside } = world()
-      const employer = { employerId: tenant.employerId, carrierId: secondCarrier }
-      const { policyId } = await seedPolicy(service, employer)
-      const theirs = await seedPolicy(service, { employerId: secondEmployer, carrierId: tenant.carrierId })
-      await changingNothing(async () => {
-        for (const [overrides, status] of [
-          [{ policy_id: policyId }, 403],
-          [{ policy_id: policyId, carrier_id: secondCarrier }, 403],
-          [{ policy_id: theirs.policyId }, 403],
-          [{ policy_id: theirs.policyId, employer_id: secondEmployer }, 403],
-          [{ carrier_id: other.carrierId }, 404],
-          [{ employer_id: other.employerId }, 404],
-          [{ policy_id: other.policyId }, 404],
-        ] as const) {
-          const body = { ...request(), ...overrides }
-          const answer = await asked('POST', { path: `/api/v1${path}`, body }, inside)
-          expect([overrides, answer.status]).toEqual([overrides, status])
-        }
-      })
-    },
-  )
-})
-
-describe('with a key for exactly that carrier and employer', () => {
-  test.each(EVERY)('%s goes through', async (name, row) => {
-    const { about } = row
-    const answer = await asked(methodOf(name), await row.ask(), worldFor(row).inside)
-    expect([answer.status, answer.body.ok]).toEqual([expect.toSatisfy((status) => status < 300), true])
-    if (about === 'list') expect(answer.body.data.length).toBeGreaterThan(0)
-  })
-
-  test.each(rowsAbout('elsewhere'))('%s asks for no key', async (name, { ask }) => {
-    const request = await ask()
-    const [without, withKey] = [
-      await asked(methodOf(name), request, {}),
-      await asked(methodOf(name), request, sandbox.inside),
-    ]
-    expect([without.status, without.text]).toEqual([withKey.status, withKey.text])
-  })
-})
-
-test('a key ends the moment it is deactivated, whatever it was for', async () => {
-  const { clientId, headers } = await newClient(service, sandbox.tenant.tenantId, {
-    environment: 'sandbox',
-  })
-  const request = { path: `/api/v1/payment-links/${await link()}` }
-  expect((await asked('GET', request, headers)).status).toBe(200)
-  await operate(service, 'POST', `/api-clients/${clientId}/deactivate`)
-  expect((await asked('GET', request, headers)).status).toBe(401)
-})
