@@ -14,7 +14,6 @@ export const appends: readonly Mutation[] = [
     put: 'Number(rows.at(-1)?.[7] ?? 0) >= PAGE_BYTES * 16',
     harm: 'Events behind a page of large ones are never shown to read models: payments are missing.',
     suites: ['contract/postgres-event-log'],
-    test: 'large',
   },
   {
     id: 'page-without-end-at-size',
@@ -23,7 +22,6 @@ export const appends: readonly Mutation[] = [
     put: 'WHERE bytes - own >= 0 ORDER BY position)',
     harm: 'A page of large events takes all the memory of the process.',
     suites: ['contract/postgres-event-log'],
-    test: 'large',
   },
   {
     id: 'page-of-types-skips-behind-window',
