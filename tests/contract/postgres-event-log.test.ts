@@ -755,7 +755,7 @@ describe('event log in PostgreSQL', () => {
       await holder.query('BEGIN; LOCK TABLE event_log.events IN ACCESS EXCLUSIVE MODE')
       const giveUp = holdTime()
       const late = log.append(stream, 0, [anEvent({ type: 'Late' })])
-      await expect.poll(() => sessionsThatWait(holder)).toBe(1)
+      await expect.poll(() => sessionsThatWait(holder)).toBeGreaterThan(0)
       giveUp()
       await expect(late).rejects.toThrow(/was not sent/)
       await holder.query('COMMIT')

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newYorkDate, startOf } from '../../domain/kernel/new-york.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { allEvents, post, report, reportBody, serviceTime, sign, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -110,9 +111,8 @@ describe('time', () => {
   })
 })
 
-test('a policy is active on its expiration date and expired from the next midnight on (UTC)', async () => {
-  const today = new Date(await serviceTime(service)).toISOString().slice(0, 10)
-  const lastDay = Date.parse(today) + 3 * DAY
+test('a policy is active on its expiration date and expired from the next midnight in New York on', async () => {
+  const lastDay = Date.parse(newYorkDate(await serviceTime(service))) + 3 * DAY
   const owner = { employerId: tenant.employerId, carrierId: tenant.carrierId }
   const { policyId, policyNumber } = await seedPolicy(service, owner, {
     expiration_date: new Date(lastDay).toISOString().slice(0, 10),
@@ -125,7 +125,7 @@ test('a policy is active on its expiration date and expired from the next midnig
   const shown = async () => (await operate(service, 'GET', `/policies/${policyId}`)).status
   const reported = () => report(service, tenant, { policy_number: policyNumber })
 
-  await advanceTo(lastDay + DAY - 1)
+  await advanceTo(startOf(new Date(lastDay + DAY).toISOString().slice(0, 10)) - 1)
   expect([await listed(false), await shown(), (await reported()).status]).toEqual(['active', 'active', 202])
   await advance({ seconds: 0.001 })
   expect([await listed(false), await listed(true), await shown()]).toEqual([undefined, 'expired', 'expired'])

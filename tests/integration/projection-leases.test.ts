@@ -37,6 +37,9 @@ describe('a lease', () => {
   it('gets a new epoch with every acquisition, by whomever', async () => {
     expect(await store.acquire('work', 'a', LONG)).toEqual({ epoch: 1 })
     expect(await store.acquire('work', 'a', LONG)).toEqual({ epoch: 2 })
+    // its earlier self gives nothing of it back
+    await store.release('work', 'a', 1)
+    expect(await store.acquire('work', 'b', LONG)).toBeNull()
     await store.release('work', 'a', 2)
     expect(await store.acquire('work', 'b', LONG)).toEqual({ epoch: 3 })
     await expire('work')

@@ -257,15 +257,6 @@ decisions(policy, [
   ],
 ])
 
-test('a policy is in force to the end of its last day (UTC), and keeps its number so long', () => {
-  const lastDay = Date.parse('2026-12-31T23:59:59.999Z')
-  const at = (now: number) => [statusOn(issued.data, now), hasLostNumber(issued.data, now)]
-  expect([at(lastDay), at(lastDay + 1)]).toEqual([
-    ['active', false],
-    ['expired', true],
-  ])
-})
-
 // ---- access
 
 const key = AgentCredentialIssued.of({
