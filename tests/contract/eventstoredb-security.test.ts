@@ -16,6 +16,7 @@ import {
   type SecuredEventStore,
   startSecuredEventStore,
 } from '../support/eventstoredb-secured.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { anEvent, aStream, follow, someEvents } from './event-log.contract.ts'
 
 const SECRET = 'Pa55word:/@?&'
@@ -160,7 +161,8 @@ describe('an address where no EventStoreDB is', () => {
 
   test('and that says nothing is refused', async () => {
     const host = await listening(createServer((socket) => void socket.on('error', () => undefined)))
-    expect(await refusalAt(`esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`)).toContain(host)
+    const url = `esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`
+    expect(await withDeadlinesOfTheProduct(() => refusalAt(url))).toContain(host)
   })
 })
 

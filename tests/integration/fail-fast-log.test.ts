@@ -7,7 +7,10 @@ import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
+
+deadlinesOfTheProduct()
 
 /** More than the log has connections. */
 const READS = 20

@@ -291,7 +291,7 @@ describe('interrupted', () => {
 
   test('by statements that always take too long, it gives the file up', async () => {
     const terms = await issuePolicy()
-    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 50 })
+    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
     const broken = replacedAppend(
       bench.log,
       () => slow.query('SELECT pg_sleep(600)').then(() => Promise.reject(new Error('it was not ended'))),
