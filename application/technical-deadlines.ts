@@ -10,5 +10,5 @@ export function scaleTechnicalDeadlines(factor: number): void {
 
 /** How long a part that is well may take on this machine, in milliseconds. */
 export function technicalDeadline(ms: number): number {
-  return ms * scale
+  return Math.ceil(ms * scale)
 }

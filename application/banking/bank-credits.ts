@@ -88,11 +88,13 @@ export async function matchCredit(
   }
   let credit = (await app.commands.load(bankCredit, creditId)).state!
   if (!credit.isDecided || (isAgain && credit.match === null)) {
-    credit = await decided(await matchOf(app, credit), null)
+    credit = await decided(await matchOf(app, credit, []), null)
   }
+  const refusals: string[] = []
   while (credit.match !== null && !(await isTakenBy(app, credit, credit.match, context))) {
-    // another credit was faster
-    credit = await decided(await matchOf(app, credit), credit.match.legId)
+    // another credit was faster, or took its place
+    refusals.push(credit.match.legId)
+    credit = await decided(await matchOf(app, credit, refusals), credit.match.legId)
   }
   return credit
 }
@@ -142,8 +144,11 @@ export async function matchDisplacedCredits(
   context: CommandContext,
 ): Promise<void> {
   const { carrier_id, displaced } = (await app.commands.load(bankDebit, legId)).state!
-  for (const transactionId of displaced)
-    await matchCredit(app, creditIdOf(carrier_id, transactionId), context)
+  for (const transactionId of displaced) {
+    const creditId = creditIdOf(carrier_id, transactionId)
+    const commandId = derivedId(context.commandId, `credit/${creditId}`)
+    await matchCredit(app, creditId, { ...context, commandId })
+  }
 }
 
 /** The id of a credit follows from the bank's transaction. */
@@ -209,8 +214,9 @@ interface Choice {
   readonly named: string | null
 }
 
-async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
-  const { reference, carrier_id, amount_cents, bank_date } = credit
+/** @param refusals debits that would not have it. */
+async function matchOf(app: Application, credit: BankCredit, refusals: readonly string[]): Promise<Choice> {
+  const { reference, carrier_id, amount_cents, bank_date, bank_transaction_id } = credit
   // a bank shows live money alone; where all is simulated, credits are played for both
   const environment = app.bankRails.live.kind === 'simulated' ? null : 'live'
   const fits = (debit: BankDebit) =>
@@ -222,8 +228,9 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
     const named = (await app.commands.load(bankDebit, reference)).state
     // what names a debit is that debit's money or nobody's
     if (named) {
-      const match =
-        fits(named) && takesCredit(named, 'high') ? ({ legId: reference, confidence: 'high' } as const) : null
+      const takes = fits(named) && takesCredit(named, bank_transaction_id, 'high')
+      const isRefused = refusals.includes(reference)
+      const match = takes && !isRefused ? ({ legId: reference, confidence: 'high' } as const) : null
       return { match, named: reference }
     }
   }
@@ -236,6 +243,7 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
     from,
     to,
     statuses: ['submitted', 'processed'],
+    refusals,
     limit: 2,
   })
   const [oldest, ...others] = found
@@ -255,6 +263,7 @@ const CANDIDATES = statement(
       readonly from: string
       readonly to: string
       readonly statuses: readonly string[]
+      readonly refusals: readonly string[]
       readonly limit: number
     }>,
   ) =>
@@ -266,6 +275,7 @@ const CANDIDATES = statement(
       .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
       .where(({ eb }) => eb('awaits_credit', '=', eb.lit(true)))
       .where((eb) => inIfGiven(eb, 'status', $('statuses')))
+      .where((eb) => eb.not(eb('leg_id', '=', eb.fn.any($('refusals')))))
       .where('entry_date', '>=', $('from'))
       .where('entry_date', '<=', $('to'))
       .orderBy('seq')

@@ -14,6 +14,7 @@ import type { Scope } from './account-owners.ts'
 import { tiedTo } from './ach-accounts.ts'
 import { createBankAccount } from './bank-accounts.ts'
 import { askAbout, isWithoutProduct, textOf } from './bank-links.ts'
+import { accountsWith } from './disabled-numbers.ts'
 import { syncTransactions, type TransactionCounts } from './sync-transactions.ts'
 
 /** An account of a connection as its partner sees it. */
@@ -109,7 +110,7 @@ export async function syncConnection(
   return { connection: after, accounts: found.accounts, transactions: counts }
 }
 
-/** Tells the ACH account that is tied to a metadata account whether the bank link vouches for it. */
+/** Tells the linked ACH accounts of a metadata account, which have the same numbers, whether the bank link vouches for them. */
 async function hearOfLink(
   app: Application,
   bankAccountId: string,
@@ -118,10 +119,13 @@ async function hearOfLink(
 ): Promise<void> {
   const achAccountId = await tiedTo(app, bankAccountId)
   if (achAccountId === null) return
+  const tied = (await app.commands.load(achAccount, achAccountId)).state!
   const command = { type: 'HearOfLink', unverifiedReason, at: app.clock.now() } as const
-  const outcome = await changed(app, achAccount, achAccountId, command, context)
-  // deleted meanwhile, it is nobody's any more
-  if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
+  for (const id of await accountsWith(app, tied, [tied.account])) {
+    const outcome = await changed(app, achAccount, id, command, context)
+    // deleted meanwhile, it is nobody's any more
+    if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
+  }
 }
 
 function lastOf(mask: string | null): string | null {

@@ -6,17 +6,17 @@ import { backoff, contextOf, on, perform, processManager, work } from './runtime
 import { unlessLate } from './through-outages.ts'
 
 /**
- * Decides anew on credits that lost their debit to one that names it. It begins with the first match there was: earlier
+ * Decides anew on credits that lost their debit to a surer one. It begins with the first match there was: earlier
  * versions left such credits with the debit that they had lost.
  */
 export function displacedCredits(app: Application) {
   return processManager({
     name: 'displaced-credits',
     startAt: 'beginning',
-    // nothing is as sure as a reference: no other match takes the place of one
+    // the least sure match takes the place of none
     on: [
       on(BankDebitMatched, ({ data: { confidence, match_id, leg_id } }) =>
-        confidence === 'high' ? [perform('match-displaced', match_id, { leg_id })] : [],
+        confidence === 'low' ? [] : [perform('match-displaced', match_id, { leg_id })],
       ),
     ],
     work: {

@@ -54,5 +54,5 @@ export const bookedCredits = table('booked_credits', {
     /** Order of receipt. */
     seq: bigint(),
   },
-  indexes: [['leg_id'], ['carrier_id', 'amount_cents', 'leg_id']],
+  indexes: [['seq'], ['leg_id'], ['carrier_id', 'amount_cents', 'leg_id']],
 })

@@ -216,7 +216,8 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       case 'HearOfLink':
         return hearOfLink(command, state)
       case 'Attest': {
-        if (state.status === 'active') return []
+        // what the bank link says alone may be over tomorrow
+        if (state.status === 'active' && state.verified_by !== 'bank_link') return []
         const refusal = refuseDisabled(state)
         if (refusal) return refusal
         const by = { by: 'operator', verification_id: null, note: command.note } as const

@@ -176,9 +176,9 @@ export function awaitsCredit({ status }: Pick<BankDebit, 'status'>): boolean {
   return status === 'submitted' || status === 'processed'
 }
 
-/** Whether a credit that is so surely its money may be it: of equally sure ones the first stays. */
-export function takesCredit(debit: Pick<BankDebit, 'status' | 'match'>, sure: Confidence): boolean {
-  if (!awaitsCredit(debit)) return false
+/** Whether a credit that is so surely its money may be it: of equally sure ones the first stays, and none comes back. */
+export function takesCredit(debit: BankDebit, bankTransactionId: string, sure: Confidence): boolean {
+  if (!awaitsCredit(debit) || debit.displaced.includes(bankTransactionId)) return false
   return debit.match === null || SURENESS.indexOf(sure) < SURENESS.indexOf(debit.match.confidence)
 }
 

@@ -309,9 +309,9 @@ function match(
   { matchId, bankTransactionId, bankDate, confidence, at }: CommandOf<'Match'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
-  if (state.displaced.includes(bankTransactionId)) return doesNotFit(state, 'matched')
-  if (state.matched_with.includes(bankTransactionId)) return []
-  if (!takesCredit(state, confidence)) return doesNotFit(state, 'matched')
+  const isKnown = state.matched_with.includes(bankTransactionId)
+  if (isKnown && !state.displaced.includes(bankTransactionId)) return []
+  if (!takesCredit(state, bankTransactionId, confidence)) return doesNotFit(state, 'matched')
   return [
     BankDebitMatched.of({
       leg_id: state.leg_id,

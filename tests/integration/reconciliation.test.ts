@@ -4,6 +4,7 @@ import {
   creditsShownBefore,
   matchCredit,
   matchCreditsAgain,
+  matchDisplacedCredits,
   receiveCredit,
 } from '../../application/banking/bank-credits.ts'
 import { balancesOf } from '../../application/banking/carrier-balances.ts'
@@ -380,4 +381,29 @@ test('a tenant whose debits come back too often is told of once for each limit',
     ['ReturnRateRecovered', 'unauthorized'],
     ['ReturnRateRecovered', 'overall'],
   ])
+})
+
+test('a debit that is presented again does not have the credit back that it lost', async () => {
+  const before = await whatDiffers()
+  const leg = await submitted(1_360)
+  const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
+  const shown = { carrierId: carrier_id, bankDate: entry_date!, amountCents: 1_360 }
+  const receive = async (bankTransactionId: string, reference: string | null) =>
+    accepted(await receiveCredit(app, { ...shown, bankTransactionId, reference }, operatorContext())).credit
+  const lost = await receive('lost-1', null)
+  expect(lost.match).toEqual({ legId: leg, confidence: 'medium' })
+  expect((await receive('lost-2', leg)).match).toEqual({ legId: leg, confidence: 'high' })
+  await matchDisplacedCredits(app, leg, operatorContext())
+  await tell(
+    leg,
+    { type: 'Return', returnCode: 'R01', at: at() },
+    { type: 'Represent', note: null, at: at() },
+    { type: 'Acknowledge', at: at() },
+  )
+  for (const creditIds of [await creditsShownBefore(app, leg), [lost.credit_id]]) {
+    await matchCreditsAgain(app, leg, creditIds, { ...operatorContext(), mayRepeat: true })
+  }
+  expect((await app.commands.load(bankCredit, lost.credit_id)).state!.match).toBeNull()
+  expect((await app.commands.load(bankDebit, leg)).state!.match).toBeNull()
+  expect(await whatDiffers()).toEqual(before)
 })

@@ -290,6 +290,7 @@ decisions(achAccount, [
   ['that was entered by hand hears of no link', [ach()], hear(null), []],
   ['is attested', [ach()], attest, [byOperator]],
   ['is attested once', [ach(), byOperator], attest, []],
+  ['that the bank link alone vouches for is attested', [linked()], attest, [byOperator]],
   ['that is disabled stays so', [ach(), disabled], attest, conflict('ach_account_disabled')],
   ['is disabled', [ach()], disable, [disabled]],
   ['is disabled once', [ach(), disabled], { ...disable, returnCode: 'R03' }, []],

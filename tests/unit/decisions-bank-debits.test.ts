@@ -283,6 +283,12 @@ decisions(bankDebit, [
     conflict('debit_submitted'),
   ],
   [
+    'is matched anew by a credit that is surer',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'low')],
+    match(M2, 'bt_2', 'medium'),
+    [matched(M2, 'bt_2', 'medium')],
+  ],
+  [
     'does not take back the credit that lost it',
     [created, scheduled, submitted, matched(M1, 'bt_1', 'low'), matched(M2, 'bt_2', 'high')],
     match(M1, 'bt_1', 'high'),
