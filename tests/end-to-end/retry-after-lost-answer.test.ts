@@ -232,6 +232,7 @@ test('an upload that was given up keeps its key from another body, however few r
   expect(await filesOf(60)).toHaveLength(files.length + 2)
 })
 
+// the test before it stores an upload that was given up as another file
 test('an upload that was given up is stored as another file although its policy was cancelled since', {
   tags: 'long',
 }, async () => {

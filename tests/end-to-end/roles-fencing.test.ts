@@ -182,6 +182,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await streamEvents(api, `payrollFile-${file}`)).toEqual(before)
     })
 
+    // the tests above show the same of a step and of rows
     test('does not end work that somebody else has in hands', { tags: 'long' }, async () => {
       const payroll = largePayroll(ROWS, 2)
       const claims = async () =>
