@@ -24,6 +24,7 @@ import { Live } from '../../infrastructure/event-store/eventstoredb/live.ts'
 import { LogReader } from '../../infrastructure/event-store/eventstoredb/log-reader.ts'
 import { Subscription } from '../../infrastructure/event-store/eventstoredb/subscription.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
@@ -205,35 +206,36 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
 
     test.skipIf(source?.kind !== 'program')(
       'or is silent, ends them as well, and nothing is stored twice when it speaks again',
-      async () => {
-        const log = await openLog({ patienceMs: 600 })
-        const stream = aStream()
-        const [first, second] = someEvents(2)
-        await untilAnswered(() => log.append(stream, -1, [first!]))
-        const hundreds = Array.from({ length: 200 }, aStream)
-        server.freeze()
-        try {
-          let areRefused = false
-          const all = Promise.all([
-            refusalTime(() => log.readStreams(hundreds, { maxCount: 1 })),
-            ...hundreds.map((name) => refusalTime(() => log.revision(name))),
-            refusalTime(() => log.append(stream, 0, [second!])),
-            refusalTime(() => log.append(stream, 1, [anEvent()])),
-            refusalTime(() => log.append(aStream(), -1, [anEvent()])),
-            refusalTime(() => log.head()),
-          ]).then(() => {
-            areRefused = true
-          })
-          await refusalTime(() => log.readStream(stream))
-          // whose patience only begins now: none of those before waits for two, though they are read a few at a time
-          await refusalTime(() => log.readStream(stream))
-          expect(areRefused).toBe(true)
-          await all
-        } finally {
-          server.thaw()
-        }
-        await storedOnce(log, stream, second!)
-      },
+      () =>
+        withDeadlinesOfTheProduct(async () => {
+          const log = await openLog({ patienceMs: 600 })
+          const stream = aStream()
+          const [first, second] = someEvents(2)
+          await untilAnswered(() => log.append(stream, -1, [first!]))
+          const hundreds = Array.from({ length: 200 }, aStream)
+          server.freeze()
+          try {
+            let areRefused = false
+            const all = Promise.all([
+              refusalTime(() => log.readStreams(hundreds, { maxCount: 1 })),
+              ...hundreds.map((name) => refusalTime(() => log.revision(name))),
+              refusalTime(() => log.append(stream, 0, [second!])),
+              refusalTime(() => log.append(stream, 1, [anEvent()])),
+              refusalTime(() => log.append(aStream(), -1, [anEvent()])),
+              refusalTime(() => log.head()),
+            ]).then(() => {
+              areRefused = true
+            })
+            await refusalTime(() => log.readStream(stream))
+            // whose patience only begins now: none of those before waits for two, though they are read a few at a time
+            await refusalTime(() => log.readStream(stream))
+            expect(areRefused).toBe(true)
+            await all
+          } finally {
+            server.thaw()
+          }
+          await storedOnce(log, stream, second!)
+        }),
     )
 
     test('does not keep a log from closing', async () => {
