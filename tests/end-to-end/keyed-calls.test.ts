@@ -89,7 +89,10 @@ const OPERATOR: Readonly<Record<string, Keyed>> = {
   'POST /legacy-collections': {
     ask: ops('/legacy-collections', () => ({
       employer_id: live.tenant.employerId,
-      ...{ period_start: '2026-04-20', period_end: '2026-04-26', premium_cents: 12_345, status: 'at_sb' },
+      period_start: '2026-04-20',
+      period_end: '2026-04-26',
+      premium_cents: 12_345,
+      status: 'at_sb',
     })),
     other: { premium_cents: 1 },
     refused: { employer_id: NONE },

@@ -24,8 +24,10 @@ function holding(states: Readonly<Record<string, unknown>>): Application {
     reading: (run: (reader: unknown) => unknown) => run(commands),
   }
   return {
-    ...{ commands, personalData: { fingerprint: () => ONE } },
-    ...{ clock: { now: () => 0 }, faults: { take: async () => null } },
+    commands,
+    personalData: { fingerprint: () => ONE },
+    clock: { now: () => 0 },
+    faults: { take: async () => null },
   } as unknown as Application
 }
 
@@ -62,7 +64,10 @@ describe('a request to the payments API', () => {
 test('a collection that reaches carriers outside the key is none of its business, also when it is known', async () => {
   const entry = { transaction_id: ONE, policy_id: POLICY, amount_cents: 1, description: '' }
   const known: DebitCollection = {
-    ...{ collection_id: ONE, ...place, employer_id: EMPLOYER, bank_account_id: ONE },
+    collection_id: ONE,
+    ...place,
+    employer_id: EMPLOYER,
+    bank_account_id: ONE,
     entries: [ONE, TWO].map((carrier_id) => ({ ...entry, carrier_id })),
     accepted_at: '2026-01-01T00:00:00.000Z',
   }

@@ -11,8 +11,12 @@ const ID = 'a'.repeat(24)
 
 test('a refund that the card processor refused is another one there when its request comes again', async () => {
   let state = {
-    ...{ payment_link_id: ID, tenant_id: ID, environment: 'live', processor: 'stripe' },
-    ...{ payment: { amount_cents: 100, processor_payment_id: 'pi_1' }, refunds: [] },
+    payment_link_id: ID,
+    tenant_id: ID,
+    environment: 'live',
+    processor: 'stripe',
+    payment: { amount_cents: 100, processor_payment_id: 'pi_1' },
+    refunds: [],
   } as unknown as PaymentLink
   const keys: string[] = []
   const live = {
