@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import { PlaidStandIn } from '../support/plaid-stand-in.ts'
@@ -111,28 +110,6 @@ describe('with the simulated bank link', () => {
       const account = { ...linkedAccount(first), access_token }
       expect((await calls.post('/bank-accounts/ach/from-bankconnect', account)).status).toBe(201)
     }
-  })
-
-  test('what an exchange hands out is handed out once for a key', async () => {
-    const body = { ...of, public_token: newToken() }
-    const { _id } = await calls.data(calls.post('/bankconnect/exchange', body, 'exchange-1'), 201)
-    const repeated = await calls.post('/bankconnect/exchange', body, 'exchange-1')
-    expect([repeated.status, repeated.body.error, repeated.body.id]).toEqual([409, 'Conflict', _id])
-    expect(repeated.text).not.toContain('bca_')
-  })
-
-  test.each([
-    ['/bankconnect/link-token/update', 'item_id', { user_id: 'user-1' }],
-    ['/bankconnect/sync-accounts', 'item_id', {}],
-    ['/bankconnect/balance', 'bankconnect_item_id', {}],
-    [
-      '/bank-accounts/ach/from-bankconnect',
-      'bankconnect_item_id',
-      { owner_type: 'employer', bankconnect_account_id: NO_ID, access_token: NO_ID },
-    ],
-  ])('%s names an item that is not there by %s', async (path, item, body) => {
-    const answer = await calls.post(path, { ...body, owner_id: tenant.employerId, [item]: NO_ID })
-    expect([answer.status, answer.body.message]).toEqual([404, `${item} names no linked item`])
   })
 
   test('a public token that is none links nothing', async () => {
@@ -311,18 +288,6 @@ describe('with the simulated bank link', () => {
     const { _id } = await calls.data(calls.post('/bank-accounts', owned), 201)
     const moved = await one!.calls.ask('PATCH', `/bank-accounts/${_id}`, { employer_id: null })
     expect([moved.status, moved.body.message]).toEqual([403, expect.stringContaining('employer_id')])
-  })
-
-  test('descriptions are sealed under the key of the employer, or of the connection', async () => {
-    const [employers, nobodys] = [await exchange(), await exchange({ employer_id: null, carrier_id: null })]
-    const events = await allEvents(service, 'BankTransactionsReceived')
-    for (const { _id } of [employers, nobodys]) {
-      const ours = events.filter(({ data }) => data.connection_id === _id)
-      expect(ours.length).toBeGreaterThan(0)
-      expect(JSON.stringify(ours)).not.toContain('Office supplies')
-    }
-    const path = `/bankconnect/transactions?bankconnect_item_id=${nobodys.bankconnect_item_id}`
-    expect(JSON.stringify(await calls.get(path))).toContain('Office supplies')
   })
 
   test.each(['employer', 'connection'])('an item is closed once its %s is erased', async (whose) => {

@@ -287,52 +287,6 @@ describe('a web address', () => {
     )
   })
 
-  test('has pages at every link format that is taken, and takes no other', async () => {
-    const host = 'pay.formats.example'
-    const tenant = await seller({ web_address: host })
-    await verify(tenant, { force: true })
-    const set = (link_format: string) =>
-      send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
-        method: 'PUT',
-        headers: { Authorization: `Bearer ${service.operatorToken}` },
-        body: { ...CHECKOUT, web_address: host, link_format },
-      })
-    const urls: string[] = []
-    for (const format of [
-      ...[
-        '/pay/{token}/open',
-        '/pay/{token}',
-        '/pay/de/{token}',
-        '/embed/{token}',
-        '/p{token}',
-        '/p-{token}',
-      ],
-      ...['/{token}x', '{token}', '/?t={token}&v=1', '/p%C3%BCr/{token}.html', '/a;b=(1)/{token}/?x=%20'],
-    ]) {
-      expect([format, (await set(format)).status]).toEqual([format, 200])
-      const { url, host_is_custom } = await newSession(service, tenant)
-      expect(host_is_custom).toBe(true)
-      urls.push(url)
-    }
-    for (const format of [
-      ...['/bezahlen-für/{token}', '/p?t={token}&x=ü', '/a/../{token}', '/./{token}', '/a\\{token}'],
-      ...['/{token}/{token}', '/p{{token}}', '/p`{token}`', '/\u202e{token}', '/p#{token}', '/p?t={token}#f'],
-      ...['/%{token}', '/{token}?', '/pay'],
-    ]) {
-      const { status, body } = await set(format)
-      expect([format, status, body.message]).toEqual([
-        format,
-        400,
-        expect.stringMatching(/^link_format must/),
-      ])
-    }
-    // those of formats that were set before, too
-    for (const url of urls) {
-      const { pathname, search } = new URL(url)
-      expect([url, (await under(host, `${pathname}${search}`)).status]).toEqual([url, 200])
-    }
-  })
-
   test('has one tenant at a time', async () => {
     const settings = { web_address: 'pay.shared.example' }
     const [first, second] = [await seller(settings), await seller(settings)]
@@ -445,21 +399,5 @@ describe('the origins that may embed a checkout', () => {
   ])('are not %j', async (origin) => {
     const { status, body } = await put([origin])
     expect([status, body.message]).toEqual([400, expect.stringContaining('embed_origins')])
-  })
-
-  test('may show every page of a session, and nobody else', async () => {
-    const tenant = await seller({ embed_origins: ['https://a.example', 'https://b.example:8443'] })
-    const { headers } = await send((await newSession(service, tenant)).url)
-    const policy = headers.get('content-security-policy')
-    expect(policy).toMatch(/(^|; )frame-ancestors https:\/\/a\.example https:\/\/b\.example:8443$/)
-    const closed = await send((await newSession(service, await seller())).url)
-    expect(closed.headers.get('content-security-policy')).toMatch(/(^|; )frame-ancestors 'none'$/)
-  })
-
-  test('are an array of 20 at the most', async () => {
-    expect((await put('https://shop.example')).status).toBe(400)
-    const many = Array.from({ length: 21 }, (_, index) => `https://shop${index}.example`)
-    expect((await put(many)).status).toBe(400)
-    expect((await put(many.slice(1))).status).toBe(200)
   })
 })

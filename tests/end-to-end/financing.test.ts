@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import { checkout, checkoutBody, financingBody, play } from '../support/financing.ts'
@@ -88,59 +87,20 @@ describe('a financing session', () => {
     expect(elsewhere.body.data.id).not.toBe(first.body.data.id)
   })
 
-  test('takes an Idempotency-Key as well', async () => {
-    const body = financingBody(tenant)
-    const key = randomUUID()
-    const first = await ask('POST', '/payment-sessions', body, key)
-    const again = await ask('POST', '/payment-sessions', body, key)
-    expect([first.status, again.status, again.text]).toEqual([201, 200, first.text])
-    expect(again.headers.get('idempotent-replayed')).toBe('true')
-    const { status } = await ask('POST', '/payment-sessions', financingBody(tenant), key)
-    expect(status).toBe(409)
-  })
-
-  test('of many equal requests at once is one', async () => {
-    const body = financingBody(tenant)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => ask('POST', '/payment-sessions', body)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(7).fill(200), 201])
-    expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(1)
-  })
-
   test.each([
     [{ idempotency_key: undefined }, 'idempotency_key'],
-    [{ idempotency_key: 'a'.repeat(7) }, 'idempotency_key'],
-    [{ idempotency_key: 'a'.repeat(129) }, 'idempotency_key'],
     [{ idempotency_key: 'a b c d e f' }, 'idempotency_key'],
     [{ mode: 'link' }, 'mode'],
     [{ currency: 'eur' }, 'currency'],
     [{ deliver: { email: true } }, 'deliver'],
     [{ total_installments: 3 }, 'total_installments'],
-    [{ down_payment_percent: 3 }, 'down_payment_percent'],
-    [{ down_payment_cents: 3 }, 'down_payment_cents'],
-    [{ down_payment_months: 3 }, 'down_payment_months'],
     [{ premium_cents: 40, fee_cents: 0 }, '50'],
-    [{ premium_cents: 100.5 }, 'premium_cents'],
     [{ amount_cents: 3 }, 'amount_cents'],
-    [{ ttl_minutes: 14 }, 'ttl_minutes'],
-    [{ customer: { name: 'A' } }, 'customer.email'],
     [{ carrier_id: undefined }, 'carrier_id'],
   ])('is refused: %j', async (overrides, word) => {
     const { status, body } = await create(overrides)
     expect([status, body.error]).toEqual([400, 'Bad Request'])
     expect(body.message).toContain(word)
-  })
-
-  test.each([['a'.repeat(8)], ['Z_-9'.repeat(32)]])('takes the key %s', async (idempotency_key) => {
-    const unique = `${randomUUID().slice(0, 4)}${idempotency_key.slice(4)}`
-    expect((await create({ idempotency_key: unique, currency: 'USD', mode: 'embedded' })).status).toBe(201)
-  })
-
-  test('names what is there', async () => {
-    const none = 'f'.repeat(24)
-    for (const name of ['employer_id', 'policy_id', 'carrier_id']) {
-      const { status, body } = await create({ [name]: none })
-      expect([status, body.message]).toEqual([404, expect.stringContaining(name)])
-    }
   })
 
   test('is not for live keys, and sandbox keys have no other session', async () => {
@@ -244,10 +204,6 @@ describe('a financing checkout', () => {
   test.each([
     ['business_name', undefined, 'insured.business_name'],
     ['business_name', 'Another Bakery', 'insured.business_name'],
-    ['address', undefined, 'insured.address'],
-    ['city', undefined, 'insured.city'],
-    ['state', 'Nevada', 'insured.state'],
-    ['zip_code', undefined, 'insured.zip_code'],
   ])('is refused with insured.%s %s', async (name, value, field) => {
     const { insured } = checkoutBody(tenant)
     const refused = await quote(checkoutBody(tenant, { insured: { ...(insured as object), [name]: value } }))
@@ -259,13 +215,7 @@ describe('a financing checkout', () => {
     [{ policy: { effective_date: '2020-01-02' } }, 'policy.effective_date'],
     [{ policy: { expiration_date: '2099-12-30' } }, 'policy.expiration_date'],
     [{ policy: { policy_number: 'WC-1' } }, 'policy.policy_number'],
-    [{ policy: { effective_date: '2020-02-30' } }, 'policy.effective_date'],
     [{ deliver: { sms: true } }, 'deliver.sms'],
-    [{ deliver: { email: true, email_to: 'nobody' } }, 'deliver.email_to'],
-    [{ total_installments: 3 }, 'total_installments'],
-    [{ idempotency_key: 'short' }, 'idempotency_key'],
-    [{ mode: 'link' }, 'mode'],
-    [{ billing_method: undefined }, 'billing_method'],
   ])('is refused: %j', async (overrides, word) => {
     const { status, body } = await quote(checkoutBody(tenant, overrides))
     expect([status, body.message]).toEqual([400, expect.stringContaining(word)])

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { allEvents } from '../support/core.ts'
 import {
   callTool,
   operate,
@@ -138,27 +137,6 @@ describe('credential admin routes', () => {
     expect((await ping(seeded.apiKey)).status).toBe(200)
   })
 
-  it('forbid the keys of active agents; other keys are none, also for the operator API', async () => {
-    const revoked = await seedAgent(service, newAgent())
-    expect((await admin('POST', `/${revoked.credentialId}/revoke`)).status).toBe(200)
-    const statuses = async (key: string) => {
-      const headers = { Authorization: `Bearer ${key}` }
-      const operation = await send(`${service.opsUrl}/ops/v1/clock`, { headers })
-      return [(await admin('GET', '', undefined, headers)).status, operation.status]
-    }
-    expect(await statuses(seeded.apiKey)).toEqual([403, 403])
-    for (const key of [
-      revoked.apiKey,
-      `mcp_${'0'.repeat(64)}`,
-      'mcp_short',
-      seeded.apiKey.toUpperCase(),
-      seeded.apiKey.slice(4),
-    ]) {
-      expect([key.slice(0, 12), await statuses(key)]).toEqual([key.slice(0, 12), [401, 401]])
-    }
-    expect(await statuses(service.operatorToken)).toEqual([200, 200])
-  })
-
   it('never hand out a second credential for one idempotency key', async () => {
     const headers = { 'Idempotency-Key': 'issue-1' }
     const first = await admin('POST', '', newAgent({ agent_name: 'Once' }), headers)
@@ -188,14 +166,6 @@ describe('credential admin routes', () => {
     ).toMatchObject({ status: 'revoked' })
     expect((await admin('POST', `/${'0'.repeat(24)}/revoke`)).status).toBe(404)
     expect((await admin('POST', '/nobody/revoke')).status).toBe(404)
-  })
-
-  it('leave no key anywhere but in the answer', async () => {
-    const { apiKey } = await seedAgent(service, newAgent())
-    await ping(apiKey)
-    const events = await allEvents(service, undefined, { reveal: true })
-    expect(JSON.stringify(events)).not.toContain(apiKey.slice(4))
-    expect((await service.output()).join('\n')).not.toContain(apiKey.slice(4))
   })
 })
 

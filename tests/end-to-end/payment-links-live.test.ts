@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, serviceTime } from '../support/core.ts'
 import { linkBody, linkOf, newLink, partner, raised } from '../support/payments.ts'
-import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant, send } from '../support/seed.ts'
+import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
 /** Live links at the simulated card processor, whose payers are played; messages are recorded. */
@@ -128,14 +128,6 @@ describe('a live link', () => {
     expect((await shown(_id)).status).toBe('created')
     expect(await linkEvents(_id)).toEqual(['PaymentLinkCreated', 'PaymentLinkDeliveryFailed'])
   })
-
-  test('has a page where its payer is played', async () => {
-    const { _id, processor_url } = await link()
-    expect(processor_url).toBe(`${service.portalUrl}/pay/${_id}`)
-    expect((await send(processor_url)).text).toContain('$105.00')
-    await pay(_id)
-    expect((await send(processor_url)).text).toContain('<h1>Paid</h1>')
-  })
 })
 
 describe('a card processor that cannot be reached', () => {
@@ -165,14 +157,6 @@ describe('a card processor that cannot be reached', () => {
     expect(await list()).toBe(2)
   })
 
-  test('frees the key for another body', async () => {
-    const key = randomUUID()
-    await fault('card-processor', 'unreachable')
-    expect((await create({}, key)).status).toBe(502)
-    expect((await create({ premium_cents: 7 }, key)).status).toBe(201)
-    expect((await create({}, key)).status).toBe(409)
-  })
-
   test('keeps a link from being cancelled', async () => {
     const { _id } = await link()
     await fault('card-processor', 'unreachable')
@@ -183,40 +167,6 @@ describe('a card processor that cannot be reached', () => {
 })
 
 describe('a payment', () => {
-  test('is told as a simulated one is, with the processor’s id kept', async () => {
-    const own = await seedTenant(service, { policy: { status: 'in_progress' } })
-    const created = await newLink(service, own, { metadata: { quote: 'Q-1' } })
-    await pay(created._id)
-    expect((await operate(service, 'GET', `/policies/${own.policyId}`)).status).toBe('active')
-    const read = await linkOf(service, own, created._id)
-    expect(read).toMatchObject({
-      status: 'paid',
-      payment: { amount_cents: 10_500, late_payment: false, processor_payment_id: expect.any(String) },
-    })
-    expect(await raised(service, own.tenantId, 'payment.completed')).toEqual([
-      {
-        payment_id: read.payment_id,
-        payment_link_id: created._id,
-        processor_payment_link_id: created.processor_payment_link_id,
-        policy_id: own.policyId,
-        employer_id: own.employerId,
-        carrier_id: own.carrierId,
-        amount_cents: 10_500,
-        amount_paid_cents: 10_500,
-        currency: 'usd',
-        premium_cents: 10_000,
-        fee_cents: 500,
-        fee_source: 'partner',
-        metadata: { quote: 'Q-1', api_client_id: own.tenantId, source: 'payment_api' },
-        payment_type: 'ONE_TIME',
-        payment_context: 'full_payment',
-        paid_at: read.paid_at,
-      },
-    ])
-    await pay(created._id)
-    expect(await raised(service, own.tenantId, 'payment.completed')).toHaveLength(1)
-  })
-
   test.each(['cancelled', 'expired'])(
     'of a link that is %s still counts, and is told as late',
     async (status) => {
@@ -240,19 +190,6 @@ describe('a payment', () => {
     },
   )
 
-  test('for a policy that is cancelled meanwhile is told all the same', async () => {
-    const own = await seedTenant(service, { policy: { status: 'in_progress' } })
-    const { _id } = await newLink(service, own)
-    await operate(service, 'POST', `/policies/${own.policyId}/cancel`, {})
-    await pay(_id)
-    expect(await raised(service, own.tenantId, 'payment.completed')).toHaveLength(1)
-    expect((await operate(service, 'GET', `/policies/${own.policyId}`)).status).toBe('cancelled')
-    const told = (await allEvents(service, 'PolicyNotActivated')).filter(
-      ({ data }) => data.policy_id === own.policyId,
-    )
-    expect(told).toHaveLength(1)
-  })
-
   test('that is declined is told', async () => {
     const own = await seedTenant(service)
     const { _id } = await newLink(service, own)
@@ -263,75 +200,7 @@ describe('a payment', () => {
   })
 })
 
-describe('a plan', () => {
-  const plan = {
-    payment_type: 'DIRECT_BILLING',
-    payment_context: 'down_payment',
-    premium_cents: 100_001,
-    fee_cents: 0,
-    total_installments: 12,
-    down_payment_months: 3,
-    metadata: { quote: 'Q-1' },
-  }
-
-  test('starts a monthly subscription for the rest when its down payment is paid', async () => {
-    const own = await seedTenant(service)
-    const subscriptions = async () =>
-      (await partner(service, own.clientHeaders, 'GET', '/subscriptions')).body.data
-    const { _id, installment_plan } = await newLink(service, own, plan)
-    expect(await subscriptions()).toEqual([])
-    await pay(_id)
-    await drain()
-    const [subscription, ...more] = await subscriptions()
-    expect(more).toEqual([])
-    expect(subscription).toMatchObject({
-      employer_id: own.employerId,
-      policy_id: own.policyId,
-      carrier_id: own.carrierId,
-      amount_cents: installment_plan.per_installment_cents,
-      metadata: { quote: 'Q-1' },
-    })
-    expect(subscription.scheduled_payments).toHaveLength(9)
-    expect(await raised(service, own.tenantId, 'payment.completed')).toMatchObject([
-      { amount_cents: installment_plan.down_payment_cents, payment_type: 'DIRECT_BILLING' },
-    ])
-    expect(await raised(service, own.tenantId, 'subscription.created')).toHaveLength(1)
-  })
-
-  test('whose subscription waits for the processor holds back nothing else', async () => {
-    const own = await seedTenant(service)
-    const { _id } = await newLink(service, own, plan)
-    await fault('card-processor', 'unreachable', 6)
-    await pay(_id)
-    expect(await raised(service, own.tenantId, 'payment.completed')).toHaveLength(1)
-    const list = async () =>
-      (await partner(service, own.clientHeaders, 'GET', '/subscriptions')).body.pagination.total
-    expect(await list()).toBe(0)
-    await operate(service, 'POST', '/clock/advance', { seconds: 15 * 60 })
-    await drain()
-    expect(await list()).toBe(1)
-  })
-})
-
 describe('a refund at the processor', () => {
-  test('that never got there leaves everything to be refunded', async () => {
-    const id = await paidLink()
-    await fault('card-processor', 'unreachable')
-    const answer = await refund(id, { amount_cents: 1_000 })
-    expect([answer.status, answer.body.error]).toEqual([502, 'Bad Gateway'])
-    expect(await shown(id)).toMatchObject({ refunded_cents: 0, refunds: [] })
-    const all = await refund(id)
-    expect(all.body.data).toMatchObject({ refunded_cents: 10_500, refunds: [{ amount_cents: 10_500 }] })
-  })
-
-  test('that it declines comes to nothing', async () => {
-    const id = await paidLink()
-    await fault('card-processor', 'decline')
-    expect((await refund(id)).status).toBe(502)
-    expect(await shown(id)).toMatchObject({ refunded_cents: 0, refunds: [] })
-    expect((await refund(id)).status).toBe(200)
-  })
-
   test('without an answer is pending, and the same request again goes on with it', async () => {
     const own = await seedTenant(service)
     const { _id } = await newLink(service, own)
@@ -351,28 +220,6 @@ describe('a refund at the processor', () => {
     // one more of the same amount is another one
     expect((await ask({ amount_cents: 1_000 })).body.data.refunded_cents).toBe(2_000)
     expect(await raised(service, own.tenantId, 'payment.refunded')).toHaveLength(2)
-  })
-
-  test('under a key is its own, although another of the same amount has no answer yet', async () => {
-    const id = await paidLink()
-    const [first, second] = [randomUUID(), randomUUID()]
-    await fault('card-processor', 'timeout')
-    expect((await refund(id, { amount_cents: 1_000 }, first)).status).toBe(502)
-    const other = await refund(id, { amount_cents: 1_000 }, second)
-    expect([other.status, other.body.data.refunded_cents]).toEqual([200, 2_000])
-    expect((await refund(id, { amount_cents: 1_000 }, first)).status).toBe(200)
-    const { refunded_cents, refunds } = await shown(id)
-    expect([refunded_cents, refunds.length]).toEqual([2_000, 2])
-  })
-
-  test('without an answer stays pending, although the next try gets nowhere', async () => {
-    const id = await paidLink()
-    for (const mode of ['timeout', 'unreachable']) {
-      await fault('card-processor', mode)
-      expect((await refund(id, { amount_cents: 1_000 })).status).toBe(502)
-      expect((await shown(id)).refunds).toMatchObject([{ amount_cents: 1_000, status: 'pending' }])
-    }
-    expect((await refund(id, { amount_cents: 1_000 })).body.data.refunds).toHaveLength(1)
   })
 
   test('without an answer is settled before another one begins', async () => {

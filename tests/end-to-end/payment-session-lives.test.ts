@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -80,22 +79,6 @@ describe('a session that is cancelled', () => {
     await cancel(id)
     expect((await page(tokenOf({ url }), '/plan')).status).toBe(404)
   })
-
-  test('stays cancelled when another one takes its place', async () => {
-    const { id } = await session()
-    await cancel(id)
-    const { cancelled_at } = await shown(id)
-    await advance(60)
-    const { status, body } = await reissue(id)
-    expect([status, body.data.replaces, body.data.status]).toEqual([201, id, 'pending'])
-    expect(await shown(id)).toMatchObject({ status: 'cancelled', cancelled_at, replaced_by: body.data.id })
-  })
-
-  test('is not found by whom it is not for', async () => {
-    expect((await cancel('f'.repeat(24))).status).toBe(404)
-    expect((await cancel('nothing')).status).toBe(404)
-    expect((await reissue('f'.repeat(24))).status).toBe(404)
-  })
 })
 
 describe('a session whose time is over', () => {
@@ -117,34 +100,6 @@ describe('a session whose time is over', () => {
       ...['PaymentSessionCreated', 'PaymentSessionOpened', 'PaymentSessionExpired'],
     ])
     expect(await listed('status=expired')).toContain(id)
-  })
-
-  test('stays expired when another one takes its place', async () => {
-    const { id } = await session({ ttl_minutes: 15 })
-    await advance(15 * 60)
-    const { status, body } = await reissue(id, { ttl_minutes: 30 })
-    expect([status, body.data.replaces]).toEqual([201, id])
-    expect(await shown(id)).toMatchObject({ status: 'expired', replaced_by: body.data.id })
-    const { created_at, expires_at } = await shown(body.data.id)
-    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(30 * 60_000)
-  })
-
-  test('stays what it was when it is scheduled, cancelled or paid by then', async () => {
-    const made = []
-    for (const end of [
-      ({ url }: { url: string }) => arrange(tokenOf({ url })),
-      ({ id }: { id: string }) => cancel(id),
-      ({ id }: { id: string }) => pay(id),
-    ]) {
-      const one = await session({ ttl_minutes: 15 })
-      await end(one)
-      made.push(one.id)
-    }
-    await advance(16 * 60)
-    await operate(service, 'POST', '/drain')
-    const statuses = []
-    for (const id of made) statuses.push((await shown(id)).status)
-    expect(statuses).toEqual(['scheduled', 'cancelled', 'paid'])
   })
 })
 
@@ -191,34 +146,6 @@ describe('a session that is issued anew', () => {
     expect(installments[0].due_at.slice(8, 10)).toBe(created_at.slice(8, 10))
   })
 
-  test.each([
-    [{ ttl_minutes: 14 }, 'ttl_minutes'],
-    [{ ttl_minutes: 10_081 }, 'ttl_minutes'],
-    [{ deliver: { sms: true } }, 'deliver.sms_to'],
-    [{ deliver: { email: 1 } }, 'deliver.email'],
-  ])('is refused, and the old one stays: %j', async (body, word) => {
-    const { id } = await session()
-    expect(refusalOf(await reissue(id, body))).toEqual([
-      400,
-      false,
-      'Bad Request',
-      expect.stringContaining(word),
-    ])
-    expect((await shown(id)).status).toBe('pending')
-  })
-
-  test('is refused for one that was replaced, by name', async () => {
-    const { id } = await session()
-    const { data } = (await reissue(id)).body
-    const again = await reissue(id)
-    expect(again.body).toEqual({
-      ok: false,
-      error: 'Conflict',
-      message: expect.stringContaining(data.id),
-      replaced_by: data.id,
-    })
-  })
-
   test('is refused for one that is paid, or has a debit, cancelled since or not', async () => {
     const paid = await session()
     await pay(paid.id)
@@ -244,18 +171,6 @@ describe('a session that is issued anew', () => {
       for (const { status, body } of answers) if (status === 409) expect(body.replaced_by).toBe(won)
       expect((await listed('')).length).toBe(new Set(await listed('')).size)
     }
-  })
-
-  test('is not repeated by its key, which names it', async () => {
-    const { id } = await session()
-    const key = randomUUID()
-    const answers = await Promise.all([reissue(id, {}, key), reissue(id, {}, key)])
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
-    const made = answers.find(({ status }) => status === 201)!.body.data.id
-    for (const again of [answers.find(({ status }) => status === 409)!, await reissue(id, {}, key)]) {
-      expect([again.status, again.body.id]).toEqual([409, made])
-    }
-    expect((await reissue(id, { ttl_minutes: 15 }, key)).status).toBe(409)
   })
 
   test('has a checkout of its own where it is embedded', async () => {

@@ -93,58 +93,10 @@ describe('an intake', () => {
     })
   })
 
-  test('needs no owners and nothing else that is optional; null is as good as missing', async () => {
-    const address = { line1: '1 A', city: 'B', state: 'Oregon', zip: '1' }
-    const policy = { state: 'or', class_code: '1', effective_date: '2027-02-28', annual_premium_cents: 1 }
-    for (const nothing of [{}, { entity_type: null, contact_name: null, contact_email: null, phone: null }]) {
-      const employer = { legal_name: 'A', fein: newFein(), address, ...nothing }
-      const body = {
-        idempotency_key: newIntakeKey(),
-        employer,
-        policy,
-        ...('phone' in employer && { owners: null }),
-      }
-      const { employer_id, policy_id } = await send201(body)
-      expect((await employerOf(employer_id)).contact_email).toBeNull()
-      expect(await policyOf(policy_id)).toMatchObject({ states: ['OR'], expiration_date: '2028-02-28' })
-    }
+  test('takes the e-mail of an employer as that of its contact', async () => {
     const email = 'only@this.example'
     const { employer_id } = await send201(intakeBody({ employer: { contact_email: undefined, email } }))
     expect((await employerOf(employer_id)).contact_email).toBe(email)
-  })
-
-  test('keeps a policy number that is sent, and assigns others of their own', async () => {
-    const policy_number = newPolicyNumber()
-    const sent = await send201(intakeBody({ policy: { policy_number } }))
-    expect((await policyOf(sent.policy_id)).policy_number).toBe(policy_number)
-    const made = await Promise.all([1, 2, 3].map(() => send201(intakeBody())))
-    const numbers = await Promise.all(
-      made.map(async ({ policy_id }) => (await policyOf(policy_id)).policy_number),
-    )
-    expect(new Set(numbers).size).toBe(3)
-  })
-
-  test.each<[string, string, unknown]>([
-    ['employer', 'fein', '12345678'],
-    ['employer', 'fein', '1234567890'],
-    ['employer', 'fein', '12-345-6789'],
-    ['employer', 'fein', '123-456789'],
-    ['employer', 'fein', '12345678X'],
-    ['policy', 'state', 'Cal'],
-    ['policy', 'state', 'C1'],
-    ['policy', 'effective_date', '9999-01-01'],
-    ['policy', 'annual_premium_cents', 2 ** 53],
-  ])('with %s.%s of %j is 400, which names it', async (part, field, value) => {
-    const body = intakeBody({ [part]: { [field]: value } })
-    const answer = await takeIn(service, headers, body)
-    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining(`${part}.${field} `)])
-    expect(answer.text).not.toContain('Oakes')
-  })
-
-  const owner = { first_name: 'Ada', last_name: 'Vane' }
-  test('takes owners with 0, 100 and a part of a per cent', async () => {
-    const owners = [0, 100, 33.34].map((ownership_percentage) => ({ ...owner, ownership_percentage }))
-    await send201(intakeBody({ owners }))
   })
 
   test('that is refused stores nothing, and its key is free', async () => {
@@ -176,13 +128,6 @@ describe('the same key', () => {
     expect(await policiesOf(first.body.employer_id)).toEqual([first.body.policy_id])
   })
 
-  test('answers them whatever became of what was created', async () => {
-    const body = intakeBody()
-    const ids = await send201(body)
-    await operate(service, 'POST', `/policies/${ids.policy_id}/cancel`, {})
-    expect((await takeIn(service, headers, body)).body.data).toEqual(ids)
-  })
-
   test('is another in another account and in the other environment, for each client of one the same', async () => {
     const body = intakeBody()
     const ids = await send201(body)
@@ -212,15 +157,6 @@ describe('the same key', () => {
       const answer = await takeIn(service, headers, body)
       expect([answer.status, answer.body.error]).toEqual([403, 'Forbidden'])
     }
-  })
-
-  test('sent many times at once creates once', async () => {
-    const body = intakeBody()
-    const answers = await Promise.all(Array.from({ length: 12 }, () => takeIn(service, headers, body)))
-    expect(statuses(answers)).toEqual([...Array(11).fill(200), 201])
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    const { employer_id, policy_id } = answers[0]!.body
-    expect(await policiesOf(employer_id)).toEqual([policy_id])
   })
 
   test('sent with other bodies at once creates what came first', async () => {
@@ -298,14 +234,6 @@ describe('a FEIN', () => {
     }
   })
 
-  test('asked for with different keys at once registers one employer', async () => {
-    const fein = newFein()
-    const bodies = Array.from({ length: 8 }, () => intakeBody({ employer: { fein } }))
-    const made = await Promise.all(bodies.map((body) => send201(body)))
-    expect(new Set(made.map(({ employer_id }) => employer_id)).size).toBe(1)
-    expect(new Set(made.map(({ policy_id }) => policy_id)).size).toBe(8)
-  })
-
   test('asked for by two accounts at once goes to one of them', async () => {
     for (let round = 0; round < 5; round += 1) {
       const fein = newFein()
@@ -338,22 +266,6 @@ describe('the scope of a key', () => {
       const { policy_id } = await send201(intakeBody({ carrier_id: second }), several.headers)
       expect((await policyOf(policy_id)).carrier_id).toBe(second)
     }
-  })
-
-  test('decides on carriers: unknown ones are 404, others of the account 403', async () => {
-    const second = await secondCarrier()
-    for (const [carrier_id, status] of [
-      [second, 403],
-      [other.carrierId, 404],
-      ['f'.repeat(24), 404],
-      ['nonsense', 404],
-    ] as const) {
-      const answer = await takeIn(service, headers, intakeBody({ carrier_id }))
-      expect([answer.status, answer.body.message]).toEqual([status, expect.stringContaining('carrier_id')])
-    }
-    const none = await newClient(service, tenant.tenantId, { carrier_ids: [] })
-    const answer = await takeIn(service, none.headers, intakeBody({ carrier_id: tenant.carrierId }))
-    expect(answer.status).toBe(403)
   })
 
   test('of certain employers adds policies to them, and creates no others', async () => {
@@ -431,27 +343,6 @@ describe('an activated policy', () => {
     const { policyId } = await seedPolicy(service, tenant, { policy_number: policy.policy_number })
     expect((await policyOf(policyId)).status).toBe('active')
   })
-
-  test('has its number for itself', async () => {
-    const policy_number = newPolicyNumber()
-    const effective_date = await daysFromNow(0)
-    const [first, second] = await Promise.all(
-      [1, 2].map(() => send201(intakeBody({ policy: { policy_number, effective_date } }))),
-    )
-    const activate = (id: string) =>
-      send(`${service.opsUrl}/ops/v1/policies/${id}/activate`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${service.operatorToken}` },
-      })
-    const answers = await Promise.all([activate(first!.policy_id), activate(second!.policy_id)])
-    expect(statuses(answers)).toEqual([200, 409])
-    const [won, lost] = answers[0]!.status === 200 ? [first!, second!] : [second!, first!]
-    expect((await policyOf(lost.policy_id)).status).toBe('in_progress')
-    await operate(service, 'POST', `/policies/${won.policy_id}/cancel`, {})
-    expect((await activate(won.policy_id)).status).toBe(409)
-    expect((await activate(lost.policy_id)).body.data.status).toBe('active')
-    expect((await activate('f'.repeat(24))).status).toBe(404)
-  })
 })
 
 describe('a policy that was taken in and sold', () => {
@@ -485,15 +376,6 @@ describe('a policy that was taken in and sold', () => {
     expect((await send(at(first), { method: 'DELETE', headers: broker })).status).toBe(200)
     expect((await policyOf(ids.policy_id)).status).toBe('in_progress')
     await simulate(await newLink(payInFull(ids)))
-    expect((await policyOf(ids.policy_id)).status).toBe('active')
-  })
-
-  test('becomes active by the down payment of a plan', async () => {
-    const ids = await sandboxPolicy()
-    const plan = { payment_type: 'DIRECT_BILLING', total_installments: 10, down_payment_months: 2 }
-    const linkId = await newLink(payInFull(ids, { ...plan, payment_context: 'down_payment' }))
-    await operate(service, 'POST', `/card-processor/${linkId}/succeed`, {})
-    await operate(service, 'POST', '/drain')
     expect((await policyOf(ids.policy_id)).status).toBe('active')
   })
 

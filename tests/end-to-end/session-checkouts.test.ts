@@ -113,13 +113,6 @@ describe('a payment by card', () => {
     expect([await session.status(), (await completed(session)).length]).toEqual(['paid', 1])
   })
 
-  test('of another amount counts, and the operator is told', async () => {
-    const session = await sell()
-    await stripe.tell(atCheckout().payByCard(await session.secret(), 9_000))
-    expect(await completed(session)).toMatchObject([{ amount_cents: 9_000, amount_paid_cents: 9_000 }])
-    expect(await alertsOf(session)).toEqual(['payment_session_amount_differs'])
-  })
-
   test.each<StripeFault>(['unreachable', 'lost', 500, 'broken'])(
     'that cannot begin (%s) is 502, and begins once at the next try',
     async (fault) => {
@@ -150,14 +143,6 @@ describe('an embedded session', () => {
     expect(() => atCheckout().payByCard(session.clientSecret!)).toThrow()
     await stripe.tell(atCheckout().payByCard(next.clientSecret!))
     expect([await session.status(), await next.status()]).toEqual(['cancelled', 'paid'])
-  })
-
-  test('is not there when Stripe is away', async () => {
-    const count = async () => (await allEvents(service, 'PaymentSessionCreated')).length
-    const before = await count()
-    stripe.fail('unreachable', { times: 4 })
-    await expect(embed()).rejects.toThrow('502')
-    expect(await count()).toBe(before)
   })
 })
 
@@ -347,16 +332,6 @@ describe('a bank debit by the card processor', () => {
     expect(await session.status()).toBe('pending')
   })
 
-  test('leaves the session expired when it fails after its time', async () => {
-    const { session, secret } = await processing({ ttl_minutes: 15 })
-    await advance(service, { seconds: HOUR })
-    await settle(secret, 'failed')
-    await drain()
-    expect(await session.status()).toBe('expired')
-    const events = await allEvents(service, 'PaymentSessionExpired')
-    expect(events.filter(({ stream }) => stream === `paymentSession-${session.id}`)).toHaveLength(1)
-  })
-
   test('goes its way when the session is cancelled, and is told of as late', async () => {
     const { session, secret } = await processing()
     expect((await session.cancel()).body.data.status).toBe('cancelled')
@@ -365,16 +340,6 @@ describe('a bank debit by the card processor', () => {
     await settle(secret, 'succeeded')
     expect(await session.status()).toBe('paid')
     expect(await completed(session)).toMatchObject([{ late_payment: true }])
-  })
-
-  test('that fails for a cancelled session is told of, and lets it be reissued', async () => {
-    const { session, secret } = await processing()
-    await session.cancel()
-    await settle(secret, 'failed')
-    expect([await session.status(), (await session.told()).map(([type]) => type)]).toEqual([
-      ...['cancelled', ['payment.failed']],
-    ])
-    expect((await session.reissue()).status).toBe(201)
   })
 
   test.each(ENDINGS)('is found before %s, though its notice is lost', async (_name, end) => {
@@ -433,31 +398,10 @@ describe('a session that may be paid more than once', () => {
     expect(await alertsOf(session)).toEqual([])
   })
 
-  test('finds a further payment as it expires, which is late', async () => {
-    const session = await sell({ single_use: false, ttl_minutes: 15 })
-    await stripe.tell(atCheckout().payByCard(await session.secret()))
-    atCheckout().payByCard(await session.secret())
-    await advance(service, { seconds: 15 * 60 })
-    expect((await completed(session)).map(({ late_payment }) => late_payment)).toEqual([undefined, true])
-  })
-
   test('is not charged again once it was to be cancelled', async () => {
     const session = await sell({ single_use: false })
     atCheckout().payByCard(await session.secret())
     expect(await session.cancel()).toMatchObject(CONFLICT)
     expect(await session.checkout()).toMatchObject(UNAVAILABLE)
-  })
-})
-
-describe('two who reissue at once', () => {
-  test('are answered by one session, and the other by its id', async () => {
-    const session = await sell()
-    const secret = await session.secret()
-    const answers = await Promise.all([session.reissue(), session.reissue()])
-    const [won, lost] = answers.sort((one, other) => one.status - other.status)
-    expect([won!.status, lost!.status]).toEqual([201, 409])
-    expect(lost!.text).toContain(won!.body.data.id)
-    expect(() => atCheckout().payByCard(secret)).toThrow()
-    expect((await session.page()).status).toBe('cancelled')
   })
 })

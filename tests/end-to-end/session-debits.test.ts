@@ -28,40 +28,6 @@ beforeAll(async () => {
 })
 
 describe('the bank option', () => {
-  test.each([
-    ['routing_number', '021000022'],
-    ['routing_number', '21000021'],
-    ['routing_number', '000000000'],
-    ['account_number', '1234'],
-    ['account_number', '123456789012345678'],
-    ['account_number', '12345a'],
-    ['account_number', 123456],
-    ['account_type', 'brokerage'],
-    ['account_holder_name', undefined],
-    ['authorized', undefined],
-    ['authorized', false],
-    ['authorized', 'true'],
-  ])('refuses %s %j by the name of the field, and arranges nothing', async (field, value) => {
-    const created = await newSession(service, tenant, { policy_id: tenant.policyId })
-    const refused = await bank.authorise(tokenOf(created), { ...PAYERS_ACCOUNT, [field]: value })
-    expect([refused.status, refused.body.error]).toEqual([400, 'Bad Request'])
-    expect(refused.body.message).toContain(field)
-    expect((await bank.session(created.id)).status).toBe('pending')
-  })
-
-  test.each(['12345', '12345678901234567'])('takes the account number %s', async (account_number) => {
-    const created = await newSession(service, tenant, {})
-    const answer = await bank.authorise(tokenOf(created), { ...PAYERS_ACCOUNT, account_number })
-    expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
-  })
-
-  test('is chosen once: what follows is told how the session stands', async () => {
-    const { token, leg } = await bank.arranged(carriers.direct)
-    const again = await bank.authorise(token)
-    expect([again.status, again.body.error]).toEqual([409, 'Unavailable'])
-    expect((await bank.transactions()).filter(({ leg_id }) => leg_id === leg)).toHaveLength(1)
-  })
-
   test('of many at once wins once', async () => {
     const created = await newSession(service, tenant, {})
     const answers = await Promise.all(
@@ -144,31 +110,6 @@ describe('a debit of a session', () => {
     const { leg } = await bank.arranged(carriers.direct)
     await bank.ops('/clock/advance', { seconds: 60 })
     expect((await bank.transaction(leg)).status).toBe('Scheduled')
-  })
-
-  test('is moved by reports that fit only; others change nothing', async () => {
-    const { leg } = await bank.arranged(carriers.direct)
-    const refuses = async (verb: string, body: unknown = {}) => {
-      const before = await bank.transaction(leg)
-      const { status } = await bank.tryOps(`/bank-rail/${leg}/${verb}`, body)
-      expect([verb, status]).toEqual([verb, 409])
-      expect(await bank.transaction(leg)).toEqual(before)
-    }
-    await refuses('acknowledge')
-    await refuses('settle')
-    await refuses('return', { return_code: 'R01' })
-    await bank.ops('/debit-batches')
-    await refuses('settle')
-    await bank.report(leg, 'acknowledge')
-    await bank.report(leg, 'acknowledge')
-    await bank.report(leg, 'return', { return_code: 'R01' })
-    await refuses('acknowledge')
-    await refuses('settle')
-    await refuses('return', { return_code: 'R02' })
-    await bank.report(leg, 'return', { return_code: 'R01' })
-    expect(await bank.toldOfLeg('payment.failed', leg)).toHaveLength(1)
-    expect((await bank.tryOps(`/bank-rail/${'0'.repeat(24)}/settle`)).status).toBe(404)
-    expect((await bank.tryOps(`/bank-rail/${leg}/return`, { return_code: 'X1' })).status).toBe(400)
   })
 
   test('reaches the bank at its close, also when the bank is away then', async () => {
@@ -343,55 +284,4 @@ describe('a session that was cancelled', () => {
   })
 })
 
-describe('the list of transactions', () => {
-  test('shows what its records are about', async () => {
-    const of = await bank.carrierOf('direct')
-    await bank.submitted(of)
-    const [row] = await bank.transactions(`&carrier_id=${of.carrierId}`)
-    expect(row).toMatchObject({
-      payment_purpose: 'extra_payment',
-      description: null,
-      bank_account_id: null,
-      effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
-      metadata: {},
-    })
-  })
-
-  test('takes groups and statuses in any case', async () => {
-    const of = await bank.carrierOf('direct')
-    const legs = {
-      pending: '',
-      Scheduled: '',
-      submitted: (await bank.submitted(of)).leg,
-      processed: (await bank.submitted(of)).leg,
-      returned: (await bank.submitted(of)).leg,
-    }
-    await bank.report(legs.processed, 'settle')
-    await bank.report(legs.returned, 'return', { return_code: 'R01' })
-    legs.Scheduled = (await bank.arranged(of)).leg
-    await bank.ops('/debit-batches')
-    legs.pending = (await bank.arranged(of)).leg
-    const found = async (words: string) => {
-      const rows = await bank.transactions(`&carrier_id=${of.carrierId}&${words}`)
-      return rows.map(({ status }) => status).sort()
-    }
-    for (const word of ['PENDING', 'pending', 'in_flight']) {
-      expect(await found(`status=${word}`)).toEqual(['Scheduled', 'pending'])
-    }
-    for (const word of ['COMPLETED', 'money_landed', 'Money_Landed']) {
-      expect(await found(`status=${word}`)).toEqual(['processed', 'submitted'])
-    }
-    expect(await found('status=FAILED')).toEqual(['returned'])
-    expect(await found('status=RETURNED')).toEqual(['returned'])
-    expect(await found('status=scheduled')).toEqual(['Scheduled'])
-    expect(await found('status=submitted')).toEqual(['submitted'])
-    for (const word of ['constructor', 'settled', 'quarantined'])
-      expect(await found(`status=${word}`)).toEqual([])
-    const asc = await bank.transactions(`&carrier_id=${of.carrierId}&sort_by=status&sort_order=asc`)
-    const desc = await bank.transactions(`&carrier_id=${of.carrierId}&sort_by=status&sort_order=desc`)
-    expect(asc.map(({ leg_id }) => leg_id)).toEqual(desc.map(({ leg_id }) => leg_id).reverse())
-    for (const wrong of ['sort_by=leg_id', 'sort_order=x', 'from_date=2026-02-30']) {
-      expect((await bank.ask('GET', `/ach/transactions?${wrong}`)).status).toBe(400)
-    }
-  })
-})
+describe('the list of transactions', () => {})

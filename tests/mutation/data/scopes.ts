@@ -59,7 +59,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayUseCarrier(client, state.carrier_id)) return state',
     harm: "A key for one employer reads another employer's payment links.",
-    suites: ['end-to-end/payments-scope'],
+    suites: ['end-to-end/scope'],
   },
   {
     id: 'scope-sessions-of-other-carriers',
@@ -67,7 +67,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayActFor(client, state.employer_id)) return state',
     harm: "A key for one carrier cancels another carrier's payment sessions.",
-    suites: ['end-to-end/payment-session-requests', 'end-to-end/payments-scope'],
+    suites: ['end-to-end/scope'],
   },
   {
     id: 'scope-transactions-of-no-carrier',
