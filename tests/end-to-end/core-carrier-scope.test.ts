@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents, employeeRecord, post, report, status } from '../support/core.ts'
+import { allEvents, post, report, status } from '../support/core.ts'
 import {
   type Answer,
   operate,
@@ -94,13 +94,6 @@ describe('a file', () => {
       expect((await status(service, await clientOf(scope), file_id)).status).toBe(expected)
     }
   })
-
-  test('in the background hides under its report_id as well', async () => {
-    const employees = Array.from({ length: 501 }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
-    const { report_id } = (await report(service, tenant, { employees })).body
-    expect((await status(service, second, report_id)).body).toEqual(FILE_NOT_FOUND)
-    expect((await status(service, first, report_id)).status).toBe(200)
-  })
 })
 
 describe('an employee sync', () => {
@@ -145,14 +138,5 @@ describe('an employee sync', () => {
     expect((await status(service, tenant, accepted.body.file_id)).status).toBe(200)
     expect((await status(service, first, accepted.body.file_id)).status).toBe(404)
     expect((await sync(first, employer.employerId)).status).toBe(404)
-  })
-
-  test('of another environment or tenant stays not found, whatever the carriers', async () => {
-    const sandbox = await seedEmployer(service, { tenantId: tenant.tenantId, environment: 'sandbox' })
-    await seedPolicy(service, { ...sandbox, carrierId: tenant.carrierId })
-    const stranger = await seedTenant(service)
-    for (const employerId of [sandbox.employerId, stranger.employerId]) {
-      expect((await sync(first, employerId)).status).toBe(404)
-    }
   })
 })

@@ -59,12 +59,6 @@ describe('an employee sync', () => {
     }
   })
 
-  test('works on the second prefix', async () => {
-    const body = { employer_id: tenant.employerId, employees: [UPDATE] }
-    const answer = await post(service, '/api/v2/employees/sync', tenant.clientHeaders, body)
-    expect([answer.status, answer.body.message]).toEqual([202, '1 employee change accepted'])
-  })
-
   test('keeps the records sealed, under the same person for the same employee_id', async () => {
     const { file_id } = (await sync([HIRE, { ...UPDATE, employee_id: HIRE.employee_id }])).body
     const recorded = (await allEvents(service, 'EmployeeChangesRecorded')).filter(
@@ -108,24 +102,16 @@ describe('an employee sync', () => {
 
 describe('one bad record refuses the whole sync', () => {
   const cases: readonly [string, unknown, string][] = [
-    ['not an object', 'x', 'employees'],
     ['null', null, 'employees'],
     ['no employee_id', { ...UPDATE, employee_id: undefined }, 'employee_id'],
-    ['employee_id a number', { ...UPDATE, employee_id: 7 }, 'employee_id'],
     ['employee_id a number that JSON rounds', { ...UPDATE, employee_id: 2 ** 53 + 2 }, 'employee_id'],
     ['another id that JSON rounds', { ...UPDATE, manager_id: -(2 ** 53) }, 'manager_id'],
     ['an inner id that JSON rounds', { ...UPDATE, manager: { ids: [1e16] } }, 'manager'],
-    ['employee_id blank', { ...UPDATE, employee_id: ' ' }, 'employee_id'],
-    ['employee_id too long', { ...UPDATE, employee_id: 'x'.repeat(256) }, 'employee_id'],
-    ['no action', { ...UPDATE, action: undefined }, 'action'],
     ['unknown action', { ...UPDATE, action: 'fire' }, 'action'],
     ['hire without name', { ...HIRE, name: undefined }, 'name'],
-    ['hire with a name that is no text', { ...HIRE, name: 7 }, 'name'],
     ['hire without hire_date', { ...HIRE, hire_date: undefined }, 'hire_date'],
-    ['hire_date in another form', { ...HIRE, hire_date: '1/5/26' }, 'hire_date'],
     ['hire_date that does not exist', { ...HIRE, hire_date: '2026-02-30' }, 'hire_date'],
     ['terminate without date', { ...TERMINATE, termination_date: undefined }, 'termination_date'],
-    ['termination_date malformed', { ...TERMINATE, termination_date: 'soon' }, 'termination_date'],
     ['update of nothing', { employee_id: 'E-3', action: 'update' }, 'employees'],
     ['larger than 32 KiB', { ...UPDATE, note: 'x'.repeat(33 * 1024) }, 'employees'],
   ]
@@ -174,25 +160,14 @@ describe('one bad record refuses the whole sync', () => {
   })
 })
 
-describe('the request as a whole', () => {
-  test.each([
-    [{ employer_id: 7 }, 'Missing required fields'],
-    [{ employees: [] }, 'employees must be non-empty'],
-  ])('%j is 400 %s', async (overrides, error) => {
-    const answer = await sync([UPDATE], overrides)
-    expect(answer.status).toBe(400)
-    expect(answer.body).toEqual({ error, message: expect.any(String) })
-  })
-
-  test('an employer that is unknown, malformed or another tenant’s is 404', async () => {
-    const other = await seedTenant(service, { environment: 'sandbox' })
-    const live = await seedTenant(service)
-    const before = await logHead(service)
-    for (const employer_id of ['0'.repeat(24), 'x', other.employerId, live.employerId]) {
-      const answer = await sync([UPDATE], { employer_id })
-      expect(answer.status).toBe(404)
-      expect(answer.body).toEqual({ error: 'Employer not found', message: expect.any(String) })
-    }
-    expect(await logHead(service)).toBe(before)
-  })
+test('an employer that is unknown, malformed or another tenant’s is 404', async () => {
+  const other = await seedTenant(service, { environment: 'sandbox' })
+  const live = await seedTenant(service)
+  const before = await logHead(service)
+  for (const employer_id of ['0'.repeat(24), 'x', other.employerId, live.employerId]) {
+    const answer = await sync([UPDATE], { employer_id })
+    expect(answer.status).toBe(404)
+    expect(answer.body).toEqual({ error: 'Employer not found', message: expect.any(String) })
+  }
+  expect(await logHead(service)).toBe(before)
 })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents, employeeRecord, logHead, post, report, status } from '../support/core.ts'
+import { allEvents, employeeRecord, logHead, post, report } from '../support/core.ts'
 import {
   type Answer,
   operate,
@@ -42,20 +42,6 @@ describe('a report with a key', () => {
     expect((await allEvents(service)).length - before).toBe(2 * without)
   })
 
-  test('sent 50 times at once, half of them with another body, is one file', async () => {
-    const key = randomUUID()
-    const before = await files()
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => keyed(key, index % 2 === 0 ? SMALL : OTHER)),
-    )
-    const accepted = answers.filter((answer) => answer.status === 202)
-    expect(accepted).toHaveLength(25)
-    expect(new Set(accepted.map(({ text }) => text)).size).toBe(1)
-    expect(accepted.filter((answer) => !isReplay(answer))).toHaveLength(1)
-    for (const answer of answers) expect([202, 409]).toContain(answer.status)
-    expect((await files()).slice(before.length)).toEqual([accepted[0]!.body.file_id])
-  })
-
   test.each([
     ['small', SMALL, LARGE],
     ['large', LARGE, SMALL],
@@ -76,18 +62,6 @@ describe('a report with a key', () => {
       const { file_id, report_id } = accepted[0]!.body
       expect((await files()).slice(before.length)).toEqual([file_id ?? report_id])
     }
-  })
-
-  test('of many rows gets the first answer again, and takes no other body', async () => {
-    const key = randomUUID()
-    const first = await keyed(key, LARGE)
-    expect(first.body).toMatchObject({ file_id: null, status: 'processing', employee_count: 600 })
-    const again = await keyed(key, LARGE)
-    expect([again.status, again.body, isReplay(again)]).toEqual([202, first.body, true])
-    const before = await files()
-    expect((await keyed(key, SMALL)).status).toBe(409)
-    expect(await files()).toEqual(before)
-    expect((await status(service, tenant, first.body.report_id)).status).toBe(200)
   })
 
   test('that was refused leaves its key to another body', async () => {

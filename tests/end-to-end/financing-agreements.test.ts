@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPaymentsClient } from '../../client/index.ts'
-import { checkout, checkoutBody, financingBody, play } from '../support/financing.ts'
+import { checkout, checkoutBody, play } from '../support/financing.ts'
 import { newClient } from '../support/intake.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
@@ -186,65 +186,20 @@ const TERMS = {
   overtime_exclusion: false,
 }
 
-describe('who may ask', () => {
-  test('keys of the account, within their scope', async () => {
-    const { tenantId, carrierId } = tenant
-    const environment = 'sandbox'
-    const body = checkoutBody(tenant)
-    const { data } = (await checkout(service, tenant, body)).body
-    const id = data.session_id
-    const { quotes } = await play(service, id, 'quotes')
-    const carrier = { tenant_id: tenantId, name: 'Second', settlement_type: null }
-    const second = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
-    const { employerId } = await seedEmployer(service, { tenantId, environment })
-    const scope = (overrides: Record<string, unknown>, of = tenantId) =>
-      newClient(service, of, { environment, ...overrides }).then(({ headers }) => headers)
-    const other = await seedTenant(service, { environment })
-    await enableCheckout(service, other)
-    const live = await seedTenant(service)
-    await enableCheckout(service, live)
-    const liveKey = await newClient(service, tenantId, { environment: 'live' })
-    const { clientId, headers: deactivated } = await newClient(service, tenantId, { environment })
-    await operate(service, 'POST', `/api-clients/${clientId}/deactivate`)
-    const create = (headers: Headers, key?: string) =>
-      partner(
-        service,
-        headers,
-        'POST',
-        '/payment-sessions',
-        financingBody(tenant, key ? { idempotency_key: key } : {}),
-      )
-    const statuses = async (headers: Headers) => [
-      (await ask(`/payment-sessions/${id}/financing`, headers)).status,
-      (await ask(pathOf(id, quotes[0].quote_key), headers)).status,
-      (await partner(service, headers, 'POST', '/payment-sessions/financing-checkout', body)).status,
-      (await create(headers)).status,
-    ]
-    const within = await scope({ carrier_ids: [carrierId], employer_ids: [tenant.employerId] })
-    expect(await statuses(within)).toEqual([200, 200, 200, 201])
-    for (const out of [
-      { carrier_ids: [second] },
-      { carrier_ids: [] },
-      { employer_ids: [employerId] },
-      { employer_ids: [] },
-    ]) {
-      const refused = await statuses(await scope(out))
-      expect([out, refused]).toEqual([out, [403, 403, 403, 403]])
-      const cancelled = await ask(`/payment-sessions/${id}`, await scope(out), 'DELETE')
-      expect(cancelled.status).toBe(403)
-      // the key of a request that exists tells them nothing
-      expect((await create(await scope(out), String(body.idempotency_key))).status).toBe(403)
-    }
-    expect(await statuses(other.clientHeaders)).toEqual([404, 404, 404, 404])
-    expect(await statuses(live.clientHeaders)).toEqual([403, 403, 403, 403])
-    expect(await statuses(liveKey.headers)).toEqual([403, 403, 403, 403])
-    expect(await statuses(deactivated)).toEqual([401, 401, 401, 401])
-    expect(await statuses({})).toEqual([401, 401, 401, 401])
-    expect(await statuses(await scope({ products: ['payroll'] }))).toEqual([403, 403, 403, 403])
-    // what does not exist is not found, whoever asks
-    for (const none of ['f'.repeat(24), 'x', tenant.employerId]) {
-      expect((await ask(`/payment-sessions/${none}/financing`)).status).toBe(404)
-    }
-    expect((await ask(`/payment-sessions/${id}/financing`)).body.data.status).toBe('quote_ready')
-  })
+test('an agreement is for keys of the account, within their scope', async () => {
+  const { tenantId, carrierId } = tenant
+  const environment = 'sandbox'
+  const { id, quoteKey } = await ready()
+  const { employerId } = await seedEmployer(service, { tenantId, environment })
+  const asked = async (scope: Record<string, unknown>, of = tenantId) => {
+    const { headers } = await newClient(service, of, { environment, ...scope })
+    return (await ask(pathOf(id, quoteKey), headers)).status
+  }
+  expect(await asked({ carrier_ids: [carrierId], employer_ids: [tenant.employerId] })).toBe(200)
+  for (const outside of [{ carrier_ids: [] }, { employer_ids: [employerId] }, { products: ['payroll'] }]) {
+    expect([outside, await asked(outside)]).toEqual([outside, 403])
+  }
+  expect(await asked({ environment: 'live' })).toBe(403)
+  expect(await asked({}, (await seedTenant(service, { environment })).tenantId)).toBe(404)
+  expect((await ask(pathOf(id, quoteKey), {})).status).toBe(401)
 })

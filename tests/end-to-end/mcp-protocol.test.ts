@@ -242,18 +242,19 @@ describe('the envelope', () => {
     expect((await rpc('{oops', { 'Idempotency-Key': 'two words' })).body.error.code).toBe(-32700)
   })
 
-  it('names the argument that holds a refused character', async () => {
-    const text = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 9,
-      method: 'tools/call',
-      params: { name: 'validate_payroll_submission', arguments: { rows: [{ employee_first_name: 'A\0' }] } },
-    })
-    expect((await rpc(text)).body).toMatchObject({
+  it.each([
+    ['a refused character', '"A\\u0000"'],
+    ['a number that reading would change', '1234.5600000000000001'],
+  ])('names the argument that holds %s', async (_what, value) => {
+    const given = `{"name":"validate_payroll_submission","arguments":{"rows":[{"gross_wages":${value}}]}}`
+    expect(
+      (await rpc(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":${given}}`)).body,
+    ).toMatchObject({
       id: 9,
       error: { code: -32602, data: { field: 'rows' }, message: expect.stringContaining('rows[0]') },
     })
-    expect((await rpc('{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}')).status).toBe(400)
+    const ping = await rpc(`{"jsonrpc":"2.0","id":1,"method":"ping","a":${value}}`)
+    expect([ping.status, code(ping.body)]).toEqual([400, -32600])
   })
 })
 

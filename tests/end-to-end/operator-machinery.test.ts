@@ -28,29 +28,6 @@ async function actions(): Promise<string[]> {
   )
 }
 
-describe('the clock', () => {
-  test('stands still, and moves by seconds or to a time', async () => {
-    const before = await operate(service, 'GET', '/clock')
-    expect(before).toEqual({ now: expect.stringMatching(/Z$/), kind: 'virtual' })
-    expect(await operate(service, 'GET', '/clock')).toEqual(before)
-    const moved = await operate(service, 'POST', '/clock/advance', { seconds: 90.5 })
-    expect(Date.parse(moved.now) - Date.parse(before.now)).toBe(90_500)
-    const to = new Date(Date.parse(moved.now) + 1_000).toISOString()
-    expect((await operate(service, 'POST', '/clock/advance', { to })).now).toBe(to)
-  })
-
-  test.each([
-    [{}, 400, /^seconds/],
-    [{ seconds: 1e300 }, 400, /^seconds/],
-    [{ seconds: 1, to: '2099-01-01T00:00:00Z' }, 400, /seconds and to/],
-    [{ to: '2000-01-01T00:00:00Z' }, 409, /forward/],
-  ])('%j is %i', async (body, code, message) => {
-    const answer = await ops('POST', '/clock/advance', body)
-    expect([answer.status, answer.body.ok]).toEqual([code, false])
-    expect(answer.body.message).toMatch(message)
-  })
-})
-
 describe('faults', () => {
   test('hold the pipeline until they are cleared; drain waits for what is not held', async () => {
     expect((await ops('POST', '/faults', { point: 'pipeline', mode: 'hold' })).status).toBe(200)
@@ -67,14 +44,6 @@ describe('faults', () => {
     expect((await status(service, seeded, body.file_id)).body.phase_3.status).toBe('complete')
     expect(await actions()).toEqual(expect.arrayContaining(['inject-fault pipeline', 'clear-fault pipeline']))
   })
-
-  test.each([[{ point: 'pipeline' }, /^mode is required/]])(
-    '%j is 400 and names the field',
-    async (body, message) => {
-      const answer = await ops('POST', '/faults', body)
-      expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(message)])
-    },
-  )
 })
 
 describe('draining', () => {

@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import { intakeBody, newClient, payInFull, takeIn } from '../support/intake.ts'
-import { newPartner, registerWebhook, signatureOf } from '../support/partners.ts'
 import {
   BANK_ACCOUNT,
   enableCheckout,
@@ -12,7 +11,6 @@ import {
 import { partner, raised } from '../support/payments.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
-import { startReceiver } from '../support/webhook-receiver.ts'
 
 /** Payment sessions that several want something of at once, and what a payment does not do. */
 
@@ -88,40 +86,6 @@ test('who asks for a checkout at once gets the same one, and is charged once', a
   expect((await shown(one.id)).status).toBe('paid')
   const told = await raised(service, tenant.tenantId, 'payment.completed')
   expect(told.filter(({ payment_session_id }) => payment_session_id === one.id)).toHaveLength(1)
-})
-
-test('a payment is delivered signed to whom it is for, once, and to nobody else', async () => {
-  const receiver = await startReceiver()
-  try {
-    const { tenantId, carrierId } = tenant
-    const all = await newPartner(service, tenantId)
-    const none = await newPartner(service, tenantId, { carrier_ids: [] })
-    const sandbox = await newPartner(service, tenantId, { environment: 'sandbox' })
-    const { secret } = await registerWebhook(all, `${receiver.url}/all`)
-    await registerWebhook(all, `${receiver.url}/failures`, ['payment.failed'])
-    await registerWebhook(none, `${receiver.url}/none`)
-    await registerWebhook(sandbox, `${receiver.url}/sandbox`)
-    const one = await newSession(service, tenant, { mode: 'embedded' })
-    await operate(service, 'POST', `/card-processor/${one.id}/decline`, {})
-    await operate(service, 'POST', `/card-processor/${one.id}/succeed`, {})
-    await operate(service, 'POST', '/drain')
-    const cut = receiver.requests.map(({ path, headers }) => [path, headers['x-webhook-event']])
-    expect(cut.sort()).toEqual([
-      ['/all', 'payment.completed'],
-      ['/all', 'payment.failed'],
-      ['/failures', 'payment.failed'],
-    ])
-    for (const request of receiver.requests.filter(({ path }) => path === '/all')) {
-      expect(request.headers['x-webhook-signature']).toBe(signatureOf(request, secret))
-      expect(JSON.parse(request.body.toString())).toMatchObject({
-        payment_session_id: one.id,
-        carrier_id: carrierId,
-        amount_cents: 10_500,
-      })
-    }
-  } finally {
-    await receiver.stop()
-  }
 })
 
 test('a session does not activate a policy that was taken in; a link does', async () => {

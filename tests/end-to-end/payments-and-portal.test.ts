@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { paymentsEndpoints } from '../../interfaces/payments-api/app.ts'
 import { newLink } from '../support/payments.ts'
 import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService, startService } from '../support/service.ts'
@@ -25,16 +24,12 @@ const PAYMENT_PATHS = [
   '/webhooks',
 ]
 
-/** Those that the payments host has by now. */
-const built = new Set(paymentsEndpoints.map(({ path }) => path))
-
 /** With no credentials, and with those of a client that may use everything. */
 const callers = () => [{}, tenant.clientHeaders]
 
 describe('the payments host', () => {
   test.each([
     '/',
-    ...PAYMENT_PATHS.filter((path) => !built.has(path)).map((path) => `/api/v1${path}`),
     '/api/v2/payment-links',
     '/api/v2/webhooks',
     '/api/v1/payroll/reports',
@@ -89,13 +84,6 @@ describe('the page host', () => {
       expect(answer.text).toContain('<h1>Not found</h1>')
       expect(answer.text).not.toMatch(/<script|tok_0123456789abcdef/)
     }
-  })
-
-  test('gives a request an id of its own when it brings none', async () => {
-    const ids = await Promise.all([1, 2].map(async () => (await send(service.portalUrl)).headers))
-    const [one, two] = ids.map((headers) => headers.get('x-request-id'))
-    expect(one).toMatch(/^\S+$/)
-    expect(two).not.toBe(one)
   })
 })
 

@@ -283,5 +283,3 @@ describe('a session that was cancelled', () => {
     expect((await bank.ask('POST', `/payment-sessions/${id}/reissue`, {})).status).toBe(409)
   })
 })
-
-describe('the list of transactions', () => {})

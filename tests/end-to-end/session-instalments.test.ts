@@ -248,12 +248,4 @@ describe('a plan whose session is cancelled', () => {
     expect(await minted(id)).toHaveLength(1)
     expect((await bank.session(id)).status).toBe('cancelled')
   })
-
-  test('mints nothing at all where that was before the first', async () => {
-    const { id, token } = await bank.arranged(carriers.direct, { ...PLAN, down_payment_percent: 0 })
-    await bank.ask('DELETE', `/payment-sessions/${id}`)
-    await bank.ops('/clock/advance', { seconds: 120 * DAY_S })
-    expect(await minted(id)).toEqual([])
-    expect((await send(`${service.paymentsUrl}/public/payment-sessions/${token}/plan`)).status).toBe(404)
-  })
 })

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newYorkDate, startOf } from '../../domain/kernel/new-york.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { allEvents, post, report, reportBody, serviceTime, sign, status } from '../support/core.ts'
+import { allEvents, report, serviceTime, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { largePayroll } from '../support/large-payroll.ts'
 import { newId, received, recorded, row } from '../support/payroll.ts'
@@ -92,23 +92,6 @@ describe('time', () => {
     expect(await advance({ to: new Date(later).toISOString() })).toBe(later)
     expect(await serviceTime(service)).toBe(later)
   })
-
-  test('adds up when moved several times at once', async () => {
-    const before = await serviceTime(service)
-    await Promise.all(Array.from({ length: 10 }, () => advance({ seconds: 7 })))
-    expect(await serviceTime(service)).toBe(before + 70 * SECOND)
-  })
-
-  test.each([
-    ['a stop', () => service.stop()],
-    ['kill -9', () => service.kill()],
-  ])('is the same after %s', async (_what, end) => {
-    const before = await advance({ seconds: 12.345 })
-    await end()
-    service = await startHere()
-    expect(await serviceTime(service)).toBe(before)
-    expect(await advance({ seconds: 1 })).toBe(before + SECOND)
-  })
 })
 
 test('a policy is active on its expiration date and expired from the next midnight in New York on', async () => {
@@ -131,29 +114,6 @@ test('a policy is active on its expiration date and expired from the next midnig
   expect([await listed(false), await listed(true), await shown()]).toEqual([undefined, 'expired', 'expired'])
   const refused = await reported()
   expect([refused.status, refused.body.error]).toEqual([404, 'Policy not found'])
-})
-
-test('a signed push is good for exactly 5 minutes of the service’s time', async () => {
-  const { connection_id, secret } = await operate(service, 'POST', '/inbound-connections', {
-    tenant_id: tenant.tenantId,
-  })
-  const signedAt = await serviceTime(service)
-  const push = (note: string) => {
-    const body = JSON.stringify({ ...reportBody(tenant), note })
-    const headers = {
-      'X-Webhook-Timestamp': String(signedAt),
-      'X-Webhook-Signature': sign(secret, signedAt, body),
-    }
-    return post(service, `/api/v1/webhook/inbound/${connection_id}`, headers, body)
-  }
-  expect((await push('at once')).status).toBe(202)
-  await advanceTo(signedAt + 300_000)
-  expect((await push('at the last moment')).status).toBe(202)
-  await advanceTo(signedAt + 300_001)
-  const late = await push('too late')
-  expect([late.status, late.body.error]).toEqual([401, 'Timestamp outside tolerance'])
-  // an answered one too: who may repeat it has to sign anew
-  expect((await push('at once')).status).toBe(401)
 })
 
 describe('timers', { tags: 'each-log' }, () => {

@@ -241,26 +241,6 @@ describe('an answer that holds a secret', () => {
 })
 
 describe('a failed attempt', () => {
-  test('that threw half way is finished under the same command id, not doubled', async () => {
-    const before = await registered()
-    const ids: string[] = []
-    const work = register(one)
-    await expect(
-      runClaimed(one, request, async (context) => {
-        ids.push(context.commandId)
-        await work(context)
-        throw new Error('crashed')
-      }),
-    ).rejects.toThrow('crashed')
-    const retry = await runClaimed(one, request, (context) => {
-      ids.push(context.commandId)
-      return work(context)
-    })
-    expect(retry).toMatchObject({ replayed: false, status: 201 })
-    expect(ids[0]).toBe(ids[1])
-    expect(await registered()).toHaveLength(before.length + 1)
-  })
-
   test('that was refused is shared by those who waited, and leaves the key to another request', async () => {
     const refusal = reject('not_found', 'policy_not_found', 'No such policy')
     const refuse = async () => refusal
@@ -455,19 +435,5 @@ describe('two processes', () => {
     expect(secondId).toBe(firstId)
     expect(await registered()).toHaveLength(before.length + 1)
     expect(await runClaimed(one, request, register(one))).toMatchObject({ replayed: true })
-  })
-
-  test('racing for one key from the start make one thing', async () => {
-    const two = await startProcess()
-    const before = await registered()
-    const outcomes = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => {
-        const process = index % 2 === 0 ? one : two
-        return runClaimed(process, request, register(process))
-      }),
-    )
-    const bodies = outcomes.map((outcome) => JSON.stringify(succeeded(outcome).body))
-    expect(new Set(bodies).size).toBe(1)
-    expect(await registered()).toHaveLength(before.length + 1)
   })
 })

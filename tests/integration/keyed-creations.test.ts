@@ -75,17 +75,6 @@ describe('a creation with a key', () => {
     expect(await streams()).toBe(before + 1)
   })
 
-  test('is a conflict with another body, and nothing is added', async () => {
-    const key = newKey()
-    const { body } = succeeded(await register(one.app, key, 'A'))
-    const before = await streams()
-    for (const { app } of [one, two]) {
-      const named = { code: 'idempotency_key_reused', ids: { id: body.tenant_id } }
-      expect(await register(app, key, 'B')).toMatchObject(named)
-    }
-    expect(await streams()).toBe(before)
-  })
-
   test('is answered although what it needed has changed since, and refuses another body all the same', async () => {
     const key = newKey()
     const refusal = new Error('gone meanwhile')
@@ -93,15 +82,6 @@ describe('a creation with a key', () => {
     const again = succeeded(await register(two.app, key, 'A', refusal))
     expect(again).toEqual({ replayed: true, status: 200, body: first.body })
     expect(await register(two.app, key, 'B', refusal)).toMatchObject({ code: 'idempotency_key_reused' })
-  })
-
-  test('that was refused leaves its key to another request', async () => {
-    const key = newKey()
-    const before = await streams()
-    await expect(register(one.app, key, 'A', new Error('refused'))).rejects.toThrow('refused')
-    expect(await streams()).toBe(before)
-    expect(succeeded(await register(two.app, key, 'B')).body.name).toBe('B')
-    expect(await register(one.app, key, 'A')).toMatchObject({ code: 'idempotency_key_reused' })
   })
 
   test('whose process died is done, or free, as the log says', async () => {

@@ -171,21 +171,6 @@ describe('the payroll pipeline', () => {
       error: 'The policy of this file does not exist',
     })
   })
-
-  test('fails a file that meets a class code and state without a rate', async () => {
-    const runner = await runPipeline()
-    const terms = await issuePolicy({ rates: [{ class_code: '5606', state: 'CA', rate_per_100: '1' }] })
-    const id = await upload(terms, chunksOf(2))
-    expect(await bench.drain(runner)).toBe(true)
-    expect(await fileOf(id)).toMatchObject({
-      wages: { chunks: 2 },
-      premium: { chunks: 0 },
-      failed: {
-        stage: 'premium_calculation',
-        error: 'The policy has no rate for class code 8810 in CA (row 1)',
-      },
-    })
-  })
 })
 
 describe('interrupted', () => {

@@ -21,6 +21,7 @@ import {
   Crashed,
   type CrashPoint,
   crashingAt,
+  NO_TERMS,
   openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
@@ -92,15 +93,7 @@ const POLICY_NUMBER = {
         status: 'active',
         effectiveDate: '2020-01-01',
         expirationDate: '2099-12-31',
-        terms: {
-          class_codes: [],
-          states: [],
-          locations: [],
-          rates: [],
-          fees: [],
-          payroll_frequency: 'WEEKLY',
-          billing_type: null,
-        },
+        terms: NO_TERMS,
         annualPremiumCents: null,
         overtimeExclusion: false,
       },
@@ -193,16 +186,6 @@ describe.each([
     expect(await countOf(type)).toBe(before + 1)
   })
 
-  test('is one of many who ask at once', async () => {
-    const value = newValue()
-    const before = await countOf(type)
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => create(index % 2 === 0 ? one.app : two.app, value)),
-    )
-    expect(outcomes.filter((outcome) => !isRejection(outcome))).toHaveLength(1)
-    expect(await countOf(type)).toBe(before + 1)
-  })
-
   test('is held once whatever dies when, and answers each command the same for ever', async () => {
     const seed = randomInt(2 ** 32)
     const random = seededRandom(seed)
@@ -292,15 +275,7 @@ test('a number that a dead command left stands in the way of an activation until
         status: 'in_progress',
         effectiveDate: '2020-01-01',
         expirationDate: '2099-12-31',
-        terms: {
-          class_codes: [],
-          states: [],
-          locations: [],
-          rates: [],
-          fees: [],
-          payroll_frequency: 'WEEKLY',
-          billing_type: null,
-        },
+        terms: NO_TERMS,
         annualPremiumCents: null,
         overtimeExclusion: false,
       },

@@ -143,16 +143,6 @@ describe('a registration', () => {
   })
 })
 
-test('a rotation that comes again is a conflict, and the secret that was shown is the one in the vault', async () => {
-  const { subscription } = await made()
-  const context = { ...operatorContext(), mayRepeat: true }
-  const { secret } = accepted(await subscriptions.rotate(one, caller, subscription._id, context))
-  const again = await subscriptions.rotate(two, caller, subscription._id, context)
-  expect(again).toMatchObject({ code: 'already_created', ids: { id: subscription._id } })
-  const found = accepted(await subscriptions.find(two, caller, subscription._id))
-  expect(await two.vault.get(found.secret_ref)).toBe(secret)
-})
-
 test('subscriptions that changed often stay in memory side by side: what they are is small, whatever came before', async () => {
   const { bench } = processes.one
   let reads = 0

@@ -99,6 +99,17 @@ export async function registerInsured(
   return { tenantId, carrierId, employerId }
 }
 
+/** A policy that says nothing of what it insures. */
+export const NO_TERMS = {
+  class_codes: [],
+  states: [],
+  locations: [],
+  rates: [],
+  fees: [],
+  payroll_frequency: 'WEEKLY',
+  billing_type: null,
+} as const
+
 /** A command of an operator, with an id of its own unless it is a retry. */
 export function operatorContext(commandId: string = randomUUID()): CommandContext {
   const actor = { type: 'operator', id: 'operator' } as const

@@ -44,26 +44,10 @@ const DECIMAL = 'must be a decimal as a string, like "0.35", with at most 6 deci
 
 describe('terms of a policy', () => {
   test.for([
-    [{ class_codes: '8810' }, 'class_codes must be an array'],
-    [{ class_codes: ['8810', 7] }, 'class_codes[1] must be a string'],
-    [{ class_codes: [' '] }, 'class_codes[0] must not be empty'],
     [{ states: ['California'] }, 'states[0] must be a 2-letter state abbreviation'],
-    [{ locations: [{ id: 'a' }] }, 'locations[0].state is required'],
-    [{ locations: [7] }, 'locations[0] must be an object'],
-    [{ rates: [rate({ rate_per_100: 2.5 })] }, `rates[0].rate_per_100 ${DECIMAL}`],
     [{ rates: [rate({ rate_per_100: '1.1234567' })] }, `rates[0].rate_per_100 ${DECIMAL}`],
-    [{ rates: [rate({ rate_per_100: null })] }, 'rates[0].rate_per_100 is required'],
     [{ rates: [rate(), rate({ state: 'ca' })] }, 'rates[1].class_code has two rates in CA'],
-    [{ rates: Array(2001).fill({}) }, 'rates must not have more than 2000 elements'],
-    [
-      { fees: [{ label: 'A', amount_cents: 1.5 }] },
-      'fees[0].amount_cents must be a whole number of 0 or more',
-    ],
-    [{ fees: [{ label: 'A' }] }, 'fees[0].amount_cents is required'],
-    [{ payroll_frequency: 'bi-weekly' }, 'payroll_frequency must be an upper-case word, like WEEKLY'],
-    [{ billing_type: 'MONTHLY' }, 'billing_type must be one of PAY_AS_YOU_GO, DIRECT_BILLING'],
     [{ effective_date: '2026-02-30' }, 'effective_date must be an existing date in the form YYYY-MM-DD'],
-    [{ overtime_exclusion: 'yes' }, 'overtime_exclusion must be true or false'],
   ] as const)('%j', ([terms, words]) => {
     expect(refusal('issuePolicy', policy(terms))).toBe(words)
   })
@@ -90,17 +74,12 @@ describe('an employer', () => {
   test.for([
     [{ address: 5 }, 'address must be an object with line1, city, state and zip'],
     [{ address: ' ' }, 'address must not be empty'],
-    [{ address: { zip: 89501 } }, 'address.zip must be a string'],
     [{ address: { zip: '1'.repeat(201) } }, 'address.zip must not be longer than 200 characters'],
     [
       { address: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`part${n}`, 'x'])) },
       'address must not have more than 20 parts',
     ],
     [{ contact_email: 'nobody' }, 'contact_email must be an e-mail address'],
-    [{ legal_name: null }, 'legal_name is required'],
-    [{ payroll_company_ids: null }, 'payroll_company_ids must not be null'],
-    [{ payroll_company_ids: 'x' }, 'payroll_company_ids must be an array'],
-    [{ payroll_company_ids: ['x'] }, 'payroll_company_ids[0] must be an id of 24 lower-case hex characters'],
   ] as const)('is not changed by %j', ([body, words]) => {
     expect(refusal('changeEmployer', body)).toBe(words)
   })
@@ -115,27 +94,10 @@ describe('an employer', () => {
 })
 
 test.for([
-  [
-    'issueApiClient',
-    { tenant_id: ID, name: 'A', products: ['bank'] },
-    'products[0] must be one of payroll, payments, all',
-  ],
-  ['issueApiClient', { tenant_id: ID, name: 'A', products: [] }, 'products must not be empty'],
-  [
-    'issueApiClient',
-    { tenant_id: ID, name: 'A', carrier_ids: 'some' },
-    'carrier_ids must be "all" or an array of ids',
-  ],
-  [
-    'issueApiClient',
-    { tenant_id: ID, name: 'A', employer_ids: ['x'] },
-    'employer_ids[0] must be an id of 24 lower-case hex characters',
-  ],
   ['advanceClock', {}, 'seconds or to is required'],
   ['advanceClock', { seconds: 1, to: '2099-01-01T00:00:00Z' }, 'seconds and to cannot be given together'],
   ['redriveWork', { kind: 'advance' }, 'process_manager is required'],
   ['injectFault', { point: 'pipeline' }, 'mode is required'],
-  ['drain', { timeout_seconds: 601 }, 'timeout_seconds must not exceed 600'],
 ] as const)('%s refuses %j', ([operation, body, words]) => {
   expect(refusal(operation, body)).toBe(words)
 })

@@ -137,44 +137,6 @@ describe('folding events into tables', () => {
     expect(() => fold.holds({ elsewhere: [['a']] })).toThrow(/no table elsewhere/)
   })
 
-  it('types rows by the tables: columns, what they hold, and keys', () => {
-    const checked = projection({
-      name: 'counters',
-      version: 1,
-      tables: [countersTable],
-      handlers: (on) => [
-        on(Counted, {
-          // @ts-expect-error a key of another length
-          reads: ({ data }) => ({ counters: [[data.counter, 1]] }),
-          apply({ data: { counter, by } }, { counters }) {
-            // @ts-expect-error a number where the key is text
-            counters.get(by)
-            // @ts-expect-error no such column
-            counters.get(counter)?.sum
-            // @ts-expect-error `total` is missing
-            counters.put({ counter })
-            const row = { counter, total: by, sum: 1 }
-            // @ts-expect-error no such column, however the row was made
-            counters.put(row)
-            // @ts-expect-error a text where the column holds numbers
-            counters.change([counter], { total: counter })
-            // @ts-expect-error no such column
-            counters.change([counter], { sum: by })
-            // @ts-expect-error keys do not change
-            counters.change([counter], { counter })
-            counters.put({ counter, total: 1n })
-            counters.change([counter], { note: null })
-          },
-        }),
-      ],
-    })
-    expect(checked.handlers).toHaveLength(1)
-    // @ts-expect-error no such column
-    table('other', { key: ['id'], columns: { counter: text() } })
-    // @ts-expect-error no such column
-    table('other', { key: ['counter'], columns: { counter: text() }, indexes: [['total desc']] })
-  })
-
   it('forgets its rows when they are too many, and fetches them again', () => {
     const fold = new Fold(counters.tables, { rememberedRows: 2 })
     fold.forget(true)

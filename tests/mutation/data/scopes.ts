@@ -134,7 +134,7 @@ export const scopes: readonly Mutation[] = [
     find: "if (client?.status !== 'active') return 'invalid_client_id'",
     put: "if (client == null) return 'invalid_client_id'",
     harm: 'A key that was taken away goes on working.',
-    suites: ['end-to-end/core-authentication'],
+    suites: ['end-to-end/scope'],
   },
   {
     id: 'scope-notice-of-another-environment',
