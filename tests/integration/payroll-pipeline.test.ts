@@ -273,24 +273,6 @@ describe('interrupted', () => {
     expect(failed?.error).not.toContain('Bob')
     expect(await runner.failedWork(1)).toMatchObject([{ kind: 'process-file', key: id, attempts: 10 }])
   })
-
-  test('by statements that always take too long, it gives the file up', async () => {
-    const terms = await issuePolicy()
-    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
-    const broken = replacedAppend(
-      bench.log,
-      () => slow.query('SELECT pg_sleep(600)').then(() => Promise.reject(new Error('it was not ended'))),
-      { only: 'PayrollFileNormalized' },
-    )
-    const runner = await runPipeline(broken, { backoffMs: 1, longestBackoffMs: 2 })
-    const id = await upload(terms, chunksOf(1))
-    try {
-      expect(await bench.drain(runner)).toBe(true)
-    } finally {
-      await slow.end()
-    }
-    expect((await fileOf(id)).failed?.error).toMatch(/^Processing failed 10 times: DatabaseUnavailable/)
-  })
 })
 
 describe('an upload', () => {

@@ -132,18 +132,6 @@ describe('reacting to the log', () => {
     expect(await counts()).toEqual({ due: 0, leased: 0, held: 0, later: 0, failed: 0 })
   })
 
-  test('a new owner goes on from the checkpoint', async () => {
-    const { handler, names } = courier()
-    const first = await bench.run([parcels(handler)])
-    await send('one')
-    await bench.drain(first)
-    await first.stop()
-    await send('two')
-    const second = await bench.run([parcels(handler)])
-    await bench.drain(second)
-    expect(names()).toEqual(['one', 'two'])
-  })
-
   for (const [how, sabotage] of [
     ['before it is written', async () => Promise.reject(new Error('cut off'))],
     [
@@ -478,19 +466,6 @@ describe('working', () => {
     expect(await counts()).toMatchObject({ due: 0, failed: 0 })
   })
 
-  test('a database that is away costs no try', async () => {
-    let away = 5
-    const { handler, deliveries } = courier(async () => {
-      away -= 1
-      if (away >= 0) throw new ServiceUnavailable('no connection is free')
-      return { outcome: 'done' }
-    })
-    const runner = await bench.run([parcels(handler, { retry: backoff(2) })])
-    await send('patient')
-    expect(await bench.drain(runner)).toBe(true)
-    expect(deliveries.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 6 }, () => 1))
-  })
-
   test('a statement that always takes too long is tried again after a pause, and given up at the cap', async () => {
     const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
     const { handler, deliveries } = courier(async () => {
@@ -533,15 +508,6 @@ describe('working', () => {
     expect(await counts()).toMatchObject({ failed: 1 })
   })
 
-  test('work that is stopped is not tried again', async () => {
-    const { handler, deliveries } = courier(async () => ({ outcome: 'stop', why: 'nobody lives there' }))
-    const runner = await bench.run([parcels(handler)])
-    await send('lost')
-    expect(await bench.drain(runner)).toBe(true)
-    expect(deliveries).toHaveLength(1)
-    expect(await runner.failedWork(10)).toMatchObject([{ key: 'lost', error: 'nobody lives there' }])
-  })
-
   test('every end of a piece of work is told, once and by its name', async () => {
     const outcomes: Record<string, Handler> = {
       good: async () => ({ outcome: 'done' }),
@@ -576,24 +542,6 @@ describe('working', () => {
     await told('lost', 'stop')
     await told('heavy', 'retry', 'failed')
     expect(names()).toHaveLength(8)
-  })
-
-  test('no more than the given number of pieces is worked on at once', async () => {
-    const doors: (() => void)[] = []
-    const { handler, deliveries } = courier(async () => {
-      await new Promise<void>((resolve) => doors.push(resolve))
-      return { outcome: 'done' }
-    })
-    const runner = await bench.run([parcels(handler, { slots: 2 })])
-    for (const name of ['a', 'b', 'c', 'd', 'e']) await send(name)
-    for (let done = 0; done < 5; done += 1) {
-      await until(() => doors.length > 0)
-      expect((await counts()).leased).toBeLessThanOrEqual(2)
-      expect(deliveries.length - done).toBeLessThanOrEqual(2)
-      doors.shift()!()
-    }
-    expect(await bench.drain(runner)).toBe(true)
-    expect(deliveries).toHaveLength(5)
   })
 
   test('work wanted again while it is leased is done once more', async () => {
@@ -754,40 +702,6 @@ describe('working', () => {
     const second = await bench.run([parcels(handler)])
     expect(await bench.drain(second)).toBe(true)
     expect(deliveries.map(({ attempt }) => attempt)).toEqual([1, 1])
-  })
-
-  test('held work is no reason to wait, and goes on when the hold is cleared', async () => {
-    const { handler, names } = courier(async () =>
-      (await bench.faults.holding('pipeline')) ? { outcome: 'held', at: 'pipeline' } : { outcome: 'done' },
-    )
-    await bench.faults.inject('pipeline', 'hold', 1)
-    const runner = await bench.run([parcels(handler)])
-    await send('held')
-    expect(await bench.drain(runner)).toBe(true)
-    expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({
-      due: 0,
-      held: 1,
-    })
-    const tries = names().length
-
-    await bench.faults.inject('pipeline', 'hold', 0)
-    expect(await bench.drain(runner)).toBe(true)
-    expect(names().length).toBe(tries + 1)
-    expect(await counts()).toMatchObject({ due: 0, held: 0 })
-  })
-
-  test('draining ends without success when the time is up', async () => {
-    const door = gate()
-    const { handler, deliveries } = courier(async () => {
-      await door.opened
-      return { outcome: 'done' }
-    })
-    const runner = await bench.run([parcels(handler)])
-    await send('slow')
-    await until(() => deliveries.length === 1)
-    expect(await bench.drain(runner, 100)).toBe(false)
-    door.open()
-    expect(await bench.drain(runner)).toBe(true)
   })
 })
 

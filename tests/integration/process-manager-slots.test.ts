@@ -344,16 +344,6 @@ describe('retries', () => {
     })
   })
 
-  test('end with the last rung', async () => {
-    const runner = await bench.run([
-      post(async () => Promise.reject(new Error('no')), { retry: ladder(MINUTE) }),
-    ])
-    await write('a', 'host')
-    await bench.drain(runner)
-    await advance(runner, 3600)
-    expect(await runner.failedWork(1)).toMatchObject([{ key: 'a', attempts: 2 }])
-  })
-
   test('a changed payload counts for the key it names', async () => {
     const { run, waiting, deliverOne } = slowPost()
     const moved: Post = async (item) => {
@@ -457,12 +447,5 @@ describe('a process manager of a later release', () => {
     await write('after', 'host')
     expect(await bench.drain(runner)).toBe(true)
     expect(delivered.sort()).toEqual(['after', 'while nobody ran it'])
-  })
-
-  test('that begins at the beginning acts on all of it', async () => {
-    await write('before', 'host')
-    const runner = await bench.run([post(run)])
-    expect(await bench.drain(runner)).toBe(true)
-    expect(delivered).toEqual(['before'])
   })
 })

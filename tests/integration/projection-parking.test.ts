@@ -266,20 +266,6 @@ describe('redrive of a stream of which an event was never applied', () => {
 })
 
 describe('many bad events among many good ones', () => {
-  it('are parked both, where what the handler and what the database refuses come alone together', async () => {
-    const process = await start(accounts({ breaks: (account) => account === 'a' }))
-    await process.append('a', opened('a'))
-    await process.append('b', opened('b'))
-    await process.caughtUp()
-    await process.projections.pause('accounts')
-    await process.append('a', paid('a', 1))
-    await process.append('b', refused('b'))
-    await process.projections.resume('accounts')
-    await process.caughtUp()
-    const { parked } = await process.projections.show('accounts')
-    expect(parked.map(({ stream }) => stream).sort()).toEqual(['account-a', 'account-b'])
-  })
-
   it('are found, each parks its own stream, and every good event is applied once', async () => {
     const process = await start(accounts({ breaks: (account) => account.endsWith('3') }))
     await process.projections.pause('accounts')

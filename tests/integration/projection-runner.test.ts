@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
-import type { LeaseStore } from '../../application/ports/leases.ts'
 import { table, text } from '../../application/read-models/table.ts'
 import { schemaName } from '../../infrastructure/read-models/tables.ts'
 import { projection } from '../../projections/runtime/projection.ts'
@@ -152,19 +151,6 @@ describe('a projection that follows the log', () => {
     await expect.poll(() => storedPosition(process)).toBe(position)
   })
 
-  it('folds a burst into few transactions without losing any of it', async () => {
-    const process = await start(accounts())
-    await Promise.all(
-      Array.from({ length: 20 }, (_, index) => process.append(`${index}`, opened(`${index}`))),
-    )
-    await Promise.all(
-      Array.from({ length: 600 }, (_, index) => process.append(`${index % 20}`, paid(`${index % 20}`, 1))),
-    )
-    await process.caughtUp()
-    const rows = await process.accounts()
-    expect(rows.map((row) => row.balance)).toEqual(Array.from({ length: 20 }, () => 30))
-  })
-
   it('stays paused across a restart, and goes on where it stood', async () => {
     const process = await start(accounts())
     await process.append('a', opened('a'))
@@ -296,31 +282,7 @@ describe('ownership', () => {
     expect(await first.accounts()).toMatchObject([{ balance: 12, payments: 12 }])
     expect((await first.status()).owner).toBe(second.owner)
   })
-
-  it('goes to the next when an owner no longer renews its lease, and leaves the old one', async () => {
-    let cutOff = false
-    const through = (store: LeaseStore): LeaseStore => ({
-      acquire: async (...args) => (cutOff ? lost() : store.acquire(...args)),
-      renewAll: async (...args) => (cutOff ? lost() : store.renewAll(...args)),
-      release: async (...args) => (cutOff ? lost() : store.release(...args)),
-      holders: async (...args) => store.holders(...args),
-    })
-    const first = await start(accounts(), { ttlMs: 1_500, leasesThrough: through })
-    const second = await start(accounts(), { ttlMs: 1_500 })
-    await first.append('a', opened('a'))
-    await first.caughtUp()
-    cutOff = true
-    await second.until((status) => status.owner === second.owner)
-    await first.append('a', paid('a'))
-    await second.caughtUp()
-    await first.caughtUp()
-    expect(await second.accounts()).toMatchObject([{ payments: 1 }])
-  })
 })
-
-function lost(): never {
-  throw new Error('connection lost')
-}
 
 describe('failures that pass', () => {
   it('are retried from the checkpoint: connections cut in the middle of writes lose and repeat nothing', async () => {

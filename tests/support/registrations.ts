@@ -6,6 +6,7 @@ import * as carriers from '../../application/parties/carriers.ts'
 import * as employers from '../../application/parties/employers.ts'
 import * as tenants from '../../application/parties/tenants.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { PolicyTerms } from '../../domain/policies/policy.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
@@ -100,7 +101,7 @@ export async function registerInsured(
 }
 
 /** A policy that says nothing of what it insures. */
-export const NO_TERMS = {
+export const NO_TERMS: PolicyTerms = {
   class_codes: [],
   states: [],
   locations: [],
@@ -108,7 +109,7 @@ export const NO_TERMS = {
   fees: [],
   payroll_frequency: 'WEEKLY',
   billing_type: null,
-} as const
+}
 
 /** A command of an operator, with an id of its own unless it is a retry. */
 export function operatorContext(commandId: string = randomUUID()): CommandContext {
