@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseProcesses } from '../support/chaos.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
-import { type Answer, callTool, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { callTool, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
@@ -106,34 +106,6 @@ describe('a stopped service', () => {
     }
   })
 
-  test('takes no more requests while it stops, and loses none that it answered', async () => {
-    const answered: Answer[] = []
-    let unreachable = 0
-    const sender = async () => {
-      for (;;) {
-        try {
-          // a connection of its own each, so that none is closed while it idles
-          const answer = await report(service, tenant, {}, { Connection: 'close' })
-          answered.push(answer)
-        } catch {
-          unreachable += 1
-          return
-        }
-      }
-    }
-    const senders = Array.from({ length: 8 }, sender)
-    await until(() => answered.length > 40)
-    expect(await service.end()).toBe(0)
-    await Promise.all(senders)
-    expect(unreachable).toBe(8)
-    expect(new Set(answered.map((answer) => answer.status))).toEqual(new Set([202]))
-
-    service = await startService({ dataDir })
-    expect((await send(`${service.opsUrl}/readyz`)).status).toBe(200)
-    const stored = new Set((await allEvents(service, 'PayrollFileProcessed')).map(({ data }) => data.file_id))
-    for (const { body } of answered) expect(stored.has(body.file_id)).toBe(true)
-  })
-
   test('continues where it stopped: token, credentials, read models and personal data', async () => {
     expect(service.operatorToken).toBe(token)
     const { result } = await callTool(service, tenant.apiKey, 'list_employer_policies', {
@@ -171,19 +143,6 @@ describe('a stopped service', () => {
       expect.stringMatching(new RegExp(`in use by the service with pid ${service.process.pid}\\b`)),
     ])
     expect((await report(service, tenant)).status).toBe(202)
-  })
-
-  test('another master key than that of the data is refused with one line', async () => {
-    await service.end()
-    const other = start(process.execPath, ['dist/main.js'], {
-      MASTER_KEY: randomBytes(32).toString('base64'),
-    })
-    expect((await other.exit).code).toBe(1)
-    expect(other.err().trimEnd().split('\n')).toEqual([expect.stringMatching(/MASTER_KEY|master key/)])
-    expect(await databaseProcesses(dataDir)).toEqual([])
-    service = await startService({ dataDir })
-    expect((await operate(service, 'GET', `/employers/${tenant.employerId}`)).fein).toBe(tenant.fein)
-    await service.end()
   })
 })
 

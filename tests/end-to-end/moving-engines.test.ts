@@ -1,8 +1,5 @@
 // @module-tag once: it has both engines at once
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -13,9 +10,8 @@ import { type EventStoreServer, findEventStore, startEventStore } from '../suppo
 import { expectComplete, type LargePayroll, largePayroll } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import type { RunningService } from '../support/service.ts'
 import { withClient } from '../support/table-copies.ts'
-import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
 
 const PROJECTIONS = ['payroll-files', 'policies', 'agent-credentials', 'employee-register', 'employers']
@@ -37,11 +33,6 @@ async function readModels(url: string): Promise<unknown> {
     }
     return found
   })
-}
-
-function withoutFile(models: unknown, fileId: string): unknown {
-  const { payroll_files: files, ...others } = models as { payroll_files: { file_id: string }[] }
-  return { ...others, payroll_files: files.filter((file) => file.file_id !== fileId) }
 }
 
 /** Resolves when every read model has come to the end of the log. */
@@ -109,21 +100,20 @@ if (await findEventStore()) {
   describe('an installation moves between engines', { tags: 'long' }, () => {
     let installation: Installation
     let first: EventStoreServer
-    let second: EventStoreServer
     let service: RunningService
     let tenant: SeededTenant
     let held: { fileId: string; payroll: LargePayroll }
     const parkedStream = `employer-${randomUUID().replaceAll('-', '').slice(0, 24)}`
 
     beforeAll(async () => {
-      ;[first, second] = await Promise.all([startEventStore(), startEventStore()])
+      first = await startEventStore()
       installation = await createInstallation()
       service = await installation.start('api,projector,worker')
       tenant = await seedTenant(service)
     })
     afterAll(async () => {
       await installation?.stop()
-      await Promise.all([first?.stop(), second?.stop()])
+      await first?.stop()
     })
 
     const start = (env: Record<string, string> = {}) => installation.start('api,projector,worker', env)
@@ -162,13 +152,6 @@ if (await findEventStore()) {
       await database.close()
       await until(async () => (await operate(service, 'GET', '/projections/employers')).parked.length === 1)
       await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
-    })
-
-    test('refuses to be copied while it runs', async () => {
-      const args = ['events', 'copy', '--from', installation.databaseUrl, '--to', first.url]
-      const run = await withDeadlinesOfTheProduct(() => cli(args))
-      expect(run.code).toBe(1)
-      expect(run.stderr).toMatch(/is in use .*stop every service/)
     })
 
     test('goes on on EventStoreDB where it was', async () => {
@@ -212,85 +195,6 @@ if (await findEventStore()) {
         expect(await isAsTheLogSays(service, projection), projection).toBe(true)
       }
     })
-
-    test('and back on PostgreSQL, with a file half done again', async () => {
-      await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
-      held = await large(2)
-      await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
-      const events = (await allEvents(service)).length
-      const args = ['events', 'copy', '--from', first.url, '--to', installation.databaseUrl]
-      const used = await withDeadlinesOfTheProduct(() => cli(args))
-      expect(used.code).toBe(1)
-      expect(used.stderr).toMatch(/is in use by a service: stop every service on it first/)
-      await service.end()
-      const before = await readModels(installation.databaseUrl)
-      const account = await copy(first.url, installation.databaseUrl)
-      expect(account).toMatchObject({ equal: true, to: { events }, database: { outcome: 'moved' } })
-      expect(account.already_there).toBeGreaterThan(0)
-      expect(account.copied).toBeGreaterThan(0)
-      service = await start()
-      // nothing happens but that the file may go on
-      const streams = (await allEvents(service)).slice(events).map(({ stream }) => stream)
-      expect(streams.filter((stream) => stream !== `payrollFile-${held.fileId}`)).toEqual([])
-      await operate(service, 'POST', '/faults', { point: 'pipeline', times: 0 })
-      await expectComplete(service, tenant, held.fileId, held.payroll)
-      await rebuilt(service)
-      expect(withoutFile(await readModels(installation.databaseUrl), held.fileId)).toEqual(
-        withoutFile(before, held.fileId),
-      )
-      await small()
-      for (const projection of PROJECTIONS) {
-        expect(await isAsTheLogSays(service, projection), projection).toBe(true)
-      }
-    })
-
-    test('and forth to another server', async () => {
-      await service.end()
-      await copy(installation.databaseUrl, second.url)
-      // between two servers no side is the installation's database: it is named
-      service = await start({ EVENTSTORE_URL: second.url })
-      held = await large(3)
-      await expectComplete(service, tenant, held.fileId, held.payroll)
-      await service.end()
-      const run = await cli([
-        ...['events', 'copy', '--from', second.url, '--to', first.url, '--json'],
-        ...['--from-database', installation.databaseUrl],
-      ])
-      expect(run.code, run.stderr).toBe(0)
-      service = await start({ EVENTSTORE_URL: first.url })
-      for (const projection of PROJECTIONS) {
-        expect(await isAsTheLogSays(service, projection), projection).toBe(true)
-      }
-      expect((await operate(service, 'GET', '/work')).counts).toMatchObject({ due: 0, leased: 0, held: 0 })
-    })
-  })
-
-  test('who began with the embedded server moves to EventStoreDB', { tags: 'long' }, async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'compstream-moving-'))
-    const server = await startEventStore()
-    let service = await startService({ dataDir })
-    try {
-      const tenant = await seedTenant(service)
-      const { body } = await report(service, tenant)
-      const used = await cli(['events', 'copy', '--from', dataDir, '--to', server.url])
-      expect(used.code).toBe(1)
-      expect(used.stderr).toMatch(/in use by the service with pid \d+/)
-      await service.end()
-      const env = { DATA_DIR: dataDir, EVENTSTORE_URL: server.url }
-      const run = await cli(['events', 'copy', '--from', 'embedded', '--to', 'EVENTSTORE_URL', '--json'], {
-        env,
-      })
-      expect(run.code, run.stderr).toBe(0)
-      expect(run.json()).toMatchObject({ equal: true, database: { outcome: 'moved' } })
-      service = await startService({ dataDir, env: { EVENTSTORE_URL: server.url } })
-      expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')
-      const { body: next } = await report(service, tenant)
-      expect((await status(service, tenant, next.file_id)).body.status).toBe('NORMALIZED')
-    } finally {
-      await service.stop()
-      await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
-    }
   })
 } else {
   describe.skip('an installation moves between engines (no EventStoreDB server was found)', () =>

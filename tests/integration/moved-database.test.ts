@@ -256,19 +256,4 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
     await expect(serve(to, [])).rejects.toThrow(OtherEventLog)
     await expectMoved(from, to, 'moved')
   })
-
-  test('refused from and to places that were both left', async () => {
-    const third = await createTestDatabase()
-    try {
-      await expectMoved(from, to, 'moved')
-      await serve(to, [person(2)])
-      await expectMoved(to, third.url, 'moved')
-      const run = await move(from, to)
-      expect([run.code, run.stdout]).toEqual([1, ''])
-      expect(run.stderr).toMatch(/was moved from here to PostgreSQL at/)
-      expect(Object.keys(await keysOf(to))).toHaveLength(2)
-    } finally {
-      await third.drop()
-    }
-  })
 })
