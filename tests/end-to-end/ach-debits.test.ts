@@ -223,24 +223,6 @@ describe('the key of a debit', () => {
     const otherHeader = await create({ ...body, idempotency_key }, randomUUID())
     expect([both.status, otherHeader.status, otherHeader.body]).toEqual([201, 200, both.body])
   })
-
-  test('of many requests at once is of one debit', async () => {
-    const body = bank.debit(account, { idempotency_key: randomUUID() })
-    const before = await bank.total()
-    const answers = await Promise.all(
-      Array.from({ length: 48 }, (_, n) =>
-        create(n % 4 === 3 ? { ...body, amount_cents: 77 } : body, n % 3 === 0 ? randomUUID() : undefined),
-      ),
-    )
-    const won = answers.filter(({ status }) => status === 200 || status === 201)
-    expect(new Set(won.map((one) => one.body.data.transaction_id)).size).toBe(1)
-    // one of the two bodies came first
-    const { amount } = won[0]!.body.data
-    const lost = answers.filter(({ status }) => status === 409)
-    expect([won.length, lost.length]).toEqual(amount === 77 ? [12, 36] : [36, 12])
-    expect(won.filter(({ status }) => status === 201)).toHaveLength(1)
-    expect(await bank.total()).toBe(before + 1)
-  })
 })
 
 describe('a debit on its way', () => {

@@ -557,16 +557,6 @@ describe('with Plaid', () => {
     expect([used.status, used.body.message]).toEqual([400, expect.stringContaining('public_token')])
   })
 
-  test.each(['{}', 'null', '<html>'])(
-    'an exchange whose answer is %s goes on when it is sent again',
-    async (answer) => {
-      const body = { public_token: plaid.logIn(), user_id: 'u', employer_id: tenant.employerId }
-      plaid.fail({ body: answer }, { path: /exchange/ })
-      expect((await calls.post('/bankconnect/exchange', body)).status).toBe(502)
-      expect((await calls.post('/bankconnect/exchange', body)).status).toBe(201)
-    },
-  )
-
   test('a transaction that cannot be read holds up the sync, not the exchange', async () => {
     const public_token = plaid.logIn()
     plaid.happen('added', { name: null } as never)

@@ -355,21 +355,6 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       return JSON.parse(String(body))
     }
 
-    test('by card', async () => {
-      const own = await subscribed('/card')
-      const { id, url } = await invited(own)
-      await on(url, async ({ page }) => {
-        await page.locator('#card > summary').click()
-        await page.getByRole('button', { name: 'Pay $105.00 by card' }).click()
-        expect(await heading(page)).toBe('Paid')
-      })
-      await operate(service, 'POST', '/drain')
-      expect(await told('/card', 'payment.completed')).toMatchObject({
-        payment_session_id: id,
-        amount_paid_cents: 10_500,
-      })
-    })
-
     test('from a bank account', async () => {
       const own = await subscribed('/bank')
       const { carrier_id } = await ops('/carriers', {

@@ -253,20 +253,6 @@ describe('a plan whose down payment is paid', () => {
       expect(failed.filter(({ key }: Json) => key === plan._id)).toEqual([])
     })
 
-    test('whatever became of the wish of a partner before', async () => {
-      const tenant = await tenantWithCustomer(service)
-      const { plan, atStripe } = await startedPlan(tenant)
-      stripe.fail('lost', { times: 3, path: /subscriptions\/sub/ })
-      const answer = await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${plan._id}`)
-      expect([answer.status, (await read(tenant, plan._id))[0]]).toEqual([502, 'active'])
-      stripe.fail('lost', { times: 0 })
-      await cancelPolicy(tenant)
-      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
-      expect(atStripe().status).toBe('canceled')
-      expect(await alertsOf(tenant)).toEqual([['plan_cancelled', { subscription_id: plan._id }]])
-      expect((await types(tenant)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
-    })
-
     test('while the processor has not answered about another of its plans', async () => {
       const tenant = await tenantWithCustomer(service)
       const [first, second] = [await startedPlan(tenant), await startedPlan(tenant)]

@@ -1,11 +1,10 @@
 // @module-tag once: its subject is the same whatever holds the log
 import { randomUUID } from 'node:crypto'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { scaleTechnicalDeadlines } from '../../application/technical-deadlines.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
@@ -160,50 +159,5 @@ describe('statements that take long', () => {
     patientDeadlines()
     expect((await pool.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '5min' }])
     expect((await background.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '30min' }])
-  })
-
-  test('of requests cost a process neither its leases nor its projections, however many they are', async () => {
-    const { url, direct } = await overNetwork()
-    const database = await opened(url)
-    const other = await opened(direct)
-    await other.withOwner((client) => client.query('CREATE TABLE slow (n int); GRANT ALL ON slow TO PUBLIC'))
-    const locked = await other.pool.connect()
-    await locked.query('BEGIN; LOCK TABLE slow')
-    const reads = Array.from({ length: 40 }, () => database.pool.query('SELECT * FROM slow'))
-    const outcomes = Promise.allSettled(reads)
-
-    const LEASE_MS = 60_000
-    const store = new PostgresLeaseStore(database.leases)
-    let renewals = 0
-    const leases = new HeldLeases(
-      {
-        acquire: (...args) => store.acquire(...args),
-        release: (...args) => store.release(...args),
-        holders: (...args) => store.holders(...args),
-        async renewAll(...args) {
-          const renewed = await store.renewAll(...args)
-          renewals += renewed.size
-          return renewed
-        },
-      },
-      { owner: 'me', ttlMs: LEASE_MS },
-    )
-    vi.useFakeTimers({ toFake: ['setInterval'] })
-    cleanups.unshift(async () => vi.useRealTimers())
-    const lease = (await leases.acquire('anything'))!
-    for (let renewed = 1; renewed <= 5; renewed += 1) {
-      vi.advanceTimersByTime(LEASE_MS / 4)
-      await expect.poll(() => renewals).toBe(renewed)
-    }
-    expect(lease.lost.aborted).toBe(false)
-    await new PostgresProjectionStore(database).generations.all()
-    await lease.release()
-
-    await locked.query('ROLLBACK')
-    locked.release()
-    // those that had a connection get their answer, those that waited for one too long were refused
-    for (const outcome of await outcomes) {
-      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(ServiceUnavailable)
-    }
   })
 })

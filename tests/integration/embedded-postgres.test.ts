@@ -135,11 +135,6 @@ describe('starting and stopping', () => {
     expect(rows).toEqual([{ setting: 'on' }, { setting: 'on' }, { setting: 'on' }])
   })
 
-  test('a wrong password is refused', async () => {
-    const server = await start(await usedDirectory())
-    await expect(query(server.url.replace(/:[0-9a-f]+@/, ':wrong@'), 'select 1')).rejects.toThrow(/password/)
-  })
-
   test('neither statements nor values reach the log', async () => {
     const lines: string[] = []
     const server = await start(await usedDirectory(), (line) => lines.push(line))

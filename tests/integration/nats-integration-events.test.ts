@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -583,21 +582,6 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     })
   }
 
-  test('that the channel never takes park their stream', async () => {
-    const channel = publishFrom()
-    channel.refused.add('policy.changed')
-    const odd = await issuePolicy()
-    const change = { type: 'ChangeTerms', terms: { payroll_frequency: 'MONTHLY' } } as const
-    await bench.commands.execute(policy, odd.policy_id, change, context())
-    await issuePolicy()
-    await until(() => channel.published.length === 2)
-    await until(async () => (await failedWork()).length === 1)
-    channel.refused.clear()
-    await bench.store.redrive({ dryRun: false })
-    await until(() => channel.published.length === 3)
-    expect(channel.published[2]!.type).toBe('policy.changed')
-  })
-
   test('a channel made anew is told of what stood before a parked event, too', async () => {
     const channel = publishFrom()
     channel.refused.add('policy.changed')
@@ -744,14 +728,4 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(async () => (await stored().catch(() => [])).length === 1)
     expect(await stored()).toEqual(before)
   })
-})
-
-test('the documentation names every event and every field', () => {
-  const page = readFileSync('docs/integration-events.md', 'utf8')
-  for (const [word, schema] of Object.entries(INTEGRATION_EVENTS)) {
-    const line = page.split('\n').find((each) => each.startsWith(`| \`${word}\` |`))
-    expect(line, word).toBeDefined()
-    for (const field of Object.keys(schema.shape)) expect(line, word).toContain(`\`${field}\``)
-  }
-  for (const field of Object.keys(integrationMessage.shape)) expect(page).toContain(`| \`${field}\` |`)
 })

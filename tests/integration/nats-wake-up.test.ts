@@ -216,20 +216,6 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     expect(looks - before).toBeLessThan(waits.length)
   })
 
-  test('notices without any cause do no harm', async () => {
-    const { manager, done } = deliveries()
-    await two.bench.run([manager], { pollMs: NEVER_MS })
-    await store(one, 'only')
-    for (let n = 0; n < 500; n += 1) {
-      one.notices.wake('work')
-      one.notices.wake('position')
-      if (n % 25 === 0) await new Promise((resolve) => setImmediate(resolve))
-    }
-    await until(() => done.length > 0)
-    expect(await isEverythingDone(two)).toBe(true)
-    expect(done).toEqual(['only'])
-  })
-
   test.skipIf(!natsCanBeKilled)('without the server everything goes on by looking', async () => {
     const { manager, done } = deliveries()
     await two.bench.run([manager], { pollMs: 50 })

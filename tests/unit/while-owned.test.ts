@@ -2,26 +2,23 @@ import { describe, expect, test } from 'vitest'
 import { type OwnedWork, whileOwned } from '../../application/ownership/while-owned.ts'
 import type { Lease, Leases } from '../../application/ports/leases.ts'
 
-/** Leases of one name that tests give and take. */
-function someLeases(free: () => boolean = () => true) {
+/** Leases of one name that nobody else wants. */
+function someLeases() {
   const asked = { times: 0 }
-  const given: { lease: Lease; lose: () => void; released: boolean }[] = []
+  const given: { lease: Lease; released: boolean }[] = []
   const leases: Leases = {
     owner: 'this process',
     async acquire(name) {
       asked.times += 1
-      if (!free()) return null
-      const lost = new AbortController()
       const one = {
         lease: {
           name,
           epoch: given.length + 1,
-          lost: lost.signal,
+          lost: new AbortController().signal,
           release: async () => {
             one.released = true
           },
         },
-        lose: () => lost.abort(),
         released: false,
       }
       given.push(one)
@@ -44,61 +41,7 @@ function owned(parts: Partial<OwnedWork> & Pick<OwnedWork, 'leases' | 'run' | 's
   })
 }
 
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
-
 describe('whileOwned', () => {
-  test('runs the work until the process stops, and gives the lease back', async () => {
-    const { leases, given } = someLeases()
-    const stopping = new AbortController()
-    await owned({
-      leases,
-      stopping: stopping.signal,
-      run: async (lease, ended) => {
-        expect(lease.epoch).toBe(1)
-        stopping.abort()
-        expect(ended.aborted).toBe(true)
-      },
-    })
-    expect(given.map(({ released }) => released)).toEqual([true])
-  })
-
-  test('takes the lease anew when it was lost', async () => {
-    const { leases, given, asked } = someLeases()
-    const stopping = new AbortController()
-    await owned({
-      leases,
-      stopping: stopping.signal,
-      run: async ({ epoch }, ended) => {
-        if (epoch === 3) stopping.abort()
-        else given[epoch - 1]!.lose()
-        if (!ended.aborted) await aborted(ended)
-      },
-    })
-    expect(asked.times).toBe(3)
-    expect(given.every(({ released }) => released)).toBe(true)
-  })
-
-  test('asks again while somebody else holds the lease', async () => {
-    let asked = 0
-    const { leases } = someLeases(() => {
-      asked += 1
-      return asked === 4
-    })
-    const stopping = new AbortController()
-    let tried = 0
-    await owned({
-      leases,
-      stopping: stopping.signal,
-      run: async () => stopping.abort(),
-      tried: () => {
-        tried += 1
-      },
-    })
-    expect(asked).toBe(4)
-    expect(tried).toBe(5)
-  })
-
   test('counts failures until there is progress, and tells of each with the lease it had', async () => {
     const { leases, given } = someLeases()
     const stopping = new AbortController()
