@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import {
   type Answer,
+  askOperator,
   callTool,
   newFein,
-  newPolicyNumber,
   operate,
   payrollRow,
   policyDefaults,
@@ -35,11 +35,7 @@ function ops(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
-    ...(body === undefined ? {} : { body }),
-  })
+  return askOperator(service, method, path, body, headers)
 }
 
 async function filesOf(tenant: SeededTenant): Promise<string[]> {
@@ -74,48 +70,6 @@ describe('one idempotency key sent twenty times at once', () => {
       expect((await status(service, tenant, files[0]!)).body.status).toBe('NORMALIZED')
     }
   })
-
-  test('above 500 employees is one file, too', async () => {
-    const employees = Array.from({ length: 1_200 }, (_, index) =>
-      employeeRecord({ employee_id: `E-${index}` }),
-    )
-    const before = (await filesOf(two)).length
-    const answers = await Promise.all(
-      TWENTY.slice(0, 6).map(() => report(service, two, { employees }, { 'Idempotency-Key': 'large' })),
-    )
-    expect(tally(answers)).toEqual({ 202: 6 })
-    expect(new Set(answers.map(({ body }) => body.report_id)).size).toBe(1)
-    expect(await filesOf(two)).toHaveLength(before + 1)
-    await operate(service, 'POST', '/drain')
-    expect((await status(service, two, answers[0]!.body.report_id)).body).toMatchObject({
-      phase_1: { green_rows: 1_200, red_rows: 0 },
-    })
-  })
-
-  test('creates one tenant, employer and policy, and one client whose secret is told once', async () => {
-    const creations: [string, number, Record<string, unknown>][] = [
-      ['/tenants', 200, { name: 'Once' }],
-      ['/employers', 200, { tenant_id: one.tenantId, legal_name: 'Once LLC', fein: newFein() }],
-      ['/policies', 200, { ...policyDefaults(), employer_id: one.employerId, carrier_id: one.carrierId }],
-      ['/api-clients', 409, { tenant_id: one.tenantId, name: 'Once', products: ['all'] }],
-    ]
-    for (const [path, repeated, body] of creations) {
-      const answers = await Promise.all(
-        TWENTY.map(() => ops('POST', path, body, { 'Idempotency-Key': `create${path}` })),
-      )
-      expect(tally(answers), path).toEqual({ 201: 1, [repeated]: 19 })
-      const created = answers.find(({ status: code }) => code === 201)!.body.data
-      for (const answer of answers) {
-        if (repeated === 200) expect(answer.body.data).toEqual(created)
-        else if (answer.status === 409) expect(answer.text).toContain(created.client_id)
-      }
-    }
-    const named = async (type: string, name: string) =>
-      (await allEvents(service, type)).filter(({ data }) => Object.values(data).includes(name))
-    expect(await named('TenantRegistered', 'Once')).toHaveLength(1)
-    expect(await named('EmployerRegistered', 'Once LLC')).toHaveLength(1)
-    expect(await named('ApiClientIssued', 'Once')).toHaveLength(1)
-  })
 })
 
 describe('what must be unique, created twenty times at once', () => {
@@ -138,30 +92,6 @@ describe('what must be unique, created twenty times at once', () => {
       fein,
     })
     expect(sandbox.status).toBe(201)
-  })
-
-  test('has one winner: the policy number within a tenant', async () => {
-    const policy_number = newPolicyNumber()
-    const answers = await Promise.all(
-      TWENTY.map((index) => {
-        const { employerId, carrierId } = index % 2 === 0 ? one : two
-        return ops('POST', '/policies', {
-          ...policyDefaults(),
-          employer_id: employerId,
-          carrier_id: carrierId,
-          policy_number,
-        })
-      }),
-    )
-    for (const parity of [0, 1]) {
-      expect(tally(answers.filter((_, index) => index % 2 === parity))).toEqual({ 201: 1, 409: 9 })
-    }
-    const winner = answers.find(({ status: code }) => code === 201)!
-    const issued = (await allEvents(service, 'PolicyIssued')).filter(
-      ({ data }) => data.policy_number === policy_number,
-    )
-    expect(issued).toHaveLength(2)
-    expect(issued.map(({ data }) => data.policy_id)).toContain(winner.body.data.policy_id)
   })
 })
 

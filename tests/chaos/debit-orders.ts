@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { employeeRecord, report } from '../support/core.ts'
 import { partner } from '../support/payments.ts'
-import { type Answer, operate, send } from '../support/seed.ts'
+import { type Answer, askOperator, operate } from '../support/seed.ts'
 import type { SeededRandom } from '../support/seeded-random.ts'
 import { dayAfter, newYorkDay, slotAt } from './bank-calendar.ts'
 import { ROUTINGS } from './bank-word.ts'
@@ -287,10 +287,8 @@ export class DebitOrders {
     return {
       send: async () => {
         const { service } = this.#mortal
-        const answer = await send(`${service.opsUrl}/ops/v1/legacy-collections`, {
-          method: 'POST',
-          body,
-          headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': key },
+        const answer = await askOperator(service, 'POST', '/legacy-collections', body, {
+          'Idempotency-Key': key,
         })
         expect([answer.status < 300, answer.text]).toEqual([true, expect.any(String)])
         return answer.body.data

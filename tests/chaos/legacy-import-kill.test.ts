@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { importIdOf } from '../../application/banking/legacy-import.ts'
-import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** An import that dies with the service on its way, and is sent again. */
@@ -69,10 +69,7 @@ function sendAll(): Promise<unknown> {
 }
 
 async function storedLines(): Promise<number> {
-  const { status, body } = await send(
-    `${service.opsUrl}/ops/v1/legacy-collections/import?import_id=${NAME}`,
-    { headers: { Authorization: `Bearer ${service.operatorToken}` } },
-  )
+  const { status, body } = await askOperator(service, 'GET', `/legacy-collections/import?import_id=${NAME}`)
   return status === 404 ? 0 : body.data.stored
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { killTree } from '../support/chaos.ts'
 import type { ShownEvent } from '../support/core.ts'
-import { send } from '../support/seed.ts'
+import { askOperator } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** A service whose whole tree is killed while it works, and started again on its data. */
@@ -47,9 +47,7 @@ export class MortalService {
         limit: '1000',
         ...(this.#place === null ? {} : { from: this.#place }),
       })
-      const { status, body } = await send(`${this.#service.opsUrl}/ops/v1/events?${query}`, {
-        headers: { Authorization: `Bearer ${this.#service.operatorToken}` },
-      })
+      const { status, body } = await askOperator(this.#service, 'GET', `/events?${query}`)
       expect(status).toBe(200)
       const page: readonly ShownEvent[] = body.data
       this.#count += page.length

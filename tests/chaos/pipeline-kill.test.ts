@@ -7,7 +7,7 @@ import { readPostmasterFile, signal } from '../../infrastructure/embedded-postgr
 import { autopsy, databaseProcesses, killTree } from '../support/chaos.ts'
 import { allEvents, report, type ShownEvent, status } from '../support/core.ts'
 import { expectComplete, type LargePayroll, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
-import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type Answer, askOperator, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
@@ -34,10 +34,7 @@ async function restart(): Promise<void> {
 /** The event at a revision, once it is stored. */
 async function eventAt(stream: string, revision: number): Promise<ShownEvent> {
   for (;;) {
-    const { body }: Answer = await send(
-      `${service.opsUrl}/ops/v1/streams/${stream}?from=${revision}&limit=1`,
-      { headers: { Authorization: `Bearer ${service.operatorToken}` } },
-    )
+    const { body }: Answer = await askOperator(service, 'GET', `/streams/${stream}?from=${revision}&limit=1`)
     if (body.data?.length === 1) return body.data[0]
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
-import { operate, send } from '../support/seed.ts'
+import { askOperator, operate } from '../support/seed.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { atNewYork, bankingDayAfter, dayAfter, isBankingDay, newYorkDay } from './bank-calendar.ts'
 import { BankWord } from './bank-word.ts'
@@ -250,11 +250,7 @@ async function operateOn(day: string): Promise<void> {
   for (const debit of book.debits.filter(({ standing }) => standing === 'returned')) {
     const may = book.mayBeRepresented(debit)
     if (!chance(may ? 40 : 3)) continue
-    const { status } = await send(`${service.opsUrl}/ops/v1/debits/${debit.id}/represent`, {
-      method: 'POST',
-      body: {},
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
-    })
+    const { status } = await askOperator(service, 'POST', `/debits/${debit.id}/represent`, {})
     expect(status).toBe(may ? 200 : 409)
     if (may) book.represent(debit, now)
   }

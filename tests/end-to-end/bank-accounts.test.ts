@@ -3,7 +3,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
-import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
+import {
+  type Answer,
+  askOperator,
+  operate,
+  type SeededTenant,
+  seedEmployer,
+  seedTenant,
+} from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
 /** Bank accounts of both layers: metadata, and the credentials that money is moved with. */
@@ -38,11 +45,7 @@ async function ask(
   return answer
 }
 async function ops(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    ...(body === undefined ? {} : { body }),
-  })
+  const answer = await askOperator(service, method, path, body)
   answers.push(answer.text)
   return answer
 }

@@ -3,7 +3,14 @@ import { startNameServer } from '../support/name-server.ts'
 import { askUnder } from '../support/payer-pages.ts'
 import { CHECKOUT, enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
-import { operate, type SeedableService, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import {
+  askOperator,
+  operate,
+  type SeedableService,
+  type SeededTenant,
+  seedTenant,
+  send,
+} from '../support/seed.ts'
 import { type SharedService, sharedService, startProcess } from '../support/service.ts'
 import { type Receiver, type ReceiverAnswer, startReceiver } from '../support/webhook-receiver.ts'
 
@@ -24,11 +31,7 @@ afterAll(() => theirs?.stop())
 const checkoutOf = (one: Pick<SeededTenant, 'tenantId'>) =>
   operate(service, 'GET', `/tenants/${one.tenantId}/checkout`)
 const verify = (one: Pick<SeededTenant, 'tenantId'>, body: unknown = {}, at: SeedableService = service) =>
-  send(`${at.opsUrl}/ops/v1/tenants/${one.tenantId}/checkout/verify-web-address`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${at.operatorToken}` },
-    body,
-  })
+  askOperator(at, 'POST', `/tenants/${one.tenantId}/checkout/verify-web-address`, body)
 const drain = () => operate(service, 'POST', '/drain')
 
 /** A tenant that sells by sessions. */
@@ -365,11 +368,7 @@ describe('a service without pages of its own', () => {
 describe('the origins that may embed a checkout', () => {
   const put = async (embed_origins: unknown) => {
     const tenant = await seedTenant(service)
-    return send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
-      method: 'PUT',
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
-      body: { ...CHECKOUT, embed_origins },
-    })
+    return askOperator(service, 'PUT', `/tenants/${tenant.tenantId}/checkout`, { ...CHECKOUT, embed_origins })
   }
 
   test('are none unless they are set', async () => {

@@ -8,7 +8,7 @@ import { employeeRecord, report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
-import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
@@ -118,10 +118,7 @@ test.skipIf((await findEventStore()) === null)(
       },
     })
     try {
-      const overview = () =>
-        send(`${api.opsUrl}/ops/v1/projections`, {
-          headers: { Authorization: `Bearer ${api.operatorToken}` },
-        })
+      const overview = () => askOperator(api, 'GET', '/projections')
       expect((await overview()).status).toBe(200)
       ownProxy.vanish()
       const late = delay(STATEMENT_LIMIT_MS.background, null, { ref: false })

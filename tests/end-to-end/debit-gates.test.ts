@@ -2,12 +2,12 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { partner } from '../support/payments.ts'
 import {
   type Answer,
+  askOperator,
   operate,
   type SeededTenant,
   seedEmployer,
   seedPolicy,
   seedTenant,
-  send,
 } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
@@ -29,12 +29,7 @@ interface Insured {
   readonly accountId: string
 }
 const ops = (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body)
-const tryOps = (path: string, body: unknown = {}): Promise<Answer> =>
-  send(`${service.opsUrl}/ops/v1${path}`, {
-    method: 'POST',
-    body,
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-  })
+const tryOps = (path: string, body: unknown = {}): Promise<Answer> => askOperator(service, 'POST', path, body)
 async function asked(method: string, path: string, body?: unknown): Promise<Json> {
   const answer = await partner(service, tenant.clientHeaders, method, path, body)
   expect([answer.status < 300, answer.text]).toEqual([true, expect.any(String)])

@@ -6,7 +6,7 @@ import { report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
-import { type Answer, type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
+import { type Answer, askOperator, type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
@@ -46,8 +46,7 @@ async function noneInTime(answered: AbortSignal): Promise<never> {
   throw new Error('no answer')
 }
 
-const ops = (path: string): Promise<Answer> =>
-  send(`${service.opsUrl}/ops/v1${path}`, { headers: { Authorization: `Bearer ${service.operatorToken}` } })
+const ops = (path: string): Promise<Answer> => askOperator(service, 'GET', path)
 const list = { name: 'list_employer_policies', arguments: {} as Record<string, unknown> }
 const call = (id: string) =>
   sendRpc(service, tenant.apiKey, { jsonrpc: '2.0', id, method: 'tools/call', params: list })

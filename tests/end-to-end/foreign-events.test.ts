@@ -6,7 +6,7 @@ import { report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { appendForeign, canStoreGarbage, type ForeignEvent } from '../support/foreign-client.ts'
 import { isLogInEventStore } from '../support/installation.ts'
-import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 let database: TestDatabase
@@ -24,8 +24,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const get = (path: string) =>
-  send(`${service.opsUrl}/ops/v1${path}`, { headers: { Authorization: `Bearer ${service.operatorToken}` } })
+const get = (path: string) => askOperator(service, 'GET', path)
 
 interface Shown {
   readonly position: string
@@ -140,10 +139,8 @@ describe('events of another program in the log', () => {
         }
         const state = await get(`/streams/${stream}/state`)
         expect([state.status, state.body.message]).toEqual([409, expect.stringContaining(`${stream}@1`)])
-        const cancelled = await send(`${service.opsUrl}/ops/v1/policies/${odd.policyId}/cancel`, {
-          method: 'POST',
-          headers: { Authorization: `Bearer ${service.operatorToken}` },
-          body: { reason: 'none' },
+        const cancelled = await askOperator(service, 'POST', `/policies/${odd.policyId}/cancel`, {
+          reason: 'none',
         })
         expect([cancelled.status, cancelled.body.message]).toEqual([409, state.body.message])
 

@@ -13,7 +13,7 @@ import { createTestDatabase, sessionsThatWait } from '../support/database.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, type LargePayroll, largePayroll } from '../support/large-payroll.ts'
 import { continueStory, expectStory, type Story, storedLog, tellStory } from '../support/payroll-story.ts'
-import { type Answer, newFein, operate, payrollRow, send, sendRpc } from '../support/seed.ts'
+import { type Answer, askOperator, newFein, operate, payrollRow, sendRpc } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
 import { withClient } from '../support/table-copies.ts'
 import { until } from '../support/workbench.ts'
@@ -91,12 +91,7 @@ function requests(service: RunningService): Omit<Keyed, 'first'>[] {
       },
       {
         what: `employer ${n}`,
-        send: (to) =>
-          send(`${to.opsUrl}/ops/v1/employers`, {
-            method: 'POST',
-            headers: { Authorization: `Bearer ${to.operatorToken}`, ...under(`employer-${n}`) },
-            body: employer,
-          }),
+        send: (to) => askOperator(to, 'POST', '/employers', employer, under(`employer-${n}`)),
       },
       {
         what: `tool call ${n}`,

@@ -3,6 +3,7 @@ import { serviceTime } from '../support/core.ts'
 import { intakeBody, newClient, payFor, payInFull, takeIn } from '../support/intake.ts'
 import {
   type Answer,
+  askOperator,
   newPolicyNumber,
   operate,
   type SeededTenant,
@@ -24,11 +25,7 @@ beforeAll(async () => {
 })
 
 const ops = (path: string, method = 'GET', body?: unknown): Promise<Answer> =>
-  send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    ...(body === undefined ? {} : { body }),
-  })
+  askOperator(service, method, path, body)
 const alerts = (query = '') => operate(service, 'GET', `/alerts?tenant_id=${tenant.tenantId}${query}`)
 const policyOf = (id: string) => operate(service, 'GET', `/policies/${id}`)
 const inProgress = async (policy: Readonly<Record<string, unknown>> = {}) => {

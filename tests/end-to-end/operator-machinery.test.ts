@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { employeeRecord, report, status } from '../support/core.ts'
-import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
+import {
+  type Answer,
+  askOperator,
+  operate,
+  type SeededTenant,
+  seedEmployer,
+  seedTenant,
+} from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
@@ -14,11 +21,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop())
 
 function ops(method: string, path: string, body?: unknown, host = service): Promise<Answer> {
-  return send(`${host.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${host.operatorToken}` },
-    ...(body === undefined ? {} : { body }),
-  })
+  return askOperator(host, method, path, body)
 }
 
 async function actions(): Promise<string[]> {

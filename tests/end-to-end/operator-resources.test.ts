@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Answer,
+  askOperator,
   newFein,
   newPolicyNumber,
   operate,
@@ -27,11 +28,7 @@ function ops(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
-    ...(body === undefined ? {} : { body }),
-  })
+  return askOperator(service, method, path, body, headers)
 }
 
 const employer = (overrides: Record<string, unknown> = {}) => ({

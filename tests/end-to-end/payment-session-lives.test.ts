@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import {
-  BANK_ACCOUNT,
   enableCheckout,
   newSession,
   sessionBody,
+  sessionCallsOf,
   tokenOf,
 } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
-import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** What becomes of payment sessions, on a clock and with faults of their own. */
@@ -26,38 +26,24 @@ beforeAll(async () => {
   return () => service.stop()
 })
 
-const ask = (method: string, path: string, body?: unknown, key?: string) =>
-  partner(service, tenant.clientHeaders, method, path, body, key)
-const session = (overrides: Record<string, unknown> = {}) => newSession(service, tenant, overrides)
-const shown = async (id: string) => (await ask('GET', `/payment-sessions/${id}`)).body.data
-const reissue = (id: string, body: unknown = {}, key?: string) =>
-  ask('POST', `/payment-sessions/${id}/reissue`, body, key)
-const cancel = (id: string) => ask('DELETE', `/payment-sessions/${id}`)
-const page = (token: string, path = '') =>
-  send(`${service.paymentsUrl}/public/payment-sessions/${token}${path}`)
-const post = (token: string, path: string, body: unknown = {}) =>
-  send(`${service.paymentsUrl}/public/payment-sessions/${token}${path}`, { method: 'POST', body })
-const checkout = (token: string) => post(token, '/checkout')
-const arrange = (token: string) => post(token, '/bank-debit', BANK_ACCOUNT)
-const pay = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
-const advance = (seconds: number) => operate(service, 'POST', '/clock/advance', { seconds })
-const fault = (point: string, mode: string, times = 1) =>
-  operate(service, 'POST', '/faults', { point, mode, times })
-const listed = async (query: string): Promise<string[]> =>
-  (await ask('GET', `/payment-sessions?limit=200&${query}`)).body.data.map(({ id }: { id: string }) => id)
+const {
+  session,
+  shown,
+  reissue,
+  cancel,
+  page,
+  checkout,
+  arrange,
+  pay,
+  advance,
+  fault,
+  listed,
+  refusalOf,
+  conflict,
+  expectClosed,
+} = sessionCallsOf(() => [service, tenant])
 const eventsOf = async (id: string) =>
   (await allEvents(service)).filter(({ stream }) => stream === `paymentSession-${id}`).map(({ type }) => type)
-const refusalOf = ({ status, body }: Answer) => [status, body.ok, body.error, body.message]
-const conflict = (word: string) => [409, false, 'Conflict', expect.stringContaining(word)]
-const unavailable = (word: string) => [409, false, 'Unavailable', expect.stringContaining(word)]
-
-/** Nobody can pay it any more; its page still tells how it stands. */
-async function expectClosed(token: string, status: string, word: string): Promise<void> {
-  expect(refusalOf(await checkout(token))).toEqual(unavailable(word))
-  expect(refusalOf(await arrange(token))).toEqual(unavailable(word))
-  const { status: answered, body } = await page(token)
-  expect([answered, body.data.status, body.data.takes_cards]).toEqual([200, status, false])
-}
 
 describe('a session that is cancelled', () => {
   test('says so, stays so, and cannot be paid', async () => {

@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import {
   BANK_ACCOUNT,
   enableCheckout,
-  newSession,
   sessionBody,
+  sessionCallsOf,
   tokenOf,
 } from '../support/payment-sessions.ts'
-import { partner, raised } from '../support/payments.ts'
-import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { raised } from '../support/payments.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** Payment sessions as their customers meet them: by invitation, page and card, on a clock and with faults of their own. */
@@ -23,39 +23,28 @@ beforeAll(async () => {
   return () => service.stop()
 })
 
-const ask = (method: string, path: string, body?: unknown, key?: string) =>
-  partner(service, tenant.clientHeaders, method, path, body, key)
-const session = (overrides: Record<string, unknown> = {}) => newSession(service, tenant, overrides)
-const shown = async (id: string) => (await ask('GET', `/payment-sessions/${id}`)).body.data
-const reissue = (id: string, body: unknown = {}, key?: string) =>
-  ask('POST', `/payment-sessions/${id}/reissue`, body, key)
-const cancel = (id: string) => ask('DELETE', `/payment-sessions/${id}`)
-const page = (token: string, path = '') =>
-  send(`${service.paymentsUrl}/public/payment-sessions/${token}${path}`)
-const post = (token: string, path: string, body: unknown = {}) =>
-  send(`${service.paymentsUrl}/public/payment-sessions/${token}${path}`, { method: 'POST', body })
-const checkout = (token: string) => post(token, '/checkout')
-const arrange = (token: string) => post(token, '/bank-debit', BANK_ACCOUNT)
-const pay = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
+const {
+  ask,
+  session,
+  shown,
+  reissue,
+  cancel,
+  page,
+  post,
+  checkout,
+  arrange,
+  pay,
+  advance,
+  fault,
+  listed,
+  refusalOf,
+  conflict,
+  unavailable,
+  expectClosed,
+} = sessionCallsOf(() => [service, tenant])
 const decline = (id: string) =>
   operate(service, 'POST', `/card-processor/${id}/decline`, { failure_code: 'insufficient_funds' })
-const advance = (seconds: number) => operate(service, 'POST', '/clock/advance', { seconds })
-const fault = (point: string, mode: string, times = 1) =>
-  operate(service, 'POST', '/faults', { point, mode, times })
 const outbox = (to: string) => operate(service, 'GET', `/outbox?to=${encodeURIComponent(to)}`)
-const listed = async (query: string): Promise<string[]> =>
-  (await ask('GET', `/payment-sessions?limit=200&${query}`)).body.data.map(({ id }: { id: string }) => id)
-const refusalOf = ({ status, body }: Answer) => [status, body.ok, body.error, body.message]
-const conflict = (word: string) => [409, false, 'Conflict', expect.stringContaining(word)]
-const unavailable = (word: string) => [409, false, 'Unavailable', expect.stringContaining(word)]
-
-/** Nobody can pay it any more; its page still tells how it stands. */
-async function expectClosed(token: string, status: string, word: string): Promise<void> {
-  expect(refusalOf(await checkout(token))).toEqual(unavailable(word))
-  expect(refusalOf(await arrange(token))).toEqual(unavailable(word))
-  const { status: answered, body } = await page(token)
-  expect([answered, body.data.status, body.data.takes_cards]).toEqual([200, status, false])
-}
 
 describe('without the card processor', () => {
   test.each(['unreachable', 'timeout', 'decline'])('no embedded session is created: %s', async (mode) => {

@@ -3,6 +3,7 @@ import { allEvents, logHead, report, serviceTime } from '../support/core.ts'
 import { intakeBody, listed, newClient, newIntakeKey, payInFull, takeIn } from '../support/intake.ts'
 import {
   type Answer,
+  askOperator,
   callTool,
   newFein,
   newPolicyNumber,
@@ -536,9 +537,7 @@ describe('an intake that breaks off', () => {
 
 /** The data subject of an employer, registered or not, as the answer for a registered one spells it. */
 async function subjectOf(employerId: string): Promise<string> {
-  const { body } = await send(`${service.opsUrl}/ops/v1/employers/${employerId}`, {
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-  })
+  const { body } = await askOperator(service, 'GET', `/employers/${employerId}`)
   return body.data.data_subject
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { enableCheckout, newSession } from '../support/payment-sessions.ts'
 import { linkBody, linkOf, newLink, partner } from '../support/payments.ts'
-import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { SoldSession } from '../support/session-payer.ts'
 import {
@@ -132,11 +132,7 @@ test('what is at Stripe waits there while its keys are not set, and goes on with
     ...['payment_link_held_up cancel', 'payment_link_held_up settle-refund', 'subscription_held_up cancel'],
   ])
   // nobody plays what is at Stripe, and nobody is believed who speaks for it
-  const played = await send(`${service.opsUrl}/ops/v1/card-processor/${unpaid._id}/succeed`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    body: {},
-  })
+  const played = await askOperator(service, 'POST', `/card-processor/${unpaid._id}/succeed`, {})
   expect([played.status, await paidAtStripe(unpaid._id)]).toEqual([409, 404])
   expect((await linkOf(service, tenant, unpaid._id)).status).toBe('created')
   const made = await link()

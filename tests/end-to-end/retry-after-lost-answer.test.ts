@@ -7,6 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import {
   type Answer,
+  askOperator,
   callTool,
   newFein,
   newPolicyNumber,
@@ -126,11 +127,7 @@ test('a report whose policy was cancelled since is answered with its file', asyn
 
 test('a FEIN and a policy number of a creation that died go to whoever creates first, once', async () => {
   const create = (path: string, key: string, body: Record<string, unknown>) =>
-    send(`${service.opsUrl}/ops/v1${path}`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': key },
-      body,
-    })
+    askOperator(service, 'POST', path, body, { 'Idempotency-Key': key })
   const fein = newFein()
   const number = newPolicyNumber()
   const employer = { tenant_id: tenant.tenantId, environment: 'live', fein }

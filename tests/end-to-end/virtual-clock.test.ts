@@ -12,12 +12,12 @@ import { largePayroll } from '../support/large-payroll.ts'
 import { newId, received, recorded, row } from '../support/payroll.ts'
 import {
   type Answer,
+  askOperator,
   callTool,
   operate,
   type SeededTenant,
   seedPolicy,
   seedTenant,
-  send,
 } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { openWorkbench } from '../support/workbench.ts'
@@ -50,11 +50,7 @@ function startHere(): Promise<RunningService> {
 }
 
 function ops(method: string, path: string, body?: unknown): Promise<Answer> {
-  return send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    ...(body === undefined ? {} : { body }),
-  })
+  return askOperator(service, method, path, body)
 }
 
 async function advance(by: { seconds: number } | { to: string | number }): Promise<number> {

@@ -8,7 +8,6 @@ import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -19,21 +18,16 @@ import { newId } from '../support/webhooks.ts'
 
 /** What becomes of debits whose account is disabled. */
 
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 /** What the read model finds. */
 let found: readonly { leg_id: string; seq: number }[] = []
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   app = { ...process.app, read: { query: async () => found as never } as Application['read'] }
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await database?.drop()
-})
+afterAll(() => process?.bench.close())
 
 async function account(): Promise<string> {
   const id = newId()

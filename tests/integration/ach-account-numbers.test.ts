@@ -23,7 +23,6 @@ import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
   Crashed,
@@ -37,7 +36,6 @@ import { newFein } from '../support/seed.ts'
 import { newId } from '../support/webhooks.ts'
 
 const NUMBERS = { routingNumber: '021000021', accountNumber: '000123456789' }
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 let insured: Awaited<ReturnType<typeof registerInsured>>
@@ -45,17 +43,13 @@ let insured: Awaited<ReturnType<typeof registerInsured>>
 let rows: Record<string, readonly object[]> = {}
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   app = {
     ...process.app,
     read: { query: async ({ name }: { name: string }) => rows[name] ?? [] } as never,
   }
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await database?.drop()
-})
+afterAll(() => process?.bench.close())
 beforeEach(async () => {
   rows = {}
   insured = await registerInsured(app)

@@ -6,7 +6,6 @@ import type { BankLink } from '../../application/ports/bank-link.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { SimulatedBankLink } from '../../infrastructure/providers/bank-link/simulated.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
   Crashed,
@@ -18,7 +17,6 @@ import {
 } from '../support/registrations.ts'
 
 /** Connections of an item that requests come to at once, or after one of them died. */
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 let insured: Awaited<ReturnType<typeof registerInsured>>
@@ -29,8 +27,7 @@ let parts: number
 let held: Promise<void>
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   const simulated = new SimulatedBankLink(process.app.faults)
   const link: BankLink = {
     kind: 'simulated',
@@ -48,10 +45,7 @@ beforeAll(async () => {
   }
   app = { ...process.app, bankLinks: { live: link, sandbox: link } }
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await database?.drop()
-})
+afterAll(() => process?.bench.close())
 beforeEach(async () => {
   insured = await registerInsured(app)
   tokens += 1

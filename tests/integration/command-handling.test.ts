@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { aggregateCache } from '../../application/command-handling/aggregates.ts'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { primaryAccount } from '../../domain/banking/primary-account.ts'
@@ -10,6 +9,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, type Workbench } from '../support/workbench.ts'
 
 let database: TestDatabase
@@ -28,13 +28,6 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const context = (commandId = randomUUID()): CommandContext => ({
-  actor: { type: 'operator', id: 'operator' },
-  tenantId: null,
-  environment: null,
-  correlationId: 'test',
-  commandId,
-})
 const tenantId = () => randomUUID().replaceAll('-', '').slice(0, 24)
 const eventsOf = (id: string) => one.log.readStream(`tenant-${id}`)
 
@@ -62,7 +55,12 @@ describe('a command', () => {
     const moves = Array.from({ length: 20 }, (_, index) => index + 1)
     await Promise.all(
       moves.map((to, index) =>
-        (index % 2 === 0 ? one : other).commands.execute(virtualClock, id, { type: 'MoveTo', to }, context()),
+        (index % 2 === 0 ? one : other).commands.execute(
+          virtualClock,
+          id,
+          { type: 'MoveTo', to },
+          operatorContext(),
+        ),
       ),
     )
     const stored = await one.log.readStream(`virtualClock-${id}`)
@@ -78,7 +76,7 @@ describe('a command', () => {
     const accounts = Array.from({ length: 60 }, tenantId)
     const choose = (accountId: string) => {
       const command = { type: 'Choose', primaryId, owner, accountId, isOfCreation: false, at: 0 } as const
-      return one.commands.execute(primaryAccount, primaryId, command, context())
+      return one.commands.execute(primaryAccount, primaryId, command, operatorContext())
     }
     const outcomes = await Promise.all(accounts.map(choose))
     expect(outcomes.filter(isRejection)).toEqual([])
@@ -89,7 +87,7 @@ describe('a command', () => {
   test('of several is carried out whole or not at all', async () => {
     const id = tenantId()
     const register = { type: 'Register', data: { tenant_id: id, name: 'Once' } } as const
-    const outcome = await one.commands.execute(tenant, id, [register, register], context())
+    const outcome = await one.commands.execute(tenant, id, [register, register], operatorContext())
     expect(outcome).toMatchObject({ code: 'tenant_exists' })
     expect(await eventsOf(id)).toEqual([])
   })
@@ -101,7 +99,7 @@ describe('a command', () => {
       tenant,
       id,
       { type: 'Register', data: { tenant_id: id, name: 'A' } },
-      context(),
+      operatorContext(),
     )
     expect((await one.commands.load(tenant, id)).state).toMatchObject({ name: 'A' })
   })
@@ -111,32 +109,36 @@ describe('a command', () => {
     const commandId = randomUUID()
     const commands = new CommandHandler(losingOneAnswer(one.log), one.registry, one.clock)
     const register = { type: 'Register', data: { tenant_id: id, name: 'Once' } } as const
-    await expect(commands.execute(tenant, id, register, context(commandId))).rejects.toThrow(
+    await expect(commands.execute(tenant, id, register, operatorContext(commandId))).rejects.toThrow(
       'connection lost',
     )
 
-    const again = await commands.execute(tenant, id, register, context(commandId))
+    const again = await commands.execute(tenant, id, register, operatorContext(commandId))
     expect(isRejection(again)).toBe(false)
     const [stored, ...more] = await eventsOf(id)
     expect(again).toMatchObject({ revision: 0, position: stored!.position, state: { name: 'Once' } })
     expect(more).toEqual([])
-    expect(await commands.execute(tenant, id, register, context())).toMatchObject({ code: 'tenant_exists' })
+    expect(await commands.execute(tenant, id, register, operatorContext())).toMatchObject({
+      code: 'tenant_exists',
+    })
   })
 
   test('that is decided on a stale state is decided again: nobody is refused by it, and nothing is lost', async () => {
     const id = randomUUID()
     const moveTo = (to: number) => ({ type: 'MoveTo', to }) as const
     for (const { commands } of [one, other]) {
-      await commands.execute(virtualClock, id, moveTo(1), context())
+      await commands.execute(virtualClock, id, moveTo(1), operatorContext())
       await commands.load(virtualClock, id)
     }
     // decided on 1: a move to 5 meets the other's 3, and one to 2 is refused by it
-    await other.commands.execute(virtualClock, id, moveTo(3), context())
-    expect(await one.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({ revision: 2 })
-    expect(await other.commands.execute(virtualClock, id, moveTo(2), context())).toMatchObject({
+    await other.commands.execute(virtualClock, id, moveTo(3), operatorContext())
+    expect(await one.commands.execute(virtualClock, id, moveTo(5), operatorContext())).toMatchObject({
+      revision: 2,
+    })
+    expect(await other.commands.execute(virtualClock, id, moveTo(2), operatorContext())).toMatchObject({
       code: 'clock_moves_forward',
     })
-    expect(await other.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({
+    expect(await other.commands.execute(virtualClock, id, moveTo(5), operatorContext())).toMatchObject({
       position: null,
       revision: 2,
     })
@@ -146,7 +148,12 @@ describe('a command', () => {
     const commands = new CommandHandler(one.log, one.registry, one.clock, aggregateCache(200_000))
     const register = async (name: string) => {
       const id = tenantId()
-      await commands.execute(tenant, id, { type: 'Register', data: { tenant_id: id, name } }, context())
+      await commands.execute(
+        tenant,
+        id,
+        { type: 'Register', data: { tenant_id: id, name } },
+        operatorContext(),
+      )
       return id
     }
     const small = await Promise.all(Array.from({ length: 20 }, () => register('Small')))
@@ -173,20 +180,20 @@ describe('a command', () => {
     expect(reads).not.toHaveBeenCalled()
     reads.mockRestore()
     const register = { type: 'Register', data: { tenant_id: id, name: 'Elsewhere' } } as const
-    await other.commands.execute(tenant, id, register, context())
+    await other.commands.execute(tenant, id, register, operatorContext())
     expect((await one.commands.load(tenant, id)).state).toMatchObject({ name: 'Elsewhere' })
   })
 
   test('that is stored needs no look at the log', async () => {
     const id = randomUUID()
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
     const looks = [vi.spyOn(one.log, 'revision'), vi.spyOn(one.log, 'readStream')]
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, context())
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, operatorContext())
     await one.commands.create(
       tenant,
       tenantId(),
       { type: 'Register', data: { tenant_id: tenantId(), name: 'New' } },
-      context(),
+      operatorContext(),
     )
     for (const look of looks) {
       expect(look).not.toHaveBeenCalled()
@@ -196,11 +203,11 @@ describe('a command', () => {
 
   test('that comes again is done, however many came after it', async () => {
     const id = randomUUID()
-    const first = context()
+    const first = operatorContext()
     await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, first)
     const [stored] = await one.log.readStream(`virtualClock-${id}`)
     for (let to = 2; to <= 300; to += 1) {
-      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to }, context())
+      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to }, operatorContext())
     }
     const again = { type: 'MoveTo', to: 1_000 } as const
     for (const { commands } of [one, other]) {
@@ -212,7 +219,7 @@ describe('a command', () => {
 
   test('is one of several of a request, each with an id of its own', async () => {
     const id = randomUUID()
-    const request = context()
+    const request = operatorContext()
     for (const [ordinal, to] of [1, 2, 2].entries()) {
       await one.commands.execute(
         virtualClock,
@@ -238,12 +245,13 @@ describe('what reads several aggregates', () => {
         for (const id of ids) total += (await commands.load(virtualClock, id)).state.now ?? 0
         return total
       })
-    for (const id of ids) await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    for (const id of ids)
+      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
     const looks = vi.spyOn(one.log, 'revision')
     const reads = vi.spyOn(one.log, 'readStream')
     expect(await sum()).toBe(3)
     expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([3, 0])
-    await other.commands.execute(virtualClock, ids[1]!, { type: 'MoveTo', to: 10 }, context())
+    await other.commands.execute(virtualClock, ids[1]!, { type: 'MoveTo', to: 10 }, operatorContext())
     expect(await sum()).toBe(12)
     looks.mockRestore()
     reads.mockRestore()
@@ -251,9 +259,9 @@ describe('what reads several aggregates', () => {
 
   test('by one look has what is not cached as it stands, and leaves the others to be loaded', async () => {
     const [cached, stored, absent] = [randomUUID(), randomUUID(), randomUUID()]
-    await one.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 1 }, context())
-    await other.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 2 }, context())
-    await other.commands.execute(virtualClock, stored, { type: 'MoveTo', to: 3 }, context())
+    await one.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 1 }, operatorContext())
+    await other.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 2 }, operatorContext())
+    await other.commands.execute(virtualClock, stored, { type: 'MoveTo', to: 3 }, operatorContext())
     const read = await one.commands.preload(virtualClock, [cached, stored, absent])
     // what is cached may have gone on since
     expect(read.has(cached)).toBe(false)
@@ -263,14 +271,14 @@ describe('what reads several aggregates', () => {
 
   test('refuses only by what is so', async () => {
     const id = randomUUID()
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
     const atLeast = (wanted: number) =>
       one.commands.reading(async (commands) => {
         const { now } = (await commands.load(virtualClock, id)).state
         if (now === null || now < wanted) throw new Error(`only ${now}`)
         return now
       })
-    await other.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, context())
+    await other.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, operatorContext())
     expect(await atLeast(2)).toBe(2)
     await expect(atLeast(3)).rejects.toThrow('only 2')
   })

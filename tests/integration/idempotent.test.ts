@@ -1,69 +1,26 @@
 // @module-tag each-log
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { claimKey, namedDebit } from '../../application/banking/debit-keys.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { EventRegistry } from '../../application/event-registry.ts'
 import { type ClaimedCall, runClaimed } from '../../application/idempotency/claims.ts'
 import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
-import { aggregates } from '../../domain/catalogue.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
-import { systemClock } from '../../infrastructure/clock/system-clock.ts'
-import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
-import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { SystemRandomness } from '../../infrastructure/randomness.ts'
-import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
-import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { openTestLog } from '../support/log.ts'
+import { openRegistrationProcesses, type RegistrationProcesses } from '../support/registrations.ts'
 
-/** What one process of the service has of the application here. */
-type Process = Pick<Application, 'commands' | 'personalData' | 'randomness' | 'log'>
-
-let database: TestDatabase
-const opened: { database: Database; process: Process }[] = []
-const masterKeys = new MasterKeys([randomBytes(32)])
-
-/** Another process on the same database: a log, caches and a connection pool of its own. */
-async function startProcess(): Promise<Process> {
-  const connection = await openDatabase({ url: database.url, poolSize: 3 })
-  const vault = new PostgresSecretVault(connection.pool, masterKeys, systemClock)
-  const personalData = await EncryptedPersonalData.open({
-    pool: connection.pool,
-    vault,
-    masterKeys,
-    clock: systemClock,
-  })
-  const log = await openTestLog(connection, database.url)
-  const process = {
-    log,
-    personalData,
-    randomness: new SystemRandomness(systemClock),
-    commands: new CommandHandler(log, new EventRegistry(aggregates), systemClock),
-  }
-  opened.push({ database: connection, process })
-  return process
-}
-
-let one: Process
+let processes: RegistrationProcesses
+let one: Application
+const startProcess = async () => (await processes.open()).app
 let sequence = 0
 let request: ClaimedCall
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await startProcess()
+  processes = await openRegistrationProcesses()
+  one = processes.one.app
 })
-afterAll(async () => {
-  for (const { database: connection, process } of opened) {
-    await process.log.close()
-    await connection.close()
-  }
-  await database?.drop()
-})
+afterAll(() => processes?.close())
 beforeEach(async () => {
   sequence += 1
   request = {
@@ -81,7 +38,10 @@ beforeEach(async () => {
 })
 
 /** Work with a trace in the log: registers a tenant whose id derives from the command id. */
-function register(process: Process, status = 201): (context: CommandContext) => Promise<IdempotentAnswer> {
+function register(
+  process: Application,
+  status = 201,
+): (context: CommandContext) => Promise<IdempotentAnswer> {
   return async (context) => {
     const { commandId } = context
     const tenant_id = commandId.replaceAll('-', '').slice(0, 24)
@@ -190,7 +150,7 @@ describe('another request under the same key', () => {
 })
 
 test('the key of a debit is claimed by all who ask for the same debit in many processes at once', async () => {
-  const processes = await Promise.all(Array.from({ length: 5 }, startProcess))
+  const five = await Promise.all(Array.from({ length: 5 }, startProcess))
   const place = { tenant_id: 'a'.repeat(24), environment: 'live' } as const
   const ids = { employer_id: place.tenant_id, carrier_id: place.tenant_id, policy_id: place.tenant_id }
   const asked = {
@@ -205,7 +165,7 @@ test('the key of a debit is claimed by all who ask for the same debit in many pr
   const client = { carrier_ids: 'all', employer_ids: 'all' } as const
   const sent = { key: `debit-${sequence}`, field: 'idempotency_key' }
   const named = namedDebit(one.personalData, place, sent, asked)
-  const claims = processes.flatMap((process) =>
+  const claims = five.flatMap((process) =>
     Array.from({ length: 24 }, () => {
       const context = { ...request.context, commandId: process.randomness.commandId() }
       return claimKey(process, client, named, context)

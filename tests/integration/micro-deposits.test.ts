@@ -31,7 +31,6 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { NachaBankRail } from '../../infrastructure/providers/bank/nacha/rail.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { BALANCED } from '../support/nacha-files.ts'
 import {
   accepted,
@@ -44,7 +43,6 @@ import {
 
 /** Micro-deposits in files for a bank: where they go, and what becomes of the verification where they do not. */
 const NUMBERS = { routingNumber: '021000021', accountNumber: '000123456789' }
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application & FileApp
 let outbox: string
@@ -57,8 +55,7 @@ let create: (accountNumber: string) => Promise<void>
 let closesAt: number
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   outbox = await mkdtemp(join(tmpdir(), 'compstream-outbox-'))
   const files = {
     folders: new NachaFolders({ outboxDir: outbox, inboxDir: outbox }),
@@ -71,7 +68,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await process?.bench.close()
-  await database?.drop()
   await rm(outbox, { recursive: true, force: true })
 })
 beforeEach(async () => {

@@ -4,21 +4,15 @@ import { type Handled, ParkingFollower, type Stop } from '../../application/foll
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 const NAME = 'clerks'
 
-let testDatabase: TestDatabase
 let bench: Workbench
 beforeEach(async () => {
-  testDatabase = await createTestDatabase()
-  bench = await openWorkbench(testDatabase.url)
+  bench = await openWorkbench()
 })
-afterEach(async () => {
-  await bench.close()
-  await testDatabase.drop()
-})
+afterEach(() => bench.close())
 
 async function append(stream: string, count: number): Promise<void> {
   await bench.log.append(stream, -1, someEvents(count, { type: 'Noted' }))

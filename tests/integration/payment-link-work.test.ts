@@ -10,7 +10,6 @@ import { paymentLinks } from '../../application/process-managers/payment-links.t
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {
   accepted,
@@ -24,7 +23,6 @@ import {
 } from '../support/registrations.ts'
 import { newPolicyNumber } from '../support/seed.ts'
 
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 let client: ApiClient
@@ -36,8 +34,7 @@ let reached: bigint | null = null
 const askedFor: bigint[] = []
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   const { faults } = process.app
   const settings = {
     faults,
@@ -64,10 +61,7 @@ beforeAll(async () => {
   const { tenantId: tenant_id } = insured
   client = { tenant_id, environment: 'live', carrier_ids: 'all', employer_ids: 'all' } as unknown as ApiClient
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await database?.drop()
-})
+afterAll(() => process?.bench.close())
 
 async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
   const policy: policies.NewPolicy = {

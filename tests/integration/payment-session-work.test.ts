@@ -3,7 +3,6 @@ import type { Application } from '../../application/application.ts'
 import { paymentSessions } from '../../application/process-managers/payment-sessions.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, type Waiting, workItem } from '../support/provider-outages.ts'
 import {
   accepted,
@@ -14,13 +13,11 @@ import {
 import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
 
-let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   const processor = new SimulatedCardProcessor({
     faults: process.app.faults,
     pageOf: (id: string) => `https://pay.example/${id}`,
@@ -29,10 +26,7 @@ beforeAll(async () => {
   })
   app = { ...process.app, processors: { live: processor, sandbox: processor }, formerProcessors: [] }
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await database?.drop()
-})
+afterAll(() => process?.bench.close())
 
 test('a session whose processor is away for hours as it expires is told of once, and expires when it is back', async () => {
   const id = newId()

@@ -1,5 +1,3 @@
-// @module-tag each-log
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
@@ -16,6 +14,7 @@ import type { CanonicalRow } from '../../domain/payroll/payroll-row.ts'
 import { type Policy, type PolicyCommand, policy } from '../../domain/policies/policy.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
@@ -35,12 +34,9 @@ beforeEach(async () => {
 })
 afterEach(() => bench.close())
 
-const context = (commandId: string = randomUUID()): CommandContext => ({
-  actor: { type: 'operator', id: 'test' },
-  tenantId: null,
+const context = (commandId?: string): CommandContext => ({
+  ...operatorContext(commandId),
   environment: 'live',
-  correlationId: 'the-upload',
-  commandId,
 })
 
 function runPipeline(log: EventLog = bench.log, options: RunnerOptions = {}): Promise<ProcessManagerRunner> {

@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
 import { drain } from '../../application/operations/drain.ts'
 import { ProviderUnavailable } from '../../application/ports/provider.ts'
@@ -17,6 +15,7 @@ import { isoTime, monthsAfter } from '../../domain/kernel/calendar.ts'
 import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
@@ -73,15 +72,8 @@ function partsOf(at: Workbench, positions = runner): AdvanceClockParts {
 }
 
 type Fired = (at: number) => { readonly key: string; readonly at: number }
-const context = (): CommandContext => ({
-  actor: { type: 'operator', id: 'test' },
-  tenantId: null,
-  environment: null,
-  correlationId: 'advance',
-  commandId: randomUUID(),
-})
-
-const advance = (by: { seconds: number } | { to: number }) => advanceClock(partsOf(bench), by, context())
+const advance = (by: { seconds: number } | { to: number }) =>
+  advanceClock(partsOf(bench), by, operatorContext())
 
 describe('advancing the virtual clock', () => {
   test('what waits for somebody who is away is looked at once after the move, and in time once they are back', async () => {
@@ -149,12 +141,12 @@ describe('advancing the virtual clock', () => {
     const start = bench.clock.now()
     const moves = await Promise.all([
       advance({ seconds: 1 }),
-      advanceClock(theirs, { seconds: 2 }, context()),
+      advanceClock(theirs, { seconds: 2 }, operatorContext()),
       advance({ seconds: 4 }),
-      advanceClock(theirs, { seconds: 8 }, context()),
+      advanceClock(theirs, { seconds: 8 }, operatorContext()),
     ])
     expect(new Set(moves.map((moved) => 'now' in moved && moved.now)).size).toBe(4)
-    expect(await advanceClock(theirs, { seconds: 0 }, context())).toEqual({ now: start + 15_000 })
+    expect(await advanceClock(theirs, { seconds: 0 }, operatorContext())).toEqual({ now: start + 15_000 })
     await other.close()
   })
 
@@ -166,7 +158,9 @@ describe('advancing the virtual clock', () => {
     const start = clock.now()
     await setAlarm('a', start + 1_000)
     await setAlarm('b', start + 2_000)
-    expect(await advanceClock(partsOf(other), { seconds: 3 }, context())).toEqual({ now: start + 3_000 })
+    expect(await advanceClock(partsOf(other), { seconds: 3 }, operatorContext())).toEqual({
+      now: start + 3_000,
+    })
     await until(() => clock.now() === start + 3_000)
     expect(fired).toEqual([
       { key: 'a', at: start + 1_000 },
@@ -194,7 +188,7 @@ describe('advancing the virtual clock', () => {
     const lease = (await other.leases.acquire('virtual-clock'))!
     const start = bench.clock.now()
     const impatient = { ...partsOf(bench), turnMs: 120 }
-    const refused = await advanceClock(impatient, { seconds: 1 }, context())
+    const refused = await advanceClock(impatient, { seconds: 1 }, operatorContext())
     expect(refused).toMatchObject({ kind: 'conflict', code: 'clock_is_moving' })
     expect((refused as { message: string }).message).toContain(other.leases.owner)
     await lease.release()
@@ -207,9 +201,9 @@ describe('advancing the virtual clock', () => {
         isSettling = true
         atRest = () => resolve(true)
       })
-    const first = advanceClock({ ...partsOf(bench), settle }, { seconds: 2 }, context())
+    const first = advanceClock({ ...partsOf(bench), settle }, { seconds: 2 }, operatorContext())
     await until(() => isSettling)
-    const impatientOnes = [1, 4].map((seconds) => advanceClock(impatient, { seconds }, context()))
+    const impatientOnes = [1, 4].map((seconds) => advanceClock(impatient, { seconds }, operatorContext()))
     for (const one of impatientOnes) expect(await one).toMatchObject({ code: 'clock_is_moving' })
     const patient = advance({ seconds: 8 })
     expect(await bench.log.readStream('virtualClock-service')).toHaveLength(1)
@@ -220,7 +214,9 @@ describe('advancing the virtual clock', () => {
 
   test('the system clock is not moved', async () => {
     const parts = { ...partsOf(bench), clock: { kind: 'system', now: () => 0 } as const }
-    expect(await advanceClock(parts, { seconds: 1 }, context())).toMatchObject({ code: 'clock_not_virtual' })
+    expect(await advanceClock(parts, { seconds: 1 }, operatorContext())).toMatchObject({
+      code: 'clock_not_virtual',
+    })
   })
 
   test('a timer that goes on failing does not stop the clock', async () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
@@ -19,7 +18,7 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { CLAIM, claimParameters } from '../../infrastructure/work/work-claims.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 // a sender of letters: each goes to a host, and hosts may be dead
@@ -64,30 +63,17 @@ function post(run: Post, declared: Declared = {}, startAt: ProcessManager['start
   })
 }
 
-let testDatabase: TestDatabase
 let bench: Workbench
 const files: string[] = []
 
 beforeEach(async () => {
   files.length = 0
-  testDatabase = await createTestDatabase()
-  bench = await openWorkbench(testDatabase.url, { aggregates: [letters] })
+  bench = await openWorkbench(undefined, { aggregates: [letters] })
 })
-afterEach(async () => {
-  await bench.close()
-  await testDatabase.drop()
-})
-
-const context = (commandId: string = randomUUID()) => ({
-  actor: { type: 'operator', id: 'test' } as const,
-  tenantId: null,
-  environment: null,
-  correlationId: 'c',
-  commandId,
-})
+afterEach(() => bench.close())
 
 async function happen(stream: string, event: LetterEvent): Promise<void> {
-  const done = await bench.commands.execute(letters, stream, event, context())
+  const done = await bench.commands.execute(letters, stream, event, operatorContext())
   if (isRejection(done)) throw new Error(done.message)
 }
 
@@ -304,7 +290,7 @@ describe('retries', () => {
     const { commands, clock, store, leases, notices } = bench
     const settle = (ms: number) => bench.drain(runner, ms)
     const parts = { commands, clock, work: store, leases, notices, settle }
-    return advanceClock(parts, { seconds }, context())
+    return advanceClock(parts, { seconds }, operatorContext())
   }
 
   test('climb a ladder on the service clock, then go on at an age, with rung and payload stored', async () => {

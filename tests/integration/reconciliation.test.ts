@@ -33,7 +33,6 @@ import { reconciliations } from '../../projections/reconciliations.ts'
 import { returnRates } from '../../projections/return-rates.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import { recordBankFile } from '../support/bank-files.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { ORIGINATOR } from '../support/nacha-files.ts'
 import {
   accepted,
@@ -45,7 +44,6 @@ import { newId } from '../support/webhooks.ts'
 
 /** Balances and rates over real read models, and what a comparison finds when one of them says something else. */
 
-let database: TestDatabase
 let process: RegistrationProcess
 let projections: Projections
 let app: Application
@@ -54,8 +52,7 @@ const carrier_id = newId()
 const context = () => ({ ...operatorContext(), tenantId: tenant_id, environment: 'live' as const })
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  process = await openRegistrationProcess(database.url)
+  process = await openRegistrationProcess()
   const { log, registry, leases, clock, notices, database: own } = process.bench
   projections = new Projections({
     projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations, operatorAlerts],
@@ -77,7 +74,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await projections?.stop()
   await process?.bench.close()
-  await database?.drop()
 })
 
 const at = () => app.clock.now()

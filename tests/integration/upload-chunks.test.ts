@@ -4,28 +4,20 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { uploadChunks } from '../../application/command-handling/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms, received, row } from '../support/payroll.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, type Workbench } from '../support/workbench.ts'
 
-let testDatabase: TestDatabase
 let bench: Workbench
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  bench = await openWorkbench(testDatabase.url)
+  bench = await openWorkbench()
 })
-afterAll(async () => {
-  await bench?.close()
-  await testDatabase?.drop()
-})
+afterAll(() => bench?.close())
 
-const contextOf = (commandId: string): CommandContext => ({
-  actor: { type: 'operator', id: 'test' },
-  tenantId: null,
+const contextOf = (commandId?: string): CommandContext => ({
+  ...operatorContext(commandId),
   environment: 'live',
-  correlationId: 'the-upload',
-  commandId,
 })
 
 /** Uploads so many chunks of one row. */

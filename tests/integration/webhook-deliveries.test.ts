@@ -4,7 +4,6 @@ import { derivedId } from '../../application/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
 import { wakeWaiting } from '../../application/webhooks/wake-waiting.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../support/webhooks.ts'
 import { openWorkbench, type Workbench } from '../support/workbench.ts'
@@ -12,21 +11,18 @@ import { openWorkbench, type Workbench } from '../support/workbench.ts'
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-let database: TestDatabase
 let bench: Workbench
 let webhooks: WebhookBench
 let receiver: Receiver
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  bench = await openWorkbench(database.url)
+  bench = await openWorkbench()
   webhooks = new WebhookBench(bench)
   receiver = await startReceiver()
 })
 afterEach(async () => {
   await bench.close()
   await receiver.stop()
-  await database.drop()
 })
 
 /** Ages of an event at its attempts, in seconds, by the timestamps that were sent. */

@@ -3,20 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../support/webhooks.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
-let database: TestDatabase
 let bench: Workbench
 let webhooks: WebhookBench
 let receiver: Receiver
 let silent: Awaited<ReturnType<typeof silentServers>>
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  bench = await openWorkbench(database.url, { clock: systemClock })
+  bench = await openWorkbench(undefined, { clock: systemClock })
   webhooks = new WebhookBench(bench)
   receiver = await startReceiver()
   silent = await silentServers(20)
@@ -25,7 +22,6 @@ afterEach(async () => {
   silent.stop()
   await bench.close()
   await receiver.stop()
-  await database.drop()
 })
 
 /** Servers that take connections and never say a word, until they hang up. */

@@ -1,20 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ClaimedWork, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
-import { createTestDatabase, sessionsThatWait, type TestDatabase } from '../support/database.ts'
+import { sessionsThatWait } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
-let testDatabase: TestDatabase
 let bench: Workbench
 
 beforeEach(async () => {
-  testDatabase = await createTestDatabase()
-  bench = await openWorkbench(testDatabase.url)
+  bench = await openWorkbench()
 })
-afterEach(async () => {
-  await bench.close()
-  await testDatabase.drop()
-})
+afterEach(() => bench.close())
 
 const piece = (key: string, concurrencyKey = ''): WorkToStore => ({
   processManager: 'p',

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { digits } from './ach-debits.ts'
 import { newSession, tokenOf } from './payment-sessions.ts'
 import { partner, raised } from './payments.ts'
-import { type Answer, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
+import { type Answer, askOperator, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
 import type { ServiceAddresses } from './service.ts'
 
 /** What a payer fills in, who agrees to be debited. */
@@ -42,11 +42,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   const ops = (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body)
   /** As {@link ops}, whatever the answer is. */
   const tryOps = (path: string, body: unknown = {}): Promise<Answer> =>
-    send(`${service.opsUrl}/ops/v1${path}`, {
-      method: 'POST',
-      body,
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
-    })
+    askOperator(service, 'POST', path, body)
   const drain = () => ops('/drain')
   const toldOf = async (type: string, of: Record<string, string>): Promise<readonly Json[]> =>
     (await raised(service, tenant.tenantId, type)).filter((payload) =>

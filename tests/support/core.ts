@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
+import { type Answer, askOperator, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
 
 /** An employee record that the default policy accepts: 1,000.50 dollars, premium 25.01. */
 export function employeeRecord(overrides: Record<string, unknown> = {}): Record<string, unknown> {
@@ -95,9 +95,7 @@ async function eventsAfter(
   let place = after
   for (let from = after; ; ) {
     const query = new URLSearchParams({ limit: '1000', ...filter, ...(from === null ? {} : { from }) })
-    const { body }: Answer = await send(`${service.opsUrl}/ops/v1/events?${query}`, {
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
-    })
+    const { body }: Answer = await askOperator(service, 'GET', `/events?${query}`)
     if (body?.ok !== true) throw new Error(`The operator API refused to list events: ${body?.message}`)
     events.push(...body.data)
     place = body.data.length === 0 ? place : String(body.data.at(-1).position)

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { employeeRecord, type ShownEvent, status } from './core.ts'
-import { operate, type SeededTenant, send } from './seed.ts'
+import { askOperator, operate, type SeededTenant } from './seed.ts'
 import type { RunningService } from './service.ts'
 
 /** Records of a large report, and what has to come out of them, computed apart from the service. */
@@ -51,9 +51,10 @@ export async function streamEvents(service: RunningService, stream: string): Pro
   const events: ShownEvent[] = []
   let from: number | null = 0
   while (from !== null) {
-    const { body }: { body: { data: ShownEvent[]; pagination: { next: number | null } } } = await send(
-      `${service.opsUrl}/ops/v1/streams/${stream}?from=${from}&limit=20`,
-      { headers: { Authorization: `Bearer ${service.operatorToken}` } },
+    const { body }: { body: { data: ShownEvent[]; pagination: { next: number | null } } } = await askOperator(
+      service,
+      'GET',
+      `/streams/${stream}?from=${from}&limit=20`,
     )
     events.push(...body.data)
     from = body.pagination.next

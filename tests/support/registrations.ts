@@ -23,9 +23,12 @@ export interface RegistrationProcess {
   readonly bench: Workbench
 }
 
-/** Opens the application as one more process would: a log, caches and a connection pool of its own. */
+/**
+ * Opens the application as one more process would: a log, caches and a connection pool of its own.
+ * @param url of the database, by default one of its own.
+ */
 export async function openRegistrationProcess(
-  url: string,
+  url?: string,
   options: Parameters<typeof openWorkbench>[1] = {},
 ): Promise<RegistrationProcess> {
   const bench = await openWorkbench(url, options)

@@ -82,6 +82,21 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Asks the operator API as an operator, whatever it answers. */
+export function askOperator(
+  service: Pick<SeedableService, 'opsUrl' | 'operatorToken'>,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return send(`${service.opsUrl}/ops/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
+    body,
+  })
+}
+
 /** Calls the operator API and returns `data`; a read comes back when it is told to. @throws Error when it refuses. */
 export async function operate(
   service: SeedableService,
@@ -91,12 +106,7 @@ export async function operate(
   body: unknown = path === '/drain' ? { timeout_seconds: 150 } : undefined,
   headers: Record<string, string> = {},
 ): Promise<ReturnType<typeof JSON.parse>> {
-  const ask = () =>
-    send(`${service.opsUrl}/ops/v1${path}`, {
-      method,
-      headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
-      ...(body === undefined ? {} : { body }),
-    })
+  const ask = () => askOperator(service, method, path, body, headers)
   const isRepeatable = method === 'GET' || KEY in headers
   const answer = await (isRepeatable ? untilServed(ask) : ask())
   if (answer.body?.ok === true) return answer.body.data

@@ -25,6 +25,7 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/l
 import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
 import { PostgresFaults } from '../../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
+import { createTestDatabase } from './database.ts'
 import { openTestLog } from './log.ts'
 
 /** What process managers run on, as one process of the service has it: on a real database and log. */
@@ -60,6 +61,7 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
 
 /**
  * Opens a workbench as a process of its own would: own log, own leases, own clock.
+ * @param url of the database, by default one of its own that goes with it.
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
@@ -67,7 +69,7 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.queue default: this process's own.
  */
 export async function openWorkbench(
-  url: string,
+  url?: string,
   options: {
     aggregates?: readonly Aggregate[]
     clock?: Clock
@@ -76,8 +78,10 @@ export async function openWorkbench(
     leaseMs?: number
   } = {},
 ): Promise<Workbench> {
-  const database = await openDatabase({ url })
-  const log = await openTestLog(database, url)
+  const own = url === undefined ? await createTestDatabase() : undefined
+  const at = url ?? own!.url
+  const database = await openDatabase({ url: at })
+  const log = await openTestLog(database, at)
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))
@@ -131,6 +135,7 @@ export async function openWorkbench(
       await log.close()
       await session.close()
       await database.close()
+      await own?.drop()
     },
   }
 }
