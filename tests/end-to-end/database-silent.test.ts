@@ -28,7 +28,7 @@ let direct: pg.Client
 let file: string
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrate: false })
+  database = await createTestDatabase()
   const url = new URL(database.url)
   proxy = await startHoldingProxy(Number(url.port))
   url.host = `127.0.0.1:${proxy.port}`
@@ -104,7 +104,7 @@ test.skipIf((await findEventStore()) === null)(
   'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
   { tags: 'long' },
   async () => {
-    const [eventStore, own] = await Promise.all([startEventStore(), createTestDatabase({ migrate: false })])
+    const [eventStore, own] = await Promise.all([startEventStore(), createTestDatabase()])
     const url = new URL(own.url)
     const ownProxy = await startHoldingProxy(Number(url.port))
     url.host = `127.0.0.1:${ownProxy.port}`

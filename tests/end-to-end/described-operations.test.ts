@@ -17,6 +17,7 @@ import {
 import type { DescribedApi } from '../support/described-hosts.ts'
 import { DescribedValues, type Known } from '../support/described-values.ts'
 import { descriptionOf } from '../support/descriptions.ts'
+import { runs } from '../support/generated.ts'
 import { registerWebhook } from '../support/partners.ts'
 import { newSession, tokenOf } from '../support/payment-sessions.ts'
 import { operate } from '../support/seed.ts'
@@ -28,7 +29,7 @@ import { type RunningService, startService } from '../support/service.ts'
  */
 
 /** Requests for each operation. */
-const RUNS = 12
+const RUNS = runs(5, 40)
 
 /** Refusals with 400 of what has the right form: rules that a schema cannot say, by operation. */
 const RULES: Readonly<Record<string, RegExp>> = {
@@ -116,7 +117,7 @@ describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s API', (api
           expect(answer.body.message, `allowed, but ${told}`).toMatch(rule)
         }
       }),
-      { numRuns: RUNS },
+      RUNS,
     )
     // what it injects must not hold up the next ones, each for as long as a provider may take
     if (operationId !== 'injectFault') return

@@ -10,22 +10,21 @@ import { postForm, TYPED } from '../support/payer-pages.ts'
 import { enableCheckout, newSession, sessionBody } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 /** Pages of partners and of others, on an origin of their own. */
 let pages: { readonly port: number; readonly html: Map<string, string>; stop(): Promise<void> }
 
 beforeAll(async () => {
   pages = await servePages()
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant, { embed_origins: [origin()] })
 })
 afterAll(async () => {
-  await service?.stop()
   await pages?.stop()
 })
 

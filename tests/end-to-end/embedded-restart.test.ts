@@ -117,7 +117,8 @@ describe('a stopped service', () => {
     expect((await report(service, tenant)).status).toBe(202)
   })
 
-  test('keeps every lease that it took at its very first start', async () => {
+  // roles has who holds what, from the start on
+  test('keeps every lease that it took at its very first start', { tags: 'long' }, async () => {
     const first = await startService({ env: { CLOCK: 'system' }, isFirstStart: true })
     const client = new pg.Client(first.databaseUrl)
     await client.connect()
@@ -147,7 +148,8 @@ describe('a stopped service', () => {
 })
 
 describe('npm start', () => {
-  test('drains and exits 0 on SIGINT', async () => {
+  // the first test here ends by SIGTERM; the other services of the tests start with the same command
+  test('drains and exits 0 on SIGINT', { tags: 'long' }, async () => {
     const running = start('npm', ['start'], {})
     const { ops } = await ready(running)
     expect((await send(`${ops}/readyz`)).status).toBe(200)
@@ -197,7 +199,8 @@ describe('settings that cannot work end the start with one clear line and exit c
     expect(running.out() + running.err()).not.toMatch(/s3cret|at .*\.(ts|js):\d/)
   })
 
-  test('what they stopped half-way is no obstacle for a start that can work', async () => {
+  // integration/embedded-postgres starts an interrupted initdb over
+  test('what they stopped half-way is no obstacle for a start that can work', { tags: 'long' }, async () => {
     const running = start(process.execPath, ['dist/main.js'], { DATA_DIR: join(emptyDir, 'data') })
     await ready(running)
     const token = (await readFile(join(emptyDir, 'data', 'operator-token'), 'utf8')).trim()

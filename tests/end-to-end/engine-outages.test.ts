@@ -129,7 +129,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
 
     beforeAll(async () => {
       server = await startEventStore({ keepsData: true })
-      database = await createTestDatabase({ migrate: false })
+      database = await createTestDatabase()
       service = await startProcess({
         env: { ...env(), DATABASE_URL: database.url, EVENTSTORE_URL: server.url },
       })
@@ -171,7 +171,7 @@ describe('a service whose PostgreSQL is away', () => {
   let proxy: HoldingProxy
 
   beforeAll(async () => {
-    database = await createTestDatabase({ migrate: false })
+    database = await createTestDatabase()
     const { port } = new URL(database.url)
     proxy = await startHoldingProxy(Number(port))
     const url = new URL(database.url)

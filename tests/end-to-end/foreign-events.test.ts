@@ -14,7 +14,7 @@ let service: RunningService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrate: false })
+  database = await createTestDatabase()
   const env = { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64'), CLOCK: 'system' }
   service = await startService({ env })
   tenant = await seedTenant(service)

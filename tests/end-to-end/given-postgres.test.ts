@@ -54,7 +54,10 @@ describe('the service on a database that it is given', () => {
     })
   }
 
-  test('outlives the loss of all its sessions under load; whoever retries loses and doubles nothing', async () => {
+  // chaos/pipeline-kill ends all sessions of the embedded server
+  test('outlives the loss of all its sessions under load; whoever retries loses and doubles nothing', {
+    tags: 'long',
+  }, async () => {
     const { pid } = service.process
     const before = (await allEvents(service, 'PayrollFileReceived')).length
     const answers = new Map<string, Answer>()

@@ -46,7 +46,8 @@ test('a file that is too new to be read is not said to be missing', async () => 
   )
 })
 
-test('an employee sync is not refused for a policy that cannot be seen yet', async () => {
+// the test before it waits in the same way
+test('an employee sync is not refused for a policy that cannot be seen yet', { tags: 'long' }, async () => {
   const { carrier_id } = await operate(service, 'POST', '/carriers', {
     tenant_id: tenant.tenantId,
     name: 'Second Mutual',

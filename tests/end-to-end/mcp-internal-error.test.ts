@@ -10,7 +10,7 @@ let service: RunningService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrate: false })
+  database = await createTestDatabase()
   service = await startService({
     env: { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') },
   })

@@ -135,7 +135,10 @@ test('what happened while the service was away is learned at the next start, and
   expect(await operate(service, 'GET', `/alerts?tenant_id=${tenant.tenantId}`)).toEqual([])
 })
 
-test('so is what became of checkouts, and of bank debits by the card processor', async () => {
+// the test before it learns of payments in the same way
+test('so is what became of checkouts, and of bank debits by the card processor', {
+  tags: 'long',
+}, async () => {
   await enableCheckout(service, tenant)
   const sell = () => SoldSession.sell(service, tenant)
   const sessions = [await sell(), await sell(), await sell(), await sell()] as const

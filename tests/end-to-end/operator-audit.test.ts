@@ -15,7 +15,7 @@ let service: RunningService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrate: false })
+  database = await createTestDatabase()
   const env = { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') }
   service = await startService({ env })
   seeded = await seedTenant(service)

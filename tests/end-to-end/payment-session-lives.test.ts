@@ -12,18 +12,17 @@ import {
 } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService, startService } from '../support/service.ts'
 
 /** What becomes of payment sessions, on a clock and with faults of their own. */
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant)
-  return () => service.stop()
 })
 
 const {
@@ -209,7 +208,10 @@ test('a customer who was erased is no longer shown, and is not invited again', a
   expect((await arrange(tokenOf(created))).status).toBe(200)
 })
 
-test('without a host of pages links are refused, and embedded sessions are not', async () => {
+// checkout-settings refuses links where there are no pages
+test('without a host of pages links are refused, and embedded sessions are not', {
+  tags: 'long',
+}, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-pages-'))
   const first = await startService({ dataDir })
   const seller = await seedTenant(first)

@@ -9,18 +9,17 @@ import {
 } from '../support/payment-sessions.ts'
 import { raised } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
 /** Payment sessions as their customers meet them: by invitation, page and card, on a clock and with faults of their own. */
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant)
-  return () => service.stop()
 })
 
 const {

@@ -43,8 +43,10 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
   }
 })
 
+// webhook-listen has what is said where no service answers
 test.skipIf(!canRun)(
   'the tour in the README ends and says why where no service answers (needs bash and curl)',
+  { tags: 'long' },
   async ({ onTestFinished }) => {
     const nobody = `http://127.0.0.1:${await freePort()}`
     const shell = spawn('bash', ['-c', await tour(nobody, await freePort())], {

@@ -118,7 +118,8 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
     })
 
-    test('second processes of each role stand by', async () => {
+    // integration/process-manager-runner and projection-runner have those who stand by
+    test('second processes of each role stand by', { tags: 'long' }, async () => {
       expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
       const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
       await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
@@ -133,7 +134,8 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       ['projector', OF_PROJECTOR[0]!],
       ['worker', OF_WORKER[0]!],
     ] as const) {
-      test(`what a ${role} held is another one's at once after its death`, async () => {
+      // integration/process-manager-runner and embedded-postgres see who is dead, projection-leases who comes next
+      test(`what a ${role} held is another one's at once after its death`, { tags: 'long' }, async () => {
         const dead = await ownerOf(lease)
         const payroll = largePayroll(6_000, 4)
         const { body } = await report(api, tenant, { employees: payroll.employees })
@@ -160,7 +162,8 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       })
     }
 
-    test('a process that is left alone takes everything', async () => {
+    // every service of one process does
+    test('a process that is left alone takes everything', { tags: 'long' }, async () => {
       await installation.killAll()
       const alone = await installation.start('api,projector,worker')
       const payroll = largePayroll(1_200, 5)

@@ -338,7 +338,8 @@ describe('the plan of a link', () => {
   })
 })
 
-test('charges go on where they were after the service was killed', async () => {
+// virtual-clock has the time after a kill, chaos/pipeline-kill the work
+test('charges go on where they were after the service was killed', { tags: 'long' }, async () => {
   const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
   const start = await now()
   const { _id: id } = await subscribe(service, tenant)
