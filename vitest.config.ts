@@ -1,12 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { join, normalize, resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import type { LeftOut } from './tests/support/account-reporter.ts'
 import { type InstallationName, whyNot } from './tests/support/installation.ts'
 
+/** A file system in memory, and what it has to have free to hold what tests store, in bytes. */
+const MEMORY = '/dev/shm'
+const ROOM = 6 * 1024 ** 3
+
 /** Files that are named on the command line: each runs whole. */
 const named = process.argv.slice(2).filter((one) => one.endsWith('.test.ts'))
 const isEverythingRun = Boolean(process.env.TEST_LONG) || named.length > 0
+
+// clusters of thousands of files come and go with services: a disk takes longer to make and forget them
+if (isRoomInMemory()) process.env.TMPDIR ??= MEMORY
 
 /** Limits for what hangs, not expectations: a busy machine may take many times as long as a quiet one. */
 const shared = {
@@ -26,6 +33,20 @@ const onServers = {
 
 /** What the run came to. */
 const ACCOUNT = process.env.TEST_ACCOUNT ?? 'node_modules/.cache/test-results.json'
+
+/** Whether programs may run there as well. */
+function isRoomInMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY)
+    const isRoomy = Math.min(bavail * bsize, process.availableMemory()) > ROOM
+    return (
+      isRoomy &&
+      new RegExp(`^\\S+ ${MEMORY} tmpfs (?!\\S*noexec)`, 'm').test(readFileSync('/proc/mounts', 'utf8'))
+    )
+  } catch {
+    return false
+  }
+}
 
 /** All test files on servers, with their text. */
 const files = ['contract', 'integration', 'end-to-end', 'chaos'].flatMap((tier) =>
@@ -131,7 +152,7 @@ export default defineConfig({
       { name: 'alone', description: 'compares times: nothing else may want the machine' },
     ],
     // on two cores: suites of outages, leases and freezes mostly wait
-    maxWorkers: 3,
+    maxWorkers: 4,
     reporters: ['default', ['./tests/support/account-reporter.ts', { outputFile: ACCOUNT, leftOut }]],
     // EventStoreDB's client leaves a promise of its own without a handler when no node of a cluster answers, and rejects
     // the call as well, which the tests do see; the service logs it (interfaces/main.ts)

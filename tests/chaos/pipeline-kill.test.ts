@@ -173,7 +173,7 @@ test('the service recovers when the database ends all its sessions', async () =>
 })
 
 test('every report that is retried until it is answered is one file, whenever the service dies', async () => {
-  const kills = 5
+  const kills = 2
   const clients = 6
   const before = (await allEvents(service, 'PayrollFileReceived')).length
   const answers = new Map<string, string>()

@@ -11,7 +11,7 @@ import { WEBHOOK_BENCH_KEY, WebhookBench } from '../support/webhooks.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 const EVENTS_A_ROUND = 60
-const ROUNDS = 5
+const ROUNDS = 2
 
 let database: TestDatabase
 let dataDir: string

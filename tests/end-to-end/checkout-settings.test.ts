@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startNameServer } from '../support/name-server.ts'
+import { type NameServer, startNameServer } from '../support/name-server.ts'
 import { askUnder } from '../support/payer-pages.ts'
 import { CHECKOUT, enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
@@ -311,57 +311,68 @@ describe('a web address', () => {
 })
 
 describe('a service without pages of its own', () => {
+  let names: NameServer
+  let lone: RunningService
+  beforeAll(async () => {
+    names = await startNameServer()
+    lone = await startProcess({ env: { PORTAL_URL: 'off', DNS_SERVERS: names.address } })
+  })
+  afterAll(async () => {
+    await lone?.stop()
+    await names?.stop()
+  })
+
+  test('has no host of them, and its links lead to their data', async () => {
+    expect(lone.portalUrl).toBeUndefined()
+    expect((await send(lone.paymentsUrl)).status).toBe(404)
+    const { _id, processor_url } = await newLink(lone, await seedTenant(lone))
+    expect(processor_url).toBe(`${lone.paymentsUrl}/public/payment-links/${_id}`)
+    expect((await send(processor_url)).body.data).toMatchObject({ _id, status: 'payable' })
+  })
+
   test('issues links on addresses that are verified, here by a record', async () => {
-    const names = await startNameServer()
-    const lone = await startProcess({ env: { PORTAL_URL: 'off', DNS_SERVERS: names.address } })
-    try {
-      const tenant = await seedTenant(lone)
-      await enableCheckout(lone, tenant, { web_address: 'pay.lone.example' })
-      const create = () =>
-        partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', sessionBody(tenant))
-      const refused = await create()
-      expect([refused.status, refused.body.error]).toEqual([503, 'No Payment Page Host'])
-      const embedded = { ...sessionBody(tenant), mode: 'embedded' }
-      const mounted = await partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', embedded)
-      expect([mounted.status, mounted.body.data.config_version]).toEqual([201, 1])
+    const tenant = await seedTenant(lone)
+    await enableCheckout(lone, tenant, { web_address: 'pay.lone.example' })
+    const create = () => partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', sessionBody(tenant))
+    const refused = await create()
+    expect([refused.status, refused.body.error]).toEqual([503, 'No Payment Page Host'])
+    const embedded = { ...sessionBody(tenant), mode: 'embedded' }
+    const mounted = await partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', embedded)
+    expect([mounted.status, mounted.body.data.config_version]).toEqual([201, 1])
 
-      const before = await operate(lone, 'GET', `/tenants/${tenant.tenantId}/checkout`)
-      const { name, value } = before.web_address_challenge.dns
-      expect(name).toBe('_compstream.pay.lone.example')
-      const none = await verify(tenant, {}, lone)
-      expect(none.body.data.web_address_look.dns).toBe('There is no such TXT record')
-      names.records.set(name, ['v=spf1 -all', `${value}0`])
-      expect((await verify(tenant, {}, lone)).body.data.web_address_look.dns).toBe(
-        'No TXT record has the value',
-      )
-      names.records.set(name, ['v=spf1 -all', value])
-      expect((await verify(tenant, {}, lone)).body.data).toMatchObject({ web_address_verified: true })
-      const session = await create()
-      expect([session.status, session.body.data.host_is_custom]).toEqual([201, true])
-      expect(session.body.data.url).toMatch(/^https:\/\/pay\.lone\.example\/pay\//)
-      // nobody is reached: that says nothing of the address for a while
-      names.isFailing = true
-      await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
-      expect((await create()).status).toBe(201)
-      await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
-      expect((await create()).status).toBe(503)
-      names.isFailing = false
-      await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
-      expect((await create()).status).toBe(201)
+    const before = await operate(lone, 'GET', `/tenants/${tenant.tenantId}/checkout`)
+    const { name, value } = before.web_address_challenge.dns
+    expect(name).toBe('_compstream.pay.lone.example')
+    const none = await verify(tenant, {}, lone)
+    expect(none.body.data.web_address_look.dns).toBe('There is no such TXT record')
+    names.records.set(name, ['v=spf1 -all', `${value}0`])
+    expect((await verify(tenant, {}, lone)).body.data.web_address_look.dns).toBe(
+      'No TXT record has the value',
+    )
+    names.records.set(name, ['v=spf1 -all', value])
+    expect((await verify(tenant, {}, lone)).body.data).toMatchObject({ web_address_verified: true })
+    const session = await create()
+    expect([session.status, session.body.data.host_is_custom]).toEqual([201, true])
+    expect(session.body.data.url).toMatch(/^https:\/\/pay\.lone\.example\/pay\//)
+    // nobody is reached: that says nothing of the address for a while
+    names.isFailing = true
+    await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
+    expect((await create()).status).toBe(201)
+    await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
+    expect((await create()).status).toBe(503)
+    names.isFailing = false
+    await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
+    expect((await create()).status).toBe(201)
 
-      names.records.clear()
-      await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
-      expect((await create()).status).toBe(503)
-      // ever more rarely
-      const before60 = names.asked.length
-      await operate(lone, 'POST', '/clock/advance', { seconds: 60 * DAY_S })
-      const looks = names.asked.slice(before60).filter((one) => one === name).length
-      expect(looks).toBeGreaterThan(3)
-      expect(looks).toBeLessThan(9)
-    } finally {
-      await lone.stop()
-      await names.stop()
-    }
+    names.records.clear()
+    await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
+    expect((await create()).status).toBe(503)
+    // ever more rarely
+    const before60 = names.asked.length
+    await operate(lone, 'POST', '/clock/advance', { seconds: 60 * DAY_S })
+    const looks = names.asked.slice(before60).filter((one) => one === name).length
+    expect(looks).toBeGreaterThan(3)
+    expect(looks).toBeLessThan(9)
   })
 })
 

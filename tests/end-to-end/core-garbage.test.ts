@@ -151,7 +151,7 @@ const brokenJson = (valid: string) => {
   )
 }
 
-const RUNS = { numRuns: 60 }
+const RUNS = runs(20)
 
 describe('submissions of the core API', () => {
   test('bodies that are no JSON', () =>
@@ -160,7 +160,7 @@ describe('submissions of the core API', () => {
         path.chain((to) => brokenJson(JSON.stringify(validBody(to.of))).map((body) => ({ ...to, body }))),
         async (sent) => expectRefused(await core(sent.path, sent.body), 'Invalid JSON'),
       ),
-      { numRuns: 150 },
+      runs(50),
     ))
 })
 
@@ -248,7 +248,7 @@ describe('the tool server', () => {
         const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
         expectRpcRefused(await rpc(message))
       }),
-      { numRuns: 120 },
+      runs(40),
     ))
 
   test('dry runs over rows of any shape are answered and store nothing', () =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
+import { streamEvents } from '../support/core.ts'
 import { checkout, checkoutBody, play } from '../support/financing.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
@@ -18,8 +18,7 @@ beforeAll(async () => {
 const quote = (body: unknown) => checkout(service, tenant, body)
 const page = (token: string) => send(`${service.paymentsUrl}/public/financing-checkouts/${token}`)
 const cancel = (id: string) => partner(service, tenant.clientHeaders, 'DELETE', `/payment-sessions/${id}`)
-const eventsOf = async (id: string) =>
-  (await allEvents(service)).filter(({ stream }) => stream === `financingSession-${id}`)
+const eventsOf = (id: string) => streamEvents(service, `financingSession-${id}`)
 /** A checkout that has quotes. */
 async function ready(overrides: Record<string, unknown> = {}) {
   const body = checkoutBody(tenant, overrides)

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
+import { streamEvents } from '../support/core.ts'
 import { checkout, checkoutBody, financingBody, play } from '../support/financing.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
@@ -24,8 +24,7 @@ const create = (overrides: Record<string, unknown> = {}) =>
   ask('POST', '/payment-sessions', financingBody(tenant, overrides))
 const quote = (body: unknown) => checkout(service, tenant, body)
 const status = (id: string) => ask('GET', `/payment-sessions/${id}/financing`)
-const eventsOf = async (id: string) =>
-  (await allEvents(service)).filter(({ stream }) => stream === `financingSession-${id}`)
+const eventsOf = (id: string) => streamEvents(service, `financingSession-${id}`)
 const submissions = async (id: string) =>
   (await eventsOf(id)).filter(({ type }) => type === 'FinancingSubmissionBegun').length
 const fault = (point: string, mode: string, times = 1) =>

@@ -58,6 +58,10 @@ describe.skipIf(!natsCanBeKilled)('a start while NATS is away', () => {
   test('is refused in one line while this database has never known it', async () => {
     const refused = installation.start(ALL, { NATS_URL: NOWHERE })
     await expect(refused).rejects.toThrow('ended with code 1:\nNATS at 127.0.0.1:1: connection refused')
+  })
+
+  // the test before it, with another list
+  test('is refused where it was known, and another one is named', { tags: 'long' }, async () => {
     // having known one server says nothing about another, not even of the same list
     const service = await installation.start(ALL, { NATS_URL: `${server.url},${NOWHERE}` })
     await service.end()

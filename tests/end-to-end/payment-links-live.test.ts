@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { allEvents, serviceTime } from '../support/core.ts'
+import { allEvents, serviceTime, streamEvents } from '../support/core.ts'
 import { linkBody, linkOf, newLink, partner, raised } from '../support/payments.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
@@ -39,7 +39,7 @@ const paidLink = async (overrides: Record<string, unknown> = {}) => {
   return _id as string
 }
 const linkEvents = async (id: string) =>
-  (await allEvents(service)).filter(({ stream }) => stream === `paymentLink-${id}`).map(({ type }) => type)
+  (await streamEvents(service, `paymentLink-${id}`)).map(({ type }) => type)
 /** An address that nobody else has. */
 const someone = () => `${randomUUID()}@payer.example`
 const outbox = async (to: string, channel = 'email') =>

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
+import { streamEvents } from '../support/core.ts'
 import {
   enableCheckout,
   newSession,

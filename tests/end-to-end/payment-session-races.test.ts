@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
+import { streamEvents } from '../support/core.ts'
 import { intakeBody, newClient, payInFull, takeIn } from '../support/intake.ts'
 import {
   BANK_ACCOUNT,
@@ -14,7 +14,7 @@ import { type SharedService, sharedService } from '../support/service.ts'
 
 /** Payment sessions that several want something of at once, and what a payment does not do. */
 
-const ROUNDS = 8
+const ROUNDS = 4
 
 let service: SharedService
 let tenant: SeededTenant
@@ -38,8 +38,7 @@ const verbs: Readonly<Record<string, (one: { id: string; url: string }) => Promi
 }
 const atOnce = (one: { id: string; url: string }, names: readonly string[]) =>
   Promise.all(names.map((name) => verbs[name]!(one)))
-const eventsOf = async (id: string) =>
-  (await allEvents(service)).filter(({ stream }) => stream === `paymentSession-${id}`)
+const eventsOf = (id: string) => streamEvents(service, `paymentSession-${id}`)
 const refused = ({ status, body }: Answer) => [status, body.ok]
 
 test('a debit is arranged once, or the session is replaced, never both', async () => {

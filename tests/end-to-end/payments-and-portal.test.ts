@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newLink } from '../support/payments.ts'
 import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
-import { type SharedService, sharedService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -106,17 +106,4 @@ describe('the core host', () => {
       }
     }
   })
-})
-
-test('with PORTAL_URL=off there is no page host, and links lead to their data', async () => {
-  const other = await startService({ env: { PORTAL_URL: 'off' } })
-  try {
-    expect(other.portalUrl).toBeUndefined()
-    expect((await send(other.paymentsUrl)).status).toBe(404)
-    const { _id, processor_url } = await newLink(other, await seedTenant(other))
-    expect(processor_url).toBe(`${other.paymentsUrl}/public/payment-links/${_id}`)
-    expect((await send(processor_url)).body.data).toMatchObject({ _id, status: 'payable' })
-  } finally {
-    await other.stop()
-  }
 })

@@ -1,10 +1,10 @@
 // @module-tag once: it starts processes of each role, on each engine, itself
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { post, report, status } from '../support/core.ts'
+import { post, report, status, streamEvents } from '../support/core.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
-import { expectComplete, largePayroll, streamEvents } from '../support/large-payroll.ts'
+import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'

@@ -13,6 +13,7 @@ import { anEvent, someEvents } from '../contract/event-log.contract.ts'
 import { type CliRun, cli } from '../support/cli.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { runs } from '../support/generated.ts'
 import { withClient } from '../support/table-copies.ts'
 import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 
@@ -112,7 +113,7 @@ describe('events copy between PostgreSQL databases', () => {
         })
         expect(await eventsOf(to)).toEqual(events)
       }),
-      { numRuns: 5 },
+      runs(2),
     )
   })
 

@@ -125,8 +125,7 @@ describe('starting and stopping', () => {
   })
 
   test('durable is the default: fsync, full page writes and synchronous commit are on', async () => {
-    const dataDir = await temporaryDirectory()
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startEmbeddedPostgres({ dataDir: await usedDirectory() })
     cleanups.push(() => server.stop())
     const rows = await query(
       server.url,
@@ -295,7 +294,8 @@ describe('after a crash', () => {
     },
   )
 
-  test('kill -9 of the whole tree loses nothing that was committed', async () => {
+  // chaos/pipeline-kill ends with that of a whole service
+  test('kill -9 of the whole tree loses nothing that was committed', { tags: 'long' }, async () => {
     const dataDir = await usedDirectory()
     const service = spawnService(dataDir, '/nonexistent')
     await query(await urlOf(service), 'create table kept as select 3 as answer')

@@ -85,6 +85,21 @@ export async function allEvents(
   return (await eventsAfter(service, null, filter)).events
 }
 
+/** Every event of a stream, in order. */
+export async function streamEvents(service: SeedableService, stream: string): Promise<ShownEvent[]> {
+  const events: ShownEvent[] = []
+  let from: number | null = 0
+  while (from !== null) {
+    const { body }: { body: { data: ShownEvent[]; pagination: { next: number | null } } } = await send(
+      `${service.opsUrl}/ops/v1/streams/${stream}?from=${from}&limit=20`,
+      { headers: { Authorization: `Bearer ${service.operatorToken}` } },
+    )
+    events.push(...body.data)
+    from = body.pagination.next
+  }
+  return events
+}
+
 /** Events behind a place in the log, and the place behind the last one. */
 async function eventsAfter(
   service: SeedableService,

@@ -33,6 +33,9 @@ export type ReceiverAnswer =
   | 'silent'
   | 'reset'
 
+/** What a request is answered with, perhaps later. */
+type Answering = (request: ReceivedRequest) => ReceiverAnswer | Promise<ReceiverAnswer>
+
 /** A partner's endpoint: a server of its own with TLS. */
 export interface Receiver {
   /** Any path may be put behind it: `https://127.0.0.1:<port>`. */
@@ -42,12 +45,7 @@ export interface Receiver {
   /** Everything that came so far, first to last. */
   readonly requests: readonly ReceivedRequest[]
   /** Answers from now on: one after the other, the last one for ever; or what a function says of each request. */
-  answerWith(
-    ...answers: readonly [
-      ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer),
-      ...ReceiverAnswer[],
-    ]
-  ): void
+  answerWith(...answers: readonly [ReceiverAnswer | Answering, ...ReceiverAnswer[]]): void
   /**
    * The first request that `next` has not given out yet, waited for.
    * @param matches leaves others to later calls.
@@ -71,12 +69,12 @@ export async function startReceiver(
   const waiting = new Set<() => void>()
   const sockets = new Set<Socket>()
   let connections = 0
-  let answers: readonly (ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer))[] = [200]
+  let answers: readonly (ReceiverAnswer | Answering)[] = [200]
   const certificate = options.certificate ?? serverCertificate(['127.0.0.1', 'localhost'])
   const server = createServer({ ...certificate, keepAlive: true }, (incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.on('end', () => {
+    incoming.on('end', async () => {
       const request: ReceivedRequest = {
         method: incoming.method!,
         path: incoming.url!,
@@ -85,11 +83,11 @@ export async function startReceiver(
         at: Date.now(),
         rawHeaders: incoming.rawHeaders,
       }
-      const [answer] = answers as [ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer)]
+      const [answer] = answers as [ReceiverAnswer | Answering]
       if (answers.length > 1) answers = answers.slice(1)
       requests.push(request)
       for (const look of [...waiting]) look()
-      reply(response, typeof answer === 'function' ? answer(request) : answer)
+      reply(response, typeof answer === 'function' ? await answer(request) : answer)
     })
   })
   server.on('connection', (socket: Socket) => {
