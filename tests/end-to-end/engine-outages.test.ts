@@ -167,7 +167,8 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
   },
 )
 
-describe('a service whose PostgreSQL is away', () => {
+// database-silent has one that vanishes
+describe('a service whose PostgreSQL is away', { tags: 'long' }, () => {
   let proxy: HoldingProxy
 
   beforeAll(async () => {

@@ -1,3 +1,4 @@
+// @module-tag long: secrecy has failures inside, and that nothing of them is told
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
