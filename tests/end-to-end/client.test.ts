@@ -240,7 +240,7 @@ describe('a call that meets trouble', () => {
   })
 
   test('waits as long as the service asks', async () => {
-    // as core-rate-limits has it from the service
+    // as rate-limits has it from the service
     const baseUrl = await serverBefore((request, response, number) => {
       if (number > 1) return pass(request, response, service.coreUrl)
       response.writeHead(429, { 'Retry-After': '1' }).end('{"error":"Too many requests","message":"Later"}')

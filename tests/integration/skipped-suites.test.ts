@@ -41,12 +41,12 @@ test.each<[string, string, Record<string, string>]>([
   ['no EventStoreDB server was found', 'eventstoredb-nats', {}],
   ['the given NATS server is shared with others', 'postgres-nats', { TEST_NATS_URL: 'nats://127.0.0.1:1' }],
 ])('where %s, every file of %s is skipped by name and counted', async (why, project, given) => {
-  const { code, lines } = await run(['--project', project, 'tests/end-to-end/mcp-rate-limit.test.ts'], given)
+  const { code, lines } = await run(['--project', project, 'tests/end-to-end/rate-limits.test.ts'], given)
   expect(code).toBe(1)
   expect(lines.slice(-4)).toEqual([
     'skipped:',
     `  1 on ${project}, whole files: ${why}`,
-    '    end-to-end/mcp-rate-limit',
+    '    end-to-end/rate-limits',
     '0 passed, 0 failed, 1 skipped',
   ])
 })
