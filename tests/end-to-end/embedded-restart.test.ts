@@ -84,7 +84,7 @@ describe('a stopped service', () => {
   afterAll(() => service?.stop())
 
   test('answers what is in flight, drains and exits 0', async () => {
-    service = await startService({ dataDir, isFirstStart: true })
+    service = await startService({ dataDir })
     token = service.operatorToken
     tenant = await seedTenant(service)
     const before = (await allEvents(service, 'PayrollFileReceived')).length
@@ -191,7 +191,7 @@ describe('settings that cannot work end the start with one clear line and exit c
     ['a malformed master key', () => ({ MASTER_KEY: 's3cretpass' }), /^MASTER_KEY: expected 32 bytes/],
     ['a data directory that is a file', () => ({ DATA_DIR: join(emptyDir, 'file') }), /^DATA_DIR: .*file/],
   ])('%s', async (_what, env, line) => {
-    const running = start(process.execPath, ['dist/main.js'], { DATA_DIR: join(emptyDir, 'data'), ...env() })
+    const running = start(process.execPath, ['dist/main.js'], env())
     expect((await running.exit).code).toBe(1)
     const lines = running.err().trimEnd().split('\n')
     expect(lines).toEqual([expect.stringMatching(line)])
@@ -201,7 +201,10 @@ describe('settings that cannot work end the start with one clear line and exit c
 
   // integration/embedded-postgres starts an interrupted initdb over
   test('what they stopped half-way is no obstacle for a start that can work', { tags: 'long' }, async () => {
-    const running = start(process.execPath, ['dist/main.js'], { DATA_DIR: join(emptyDir, 'data') })
+    const env = { DATA_DIR: join(emptyDir, 'data') }
+    const stopped = start(process.execPath, ['dist/main.js'], { ...env, CORE_PORT: String(takenPort) })
+    expect((await stopped.exit).code).toBe(1)
+    const running = start(process.execPath, ['dist/main.js'], env)
     await ready(running)
     const token = (await readFile(join(emptyDir, 'data', 'operator-token'), 'utf8')).trim()
     expect(token.length).toBeGreaterThan(8)

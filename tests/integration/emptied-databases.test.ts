@@ -34,12 +34,13 @@ test('a database that a suite gives back is as new for the next one', async () =
   expect(await use()).toEqual(first)
 })
 
+// of the tests themselves, no part of the product
 test.each([
   'CREATE TABLE left_over ()',
   "INSERT INTO schema_history.migration VALUES ('9999-from-the-future', 'now')",
   'CREATE OR REPLACE FUNCTION event_log.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$',
   "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = on', current_database()); END $$",
-])('one that a suite has changed is used no more: %s', async (change) => {
+])('one that a suite has changed is used no more: %s', { tags: 'long' }, async (change) => {
   const { name } = await use(change)
   expect((await use()).name).not.toBe(name)
 })

@@ -101,7 +101,7 @@ export async function streamEvents(service: SeedableService, stream: string): Pr
 }
 
 /** Events behind a place in the log, and the place behind the last one. */
-async function eventsAfter(
+export async function eventsAfter(
   service: SeedableService,
   after: string | null,
   filter: Record<string, string> = {},
@@ -114,7 +114,7 @@ async function eventsAfter(
     if (body?.ok !== true) throw new Error(`The operator API refused to list events: ${body?.message}`)
     events.push(...body.data)
     place = body.data.length === 0 ? place : String(body.data.at(-1).position)
-    if (body.data.length === 0 || body.pagination.next === null) return { events, place }
+    if (body.pagination.next === null) return { events, place }
     from = String(body.pagination.next)
   }
 }
