@@ -118,7 +118,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
     })
 
-    // integration/process-manager-runner and projection-runner have those who stand by
+    // integration/process-manager-runner has one that stands by, projection-leases that a lease has one owner
     test('second processes of each role stand by', { tags: 'long' }, async () => {
       expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
       const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
@@ -134,7 +134,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       ['projector', OF_PROJECTOR[0]!],
       ['worker', OF_WORKER[0]!],
     ] as const) {
-      // integration/process-manager-runner and embedded-postgres see who is dead, projection-leases who comes next
+      // integration/process-manager-runner takes over at once from who is seen to be dead, projection-runner goes on
       test(`what a ${role} held is another one's at once after its death`, { tags: 'long' }, async () => {
         const dead = await ownerOf(lease)
         const payroll = largePayroll(6_000, 4)
