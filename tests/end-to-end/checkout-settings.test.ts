@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type NameServer, startNameServer } from '../support/name-server.ts'
 import { askUnder } from '../support/payer-pages.ts'
 import { CHECKOUT, enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
-import { partner } from '../support/payments.ts'
+import { newLink, partner } from '../support/payments.ts'
 import {
   askOperator,
   operate,
@@ -11,7 +11,7 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type SharedService, sharedService, startProcess } from '../support/service.ts'
+import { type RunningService, type SharedService, sharedService, startProcess } from '../support/service.ts'
 import { type Receiver, type ReceiverAnswer, startReceiver } from '../support/webhook-receiver.ts'
 
 const DAY_S = 86_400

@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { logHead, report, reportBody } from '../support/core.ts'
+import { runs } from '../support/generated.ts'
 import { payrollRow, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 

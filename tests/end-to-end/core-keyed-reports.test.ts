@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { allEvents, employeeRecord, logHead, post, report } from '../support/core.ts'
+import { allEvents, employeeRecord, logHead, post, report, storedBy } from '../support/core.ts'
 import {
   type Answer,
   operate,

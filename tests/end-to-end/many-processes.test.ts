@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { employeeRecord, report, status } from '../support/core.ts'
+import { employeeRecord, report, status, streamEvents } from '../support/core.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'

@@ -42,7 +42,7 @@ const {
   expectClosed,
 } = sessionCallsOf(() => [service, tenant])
 const eventsOf = async (id: string) =>
-  (await allEvents(service)).filter(({ stream }) => stream === `paymentSession-${id}`).map(({ type }) => type)
+  (await streamEvents(service, `paymentSession-${id}`)).map(({ type }) => type)
 
 describe('a session that is cancelled', () => {
   test('says so, stays so, and cannot be paid', async () => {

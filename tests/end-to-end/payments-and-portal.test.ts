@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { newLink } from '../support/payments.ts'
 import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { partner } from './payments.ts'
 import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
-import type { RunningService } from './service.ts'
+import type { SharedService } from './service.ts'
 
 /** Checkout settings with which sessions can be sold. */
 export const CHECKOUT = {
@@ -68,7 +68,7 @@ const refusalOf = ({ status, body }: Answer) => [status, body.ok, body.error, bo
 const unavailable = (word: string) => [409, false, 'Unavailable', expect.stringContaining(word)]
 
 /** What partner, payer and operator do with the sessions of a tenant, which are asked for with each call. */
-export function sessionCallsOf(at: () => readonly [RunningService, SeededTenant]) {
+export function sessionCallsOf(at: () => readonly [SharedService, SeededTenant]) {
   const ask = (method: string, path: string, body?: unknown, key?: string) => {
     const [service, tenant] = at()
     return partner(service, tenant.clientHeaders, method, path, body, key)
