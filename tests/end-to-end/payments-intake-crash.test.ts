@@ -62,7 +62,7 @@ test('an intake that is killed between its employer and its policy is finished b
   expect(await employers()).toHaveLength(before.length + 1)
 })
 
-// the test before it dies between the two, integration/reservations has a FEIN that many ask for
+// the test before it dies between the two, integration/reservations holds a FEIN once, whatever dies
 test('of many intakes under way, each key has one employer and one policy, whenever they are killed', {
   tags: 'long',
 }, async () => {

@@ -129,8 +129,8 @@ export const money: readonly Mutation[] = [
   },
   {
     id: 'close-in-winter-all-year',
-    file: DAYS,
-    find: 'return inNewYork(standard).hour === CLOSING_HOUR ? standard : standard - HOUR_MS',
+    file: 'domain/kernel/new-york.ts',
+    find: 'return inNewYork(standard).hour === hour ? standard : standard - HOUR_MS',
     put: 'return standard',
     harm: 'In summer batches close an hour late, after the bank has stopped taking files.',
     suites: ['unit/banking-days'],
