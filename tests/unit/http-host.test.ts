@@ -259,6 +259,43 @@ describe('a host with too much to do', () => {
   })
 })
 
+describe('a host whose callers send no more', () => {
+  it('answers others as before, however many addresses they have', async () => {
+    const admission = new Admission()
+    let begun = 0
+    const host = await listenWith(admission, [
+      {
+        method: 'POST',
+        path: '/form',
+        async handle(request, response) {
+          begun += 1
+          sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
+        },
+      },
+    ])
+    const silent = Array.from({ length: admission.limit + 20 }, (_, n) => {
+      const localAddress = `127.0.${1 + Math.floor(n / 250)}.${1 + (n % 250)}`
+      const socket = connect({ host: '127.0.0.1', port: host.port, localAddress })
+      socket.on('error', () => undefined)
+      socket.write('POST /form HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx')
+      return socket
+    })
+    try {
+      await expect.poll(() => begun).toBe(silent.length)
+      for (let n = 0; n < 5; n += 1) {
+        const answer = await fetch(`${host.url}/form`, { method: 'POST', body: 'x'.repeat(n) })
+        expect([answer.status, await answer.json()]).toEqual([200, { bytes: n }])
+      }
+      silent[0]!.write('x'.repeat(99))
+      const [answer] = await once(silent[0]!, 'data')
+      expect(answer.toString()).toContain('{"bytes":100}')
+    } finally {
+      for (const socket of silent) socket.destroy()
+      await host.close({ idleMs: 0 })
+    }
+  })
+})
+
 describe('the error word', () => {
   const statuses = [400, 404, 405, 413, 415, 429, 500]
   const words = (write: ErrorWriter, special: string | null = null) =>

@@ -1,3 +1,4 @@
+import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Admission } from '../../interfaces/http/admission.ts'
@@ -124,4 +125,54 @@ it('closes connections on which nothing comes, also those that never brought a r
 
 it('does not wait where nobody is connected', async () => {
   await listener.close({ idleMs: 600_000, cutMs: 600_000 })
+})
+
+it('leaves clients that keep connections no request without an answer, over three restarts under load', async () => {
+  const { port } = listener
+  const agent = new Agent({ keepAlive: true, maxSockets: 10 })
+  const broken: string[] = []
+  let answered = 0
+  let going = true
+  const ask = () =>
+    new Promise<void>((resolve) => {
+      const request = get({ host: '127.0.0.1', port, path: '/quick', agent }, (answer) => {
+        answer.resume().once('end', () => {
+          answered += 1
+          resolve()
+        })
+      })
+      request.once('error', (error: NodeJS.ErrnoException) => {
+        // nobody was there to take the connection
+        if (error.code !== 'ECONNREFUSED') broken.push(`${error.code} ${request.reusedSocket}`)
+        setImmediate(resolve)
+      })
+    })
+  const clients = Array.from({ length: 10 }, async () => {
+    while (going) await ask()
+  })
+  for (let restart = 0; restart < 3; restart += 1) {
+    const before = answered
+    await expect.poll(() => answered).toBeGreaterThan(before + 200)
+    await listener.close()
+    listener = await listen(
+      createHost({
+        routes: [
+          { method: 'GET', path: '/quick', handle: (_request, response) => sendJson(response, 200, {}) },
+        ],
+        addresses: new RateLimiter(0),
+        admission: new Admission(),
+        writeError: writeCoreError,
+        newRequestId: () => 'id',
+        onFailure: () => undefined,
+      }),
+      '127.0.0.1',
+      port,
+    )
+  }
+  const before = answered
+  await expect.poll(() => answered).toBeGreaterThan(before + 200)
+  going = false
+  await Promise.all(clients)
+  agent.destroy()
+  expect(broken).toEqual([])
 })
