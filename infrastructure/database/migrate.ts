@@ -1,4 +1,5 @@
-import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Kysely, type MigrationResultSet, Migrator, PostgresDialect, sql } from 'kysely'
 import type pg from 'pg'
 import {
   type DatabaseLog,
@@ -14,9 +15,15 @@ import { ensureServiceRole, grantToServiceRole } from './service-role.ts'
 const MIGRATION_TABLE = 'migration'
 const MIGRATION_SCHEMA = 'schema_history'
 
+/** How long a migration waits for the lock of a table: whoever reads it next waits behind. */
+const TABLE_LOCK_MS = 500
+const PAUSE_MS = 1_000
+const LOCK_NOT_AVAILABLE = '55P03'
+
 /**
- * Brings the database to this program's schema, as the connecting user: at every start, under a lock, all pending
- * migrations in one transaction. Nothing is ever migrated backwards.
+ * Brings the database to this program's schema, as the connecting user: at every start, under a lock, each pending
+ * migration in a transaction of its own. One that does not get the lock of a table within {@link TABLE_LOCK_MS} lets
+ * readers pass and tries again, for an hour at the most. Nothing is ever migrated backwards.
  * @throws DatabaseUnavailable when it cannot be reached, is newer than the program, or a migration fails.
  */
 export async function migrate(options: { readonly url: string; readonly log?: DatabaseLog }): Promise<void> {
@@ -32,26 +39,58 @@ export async function migrate(options: { readonly url: string; readonly log?: Da
     const serviceRole = await onClient(pool, ensureServiceRole)
     const migrator = new Migrator({
       db: kysely,
-      provider: { getMigrations: async () => migrations as Record<string, Migration> },
+      provider: { getMigrations: async () => impatient },
       migrationTableName: MIGRATION_TABLE,
       migrationLockTableName: `${MIGRATION_TABLE}_lock`,
       migrationTableSchema: MIGRATION_SCHEMA,
     })
-    const { error, results = [] } = await migrator.migrateToLatest()
-    if (error !== undefined) {
-      const failed = results.find(({ status }) => status === 'Error')
-      throw new DatabaseUnavailable(
-        target.name,
-        `${failed ? `migration ${failed.migrationName}` : 'the migration'} failed: ${oneLine(error)}`,
-      )
-    }
-    for (const { migrationName } of results)
-      options.log?.info({ migration: migrationName }, 'migrated the database')
-    if (serviceRole) await onClient(pool, (client) => underLock(client, () => grantToServiceRole(client)))
+    await underLock(pool, async (client) => {
+      for (let isDone = false; !isDone; ) {
+        const results = await nextMigration(migrator, target.name, options.log)
+        for (const { migrationName } of results)
+          options.log?.info({ migration: migrationName }, 'migrated the database')
+        isDone = results.length === 0
+      }
+      if (serviceRole) await grantToServiceRole(client)
+    })
   } catch (error) {
     throw error instanceof DatabaseUnavailable ? error : new DatabaseUnavailable(target.name, oneLine(error))
   } finally {
     await kysely.destroy()
+  }
+}
+
+const impatient = Object.fromEntries(
+  Object.entries(migrations).map(([name, { up }]) => [
+    name,
+    {
+      async up(db: Kysely<unknown>) {
+        await sql`SET LOCAL lock_timeout = ${sql.lit(TABLE_LOCK_MS)}`.execute(db)
+        await up(db)
+      },
+    },
+  ]),
+)
+
+/** Makes the next pending migration. @returns it; nothing when there is none. */
+async function nextMigration(
+  migrator: Migrator,
+  target: string,
+  log: DatabaseLog | undefined,
+): Promise<NonNullable<MigrationResultSet['results']>> {
+  const until = performance.now() + STATEMENT_LIMIT_MS.long
+  for (let attempt = 0; ; attempt += 1) {
+    const { error, results = [] } = await migrator.migrateUp()
+    if (error === undefined) return results
+    const failed = results.find(({ status }) => status === 'Error')
+    const what = failed ? `migration ${failed.migrationName}` : 'the migration'
+    const isLocked = (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE
+    if (!isLocked || performance.now() > until) {
+      throw new DatabaseUnavailable(target, `${what} failed: ${oneLine(error)}`)
+    }
+    if (attempt === 0)
+      log?.warn({ migration: failed?.migrationName }, 'a migration waits for a table that somebody uses')
+    await delay(PAUSE_MS)
   }
 }
 
@@ -77,13 +116,14 @@ async function onClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promi
 }
 
 /** Two processes that start together would update the same catalogue rows, which PostgreSQL refuses. */
-async function underLock(client: pg.ClientBase, work: () => Promise<void>): Promise<void> {
-  await client.query("BEGIN; SELECT pg_advisory_xact_lock(hashtext('compstream grants'))")
-  try {
-    await work()
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined)
-    throw error
-  }
+function underLock(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<void>): Promise<void> {
+  return onClient(pool, async (client) => {
+    const lock = "hashtext('compstream grants')"
+    await client.query(`SELECT pg_advisory_lock(${lock})`)
+    try {
+      await work(client)
+    } finally {
+      await client.query(`SELECT pg_advisory_unlock(${lock})`).catch(() => undefined)
+    }
+  })
 }

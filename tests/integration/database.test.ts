@@ -1,5 +1,6 @@
 // @module-tag once: its subject is the same whatever holds the log
 import { createServer } from 'node:net'
+import { Kysely, Migrator, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { DatabaseUnavailable, openDatabase, SERVICE_ROLE } from '../../infrastructure/database/database.ts'
@@ -35,6 +36,24 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
   }
 }
 
+/** The schema of an earlier release. */
+async function migratedUpTo(url: string, name: string): Promise<void> {
+  const kysely = new Kysely<unknown>({
+    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
+  })
+  const provider = { getMigrations: async () => ({ ...migrations }) }
+  const tables = { migrationTableName: 'migration', migrationTableSchema: 'schema_history' }
+  const migrator = new Migrator({
+    db: kysely,
+    provider,
+    ...tables,
+    migrationLockTableName: 'migration_lock',
+  })
+  const { error } = await migrator.migrateTo(name)
+  await kysely.destroy()
+  if (error) throw error
+}
+
 async function terminate(name: string, application: string): Promise<void> {
   await withServer((server) =>
     server.query(
@@ -59,6 +78,25 @@ describe('migrations', () => {
   test('run once when several processes start together', async () => {
     const { url } = await aDatabase({ migrate: false })
     await Promise.all(Array.from({ length: 4 }, () => migrate({ url })))
+    expect(await query(url, 'SELECT name FROM schema_history.migration')).toHaveLength(
+      Object.keys(migrations).length,
+    )
+  })
+
+  test('let readers of a table pass while one reads it for long', async () => {
+    const { url } = await aDatabase({ migrate: false })
+    await migratedUpTo(url, '0010-append')
+    const reader = new pg.Client(url)
+    await reader.connect()
+    cleanups.unshift(() => reader.end())
+    await reader.query('BEGIN; SELECT FROM runtime.work')
+    const warn = vi.fn()
+    const migrated = migrate({ url, log: { info: () => undefined, warn } })
+    await vi.waitUntil(() => warn.mock.calls.length > 0, { timeout: 60_000 })
+    expect(warn.mock.calls[0]![0]).toEqual({ migration: '0011-work-slots' })
+    expect(await query(url, 'SELECT count(*)::int AS pieces FROM runtime.work')).toEqual([{ pieces: 0 }])
+    await reader.query('COMMIT')
+    await migrated
     expect(await query(url, 'SELECT name FROM schema_history.migration')).toHaveLength(
       Object.keys(migrations).length,
     )
