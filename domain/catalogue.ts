@@ -27,6 +27,8 @@ import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
 import { operatorAlert } from './operations/operator-alert.ts'
+import { processClock } from './operations/process-clock.ts'
+import { readModelRebuild } from './operations/read-model-rebuild.ts'
 import { virtualClock } from './operations/virtual-clock.ts'
 import { carrier } from './parties/carrier.ts'
 import { employeeSync } from './parties/employee-sync.ts'
@@ -100,5 +102,7 @@ export const aggregates: readonly Aggregate[] = [
   virtualClock,
   operatorAction,
   operatorAlert,
+  readModelRebuild,
+  processClock,
   dataSubject,
 ]

@@ -5,6 +5,7 @@ import { EventRegistry } from '../application/event-registry.ts'
 import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { recordClock, recordHeldBack } from '../application/operations/machinery-alerts.ts'
 import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { followNotices } from '../application/payments/missed-notices.ts'
@@ -32,6 +33,7 @@ import { webhookDeliveries } from '../application/process-managers/webhook-deliv
 import { scaleTechnicalDeadlines } from '../application/technical-deadlines.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
+import { ClockWatch } from '../infrastructure/clock/clock-watch.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
@@ -178,7 +180,15 @@ async function compose(
     metrics: {
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
+    heldBack: (rebuild) => recordHeldBack({ commands, randomness }, rebuild),
   })
+  const clockWatch = new ClockWatch({
+    pool: database.leases,
+    measured: (ms) => metrics.clockSkew(ms),
+    differs: (ms) => recordClock({ commands, randomness }, { process_id: owner, skew_ms: ms }),
+    failed: (error) => logger.warn('clocks not compared', {}, error),
+  })
+  closers.push(async () => clockWatch.stop())
   const outbox = new RecordedOutbox(pool, personalData, clock)
   const addresses: Partial<Record<HostName, string>> = {}
   const app: Application = {

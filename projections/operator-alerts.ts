@@ -6,7 +6,7 @@ import { projection } from './runtime/projection.ts'
 /** What calls for a person, and who has taken note of it. */
 export const operatorAlerts = projection({
   name: 'operator-alerts',
-  version: 4,
+  version: 5,
   tables: [table],
   handlers: (on) => [
     ...Object.entries<AlertKind>(ALERTS).map(([kind, alert]) =>

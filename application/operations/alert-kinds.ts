@@ -27,6 +27,8 @@ import { MicroDepositsLeftOut } from '../../domain/banking/micro-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
 import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
+import { ProcessClockAgreed, ProcessClockDiffered } from '../../domain/operations/process-clock.ts'
+import { ReadModelRebuildHeldBack } from '../../domain/operations/read-model-rebuild.ts'
 import {
   PaymentLinkAmountDiffered,
   PaymentLinkHeldUp,
@@ -303,6 +305,20 @@ export const ALERTS = {
     'The card processor took money for a subscription that was not owed: for a charge that had been paid, or after the ' +
       'last one. Refund it there',
     ({ subscription_id, processor_payment_id }) => ({ subscription_id, processor_payment_id }),
+  ),
+  rebuild_held_back: raisedBy(
+    ReadModelRebuildHeldBack,
+    'A rebuilt read model does not answer by itself: its rows differ from those that answer although both are of one ' +
+      'version, or streams are parked that are not parked there. Find out which is right, then switch to it or cancel it',
+    ({ projection, generation, reason }) => ({ projection, generation: String(generation), reason }),
+  ),
+  clock_skew: raisedBy(
+    ProcessClockDiffered,
+    "The clock of a process is more than 5 seconds away from PostgreSQL's: what it does comes too early or too late, and " +
+      'times that it records are wrong. Have the clocks of all machines set by NTP; the alert ends when they agree',
+    ({ process_id, skew_ms }) => ({ process_id, skew_ms: String(skew_ms) }),
+    ({ process_id }) => process_id,
+    [ProcessClockAgreed],
   ),
 } as const satisfies Readonly<Record<string, AlertKind>>
 

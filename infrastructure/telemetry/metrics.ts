@@ -106,6 +106,7 @@ export class Metrics {
     missed: (deliveries: number) => this.#webhookDeliveries.inc({ outcome: 'missed' }, deliveries),
     disabled: () => this.#webhooksDisabled.inc(),
   }
+  #clockSkew: Gauge | undefined
   /** Whose parked streams are shown beside those of other readers. */
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
@@ -226,6 +227,20 @@ export class Metrics {
   /** A piece of work of a process manager that came to an end, for now or for good. */
   worked(queue: string, outcome: string): void {
     this.#workTotal.inc({ queue, outcome })
+  }
+
+  /** How far this process's clock is ahead of PostgreSQL's, in milliseconds; null while that is not known. */
+  clockSkew(ms: number | null): void {
+    if (ms === null) {
+      this.#clockSkew?.remove()
+      return
+    }
+    this.#clockSkew ??= this.#gauge(
+      'clock_skew_seconds',
+      "How far this process's clock is ahead of PostgreSQL's; negative: behind",
+      [],
+    )
+    this.#clockSkew.set(ms / 1000)
   }
 
   /** Whether NATS is connected; only told of where it is configured. */

@@ -1,6 +1,7 @@
 import type { EventRegistry } from '../../application/event-registry.ts'
 import { describeError } from '../../application/following/describe-error.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
+import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Generations } from './generations.ts'
 import type { Projection } from './projection.ts'
@@ -28,6 +29,8 @@ export interface OwnedProjectionParts {
   readonly reached: (position: bigint) => void
   /** Called whenever other processes can see that the live generation has moved on. */
   readonly moved?: () => void
+  /** Calls a person to a rebuild that does not switch by itself; may hear of one again. */
+  readonly heldBack?: (rebuild: HeldBackRebuild) => Promise<void>
 }
 
 /** A request cannot be met as things stand; nothing was changed. */
@@ -201,11 +204,30 @@ export class OwnedProjection {
     const shadow = this.#shadow
     if (!shadow || this.#paused) return
     const comparison = await this.#compare()
-    if (comparison) await this.#generations.note(shadow.runner.generation, { comparison })
     await this.#generations.claim()
-    // a shadow that lost streams on the way is not let loose on readers without anybody having looked
-    const worse = shadow.runner.parkedStreams > (this.#live?.runner.parkedStreams ?? 0)
-    if (this.#generations.shadow?.autoSwitch && !worse) await this.#switch(shadow)
+    const isAuto = this.#generations.shadow?.autoSwitch ?? false
+    const heldBack = isAuto ? this.#whyHeldBack(shadow, comparison) : null
+    if (heldBack) await this.#parts.heldBack?.(heldBack)
+    await this.#generations.note(shadow.runner.generation, {
+      ...(comparison && { comparison }),
+      ...(heldBack && { autoSwitch: false }),
+    })
+    await this.#generations.claim()
+    if (isAuto && !heldBack) await this.#switch(shadow)
+  }
+
+  /** Why a shadow is not let loose on readers without anybody having looked; null when it may be. */
+  #whyHeldBack(shadow: Running, comparison: Comparison | null): HeldBackRebuild | null {
+    const live = this.#live
+    const { generation, version } = shadow.record
+    const tables = (comparison?.tables ?? []).filter(({ equal }) => !equal).map(({ table }) => table)
+    const heldBack = { projection: this.#projection.name, generation, tables }
+    if (shadow.runner.parkedStreams > (live?.runner.parkedStreams ?? 0)) {
+      return { ...heldBack, reason: 'parked_streams' }
+    }
+    // an operator who goes back to an earlier generation wants other rows
+    const isRebuild = live?.record.version === version && generation > live.record.generation
+    return isRebuild && tables.length > 0 ? { ...heldBack, reason: 'rows_differ' } : null
   }
 
   /** Holds both generations at one position, and lets them go as soon as the database keeps that moment. */

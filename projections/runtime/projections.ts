@@ -8,7 +8,7 @@ import type { ReadModels } from '../../application/ports/read-models.ts'
 import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { LogLag } from './log-lag.ts'
-import type { ProjectionMetrics } from './owned-projection.ts'
+import type { OwnedProjectionParts, ProjectionMetrics } from './owned-projection.ts'
 import type { Projection } from './projection.ts'
 import { leaseOf, ProjectionOwner } from './projection-owner.ts'
 import { type ProjectionStatus, type ShownParkedStream, statusOf } from './projection-status.ts'
@@ -45,6 +45,7 @@ interface ProjectionsOptions {
   readonly metrics?: ProjectionMetrics
   /** They tell other processes that a projection moved on, and wake those who wait here. */
   readonly notices?: Notices
+  readonly heldBack?: OwnedProjectionParts['heldBack']
   /** Real milliseconds between attempts to take over from another process, default 500. */
   readonly retryMs?: number
 }
@@ -85,7 +86,7 @@ export class Projections implements ReadModels {
    */
   async start(): Promise<void> {
     if (this.#owners.size > 0) return
-    const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
+    const { log, registry, store, leases, metrics = {}, notices, heldBack, retryMs = 500 } = this.#options
     for (const [name, projection] of this.#projections) {
       const owner = new ProjectionOwner(projection, {
         log,
@@ -97,6 +98,7 @@ export class Projections implements ReadModels {
         reached: (position) => this.#reached.reached(name, position),
         released: () => this.#reached.released(name),
         moved: () => notices?.wake('position'),
+        ...(heldBack && { heldBack }),
       })
       this.#owners.set(name, owner)
     }

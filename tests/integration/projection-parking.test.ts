@@ -242,6 +242,8 @@ describe('redrive of a stream of which an event was never applied', () => {
     }
     expect(await next.accounts()).toMatchObject([{ account: 'kept', balance: 1, payments: 1 }])
     await next.projections.rebuild('accounts')
+    await next.until(({ rebuild }) => rebuild?.comparison != null)
+    await next.projections.switch('accounts')
     await next.until(({ state, generation }) => state === 'active' && generation === 2)
     expect(await next.accounts()).toMatchObject([
       { account: 'kept', balance: 5, payments: 2 },

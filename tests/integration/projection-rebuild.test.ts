@@ -144,6 +144,22 @@ describe('a rebuild', () => {
     expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 3 })
   })
 
+  it('is held back, and calls a person, when its rows differ although the version is the same', async () => {
+    const process = await start()
+    await history(process)
+    const live = schemaName({ projection: 'accounts', generation: 1 })
+    await process.database.pool.query(`UPDATE "${live}".accounts SET balance = 0 WHERE account = '7'`)
+    await process.projections.rebuild('accounts')
+    const { generation, rebuild } = await process.until((status) => status.rebuild?.comparison != null)
+    expect({ generation, next: rebuild!.switch }).toEqual({ generation: 1, next: 'manual' })
+    expect(process.heldBack).toEqual([
+      { projection: 'accounts', generation: 2, reason: 'rows_differ', tables: ['accounts'] },
+    ])
+    expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 0 })
+    await process.projections.switch('accounts')
+    expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 3 })
+  })
+
   it('can be given up, and is one at a time', async () => {
     const process = await start()
     await history(process)
@@ -182,7 +198,12 @@ describe('a rebuild', () => {
     const status = await process.until(
       ({ rebuild }) => rebuild?.state === 'parked' && rebuild.comparison !== null,
     )
-    expect(status).toMatchObject({ generation: 1, state: 'active', rebuild: { parked_streams: 1 } })
+    expect(status).toMatchObject({
+      generation: 1,
+      state: 'active',
+      rebuild: { parked_streams: 1, switch: 'manual' },
+    })
+    expect(process.heldBack).toMatchObject([{ generation: 2, reason: 'parked_streams' }])
     broken = false
     await process.projections.redrive('accounts')
     await process.projections.switch('accounts')

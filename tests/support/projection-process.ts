@@ -16,6 +16,7 @@ import {
   timestamptz,
 } from '../../application/read-models/table.ts'
 import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
+import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
@@ -121,6 +122,8 @@ export interface ProjectionProcess {
   readonly store: PostgresProjectionStore
   readonly read: PostgresReadDatabase
   readonly projections: Projections
+  /** Rebuilds that a person was called to. */
+  readonly heldBack: readonly HeldBackRebuild[]
   /** Appends to the account's stream, whatever its revision. @returns the position of the last event. */
   append(account: string, ...events: readonly DomainEvent[]): Promise<bigint>
   /** Waits for the projection to reach the head of the log; fails when it does not. */
@@ -152,6 +155,7 @@ export async function openProcess(
   const registry = new EventRegistry([accountAggregate])
   const store = new PostgresProjectionStore(database)
   const leaseStore = new PostgresLeaseStore(database.pool)
+  const heldBack: HeldBackRebuild[] = []
   const projections = new Projections({
     projections: [projection],
     log,
@@ -162,6 +166,7 @@ export async function openProcess(
       ttlMs: options.ttlMs ?? 10_000,
     }),
     clock: options.clock ?? systemClock,
+    heldBack: async (rebuild) => void heldBack.push(rebuild),
     retryMs: 20,
   })
   if (options.start ?? true) await projections.start()
@@ -175,6 +180,7 @@ export async function openProcess(
     store,
     read,
     projections,
+    heldBack,
     status,
     async append(account, ...events) {
       const encoded = events.map((event) =>

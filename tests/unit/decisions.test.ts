@@ -42,6 +42,13 @@ import { dataSubject, PersonalDataErased } from '../../domain/operations/data-su
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
 import { OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
 import { OperatorAlertAcknowledged, operatorAlert } from '../../domain/operations/operator-alert.ts'
+import {
+  CLOCK_SKEW_LIMIT_MS,
+  ProcessClockAgreed,
+  ProcessClockDiffered,
+  processClock,
+} from '../../domain/operations/process-clock.ts'
+import { ReadModelRebuildHeldBack, readModelRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { VirtualClockMoved, virtualClock } from '../../domain/operations/virtual-clock.ts'
 import { CarrierRegistered, carrier } from '../../domain/parties/carrier.ts'
 import {
@@ -406,6 +413,31 @@ decisions(virtualClock, [
   ['moves forward', [at(5)], moveTo(6), [at(6)]],
   ['stays', [at(5)], moveTo(5), []],
   ['does not move back', [at(5)], moveTo(4), conflict('clock_moves_forward')],
+])
+
+const heldBack = (generation: number) =>
+  ReadModelRebuildHeldBack.of({
+    projection: 'accounts',
+    generation,
+    reason: 'rows_differ',
+    tables: ['accounts'],
+  })
+const holdBack = (generation: number) => ({ type: 'HoldBack', data: heldBack(generation).data }) as const
+decisions(readModelRebuild, [
+  ['is held back', [], holdBack(2), [heldBack(2)]],
+  ['is held back once', [heldBack(2)], holdBack(2), []],
+  ['is held back again when it was made anew', [heldBack(2)], holdBack(3), [heldBack(3)]],
+])
+
+const skewed = (skew_ms: number) => ({ process_id: ID, skew_ms })
+const compare = (skew_ms: number) => ({ type: 'Compare', data: skewed(skew_ms) }) as const
+const differed = ProcessClockDiffered.of(skewed(-CLOCK_SKEW_LIMIT_MS - 1))
+decisions(processClock, [
+  ['agrees up to the limit', [], compare(CLOCK_SKEW_LIMIT_MS), []],
+  ['differs beyond it', [], compare(-CLOCK_SKEW_LIMIT_MS - 1), [differed]],
+  ['differs once', [differed], compare(CLOCK_SKEW_LIMIT_MS + 1), []],
+  ['still differs near the limit', [differed], compare(CLOCK_SKEW_LIMIT_MS - 1), []],
+  ['agrees again', [differed], compare(100), [ProcessClockAgreed.of(skewed(100))]],
 ])
 
 test('there is no other aggregate', () => {

@@ -223,6 +223,7 @@ describe('the events', () => {
       PrimaryAccountChosen: 'owner_id',
       PrimaryAccountCleared: 'owner_id',
       ProcessorCustomerCreated: 'customer_id',
+      ReadModelRebuildHeldBack: 'projection tables.*',
       ReconciliationMade: 'differences.*.expected differences.*.found',
       ReservationReleased: 'fingerprint owner_id',
       SubscriptionChargeFailed: 'failure_code processor_payment_id',
