@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { technicalDeadline } from '../../application/technical-deadlines.ts'
@@ -7,6 +9,12 @@ const CONNECT_TIMEOUT_MS = 10_000
 const CHECK_OUT_MS = 5_000
 /** How much longer than the server may take a statement is waited for: the server's own answer comes first. */
 const GRACE_MS = 2_000
+/** How long nothing at all comes as an answer before the server is asked, on another connection, what it does on this one. */
+const SILENT_MS = 2_000
+/** The same for a connection that was last heard of before another one was found to lead nowhere. */
+const SUSPECT_MS = 200
+/** How long what the server has sent may be on its way. */
+const ON_THE_WAY_MS = 500
 
 /**
  * How long a statement may take, in milliseconds, by what it is for. The server ends it then, unless the url sets a
@@ -161,13 +169,90 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
   }
 }
 
+/** When a connection was last found to lead nowhere, real milliseconds of this process. */
+let lastDeadEnd = Number.NEGATIVE_INFINITY
+/** One question at a time: a server that is slow for everybody gets one more session from this process, not many. */
+let asking: Promise<unknown> = Promise.resolve()
+
 /**
  * A client that ends its connection when a statement's time is up on this side: what the server may still send would
- * be taken for the answer to the next statement.
+ * be taken for the answer to the next statement. A connection that leads nowhere is ended within seconds, however long
+ * the statement may take: an answer is awaited, nothing comes, and the server, asked on another connection, has nothing
+ * to do on this one.
  */
 class DeadlineClient extends pg.Client {
+  readonly #config: pg.ClientConfig | undefined
+  #watch: NodeJS.Timeout | undefined
+  #heardAt = performance.now()
+
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    this.#config = config
+    this.on('drain', () => {
+      this.#heardAt = performance.now()
+      this.#unwatch()
+    })
+    this.on('end', () => this.#unwatch())
+  }
+
+  #unwatch(): void {
+    clearTimeout(this.#watch)
+    this.#watch = undefined
+  }
+
+  #watchFor(ms: number): void {
+    const stream = this.connection.stream as Socket
+    const heard = stream.bytesRead
+    const watch = setTimeout(async () => {
+      const isSilent = () => this.#watch === watch && stream.bytesRead === heard
+      if (isSilent() && (await this.#isIdle(isSilent))) {
+        await delay(technicalDeadline(ON_THE_WAY_MS))
+        if (isSilent()) {
+          lastDeadEnd = performance.now()
+          stream.destroy(Object.assign(new Error('the connection leads nowhere'), { code: 'ETIMEDOUT' }))
+        }
+      }
+      if (this.#watch === watch) this.#watchFor(SILENT_MS)
+    }, technicalDeadline(ms))
+    watch.unref()
+    this.#watch = watch
+  }
+
+  /** Whether the server waits for a statement of this session. False where it does not say. */
+  #isIdle(isWanted: () => boolean): Promise<boolean> {
+    const { processID } = this as { processID?: number | null }
+    const asked = asking.then(async () => {
+      if (!isWanted() || !processID) return false
+      const limit = technicalDeadline(SILENT_MS)
+      const other = new pg.Client({
+        ...this.#config,
+        connectionTimeoutMillis: limit,
+        query_timeout: limit,
+      })
+      other.on('error', () => undefined)
+      try {
+        await other.connect()
+        // what a session does is shown to the user that it belongs to
+        await other.query('SET ROLE NONE')
+        const { rowCount } = await other.query(
+          `SELECT FROM pg_stat_activity
+           WHERE pid = $1 AND application_name = current_setting('application_name') AND state LIKE 'idle%'`,
+          [processID],
+        )
+        return rowCount === 1
+      } catch {
+        return false
+      } finally {
+        void endClient(other)
+      }
+    })
+    asking = asked
+    return asked
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
   override query(...statement: any[]): any {
+    if (!this.#watch) this.#watchFor(this.#heardAt < lastDeadEnd ? SUSPECT_MS : SILENT_MS)
     const answer: unknown = super.query(...(statement as [string]))
     // who gives a callback, as the pool does, ends the connection by itself
     if (answer instanceof Promise) {

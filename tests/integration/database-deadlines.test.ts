@@ -1,6 +1,7 @@
 // @module-tag once: its subject is the same whatever holds the log
 import { randomUUID } from 'node:crypto'
-import { afterEach, describe, expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { scaleTechnicalDeadlines } from '../../application/technical-deadlines.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
@@ -10,7 +11,7 @@ import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
-import { patientDeadlines } from '../support/technical-deadlines.ts'
+import { patientDeadlines, withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 
 /** In milliseconds. */
@@ -121,6 +122,45 @@ describe('a database whose machine vanished from the network', () => {
       false,
       false,
     ])
+  })
+})
+
+describe('connections that lead nowhere, while new ones are answered', () => {
+  /** A statement of the background may take a minute: who waits for so long has not found out. */
+  const FOUND_OUT_MS = 30_000
+  const untilFoundOut = <T>(answer: Promise<T>) =>
+    Promise.race([answer, delay(FOUND_OUT_MS, 'not found out' as const, { ref: false })])
+
+  test('are found out within seconds, however long their statements may take', async () => {
+    await withDeadlinesOfTheProduct(async () => {
+      const { proxy, url } = await overNetwork()
+      const database = await opened(url)
+      const ask = (n: number) => database.background.query('SELECT $1::int AS n', [n])
+      const inTransaction = await database.background.connect()
+      cleanups.unshift(async () => inTransaction.release(true))
+      await inTransaction.query('BEGIN')
+      await Promise.all([1, 2, 3, 4].map(ask))
+      proxy.vanish()
+      proxy.comeBackUnnoticed()
+      const transaction = inTransaction.query('SELECT 1').catch((error) => error)
+      // one after the other, as looks for work are
+      const looks = (async () => {
+        for (;;) {
+          const answer = await ask(5).catch((error) => error)
+          if (!(answer instanceof ServiceUnavailable)) return answer.rows
+        }
+      })()
+      expect(await untilFoundOut(looks)).toEqual([{ n: 5 }])
+      expect(await untilFoundOut(transaction)).toMatchObject({ code: 'ETIMEDOUT' })
+    })
+  })
+
+  test('are told from those on which the server is at work', async () => {
+    await withDeadlinesOfTheProduct(async () => {
+      const database = await opened((await overNetwork()).url)
+      const { rows } = await database.background.query("SELECT 'slow' AS answer FROM pg_sleep(5)")
+      expect(rows).toEqual([{ answer: 'slow' }])
+    })
   })
 })
 
