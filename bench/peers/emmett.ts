@@ -2,7 +2,8 @@ import { identifier, SQL } from '@event-driven-io/dumbo'
 import { type Event, STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett'
 import { getPostgreSQLEventStore, postgreSQLRawSQLProjection } from '@event-driven-io/emmett-postgresql'
 import pg from 'pg'
-import { type Hours, hoursEvent, METADATA, type Timesheet, timesheet } from '../timesheets.ts'
+import { expectCount } from '../our-projection.ts'
+import { type Hours, hoursEvent, type Layout, METADATA, type Timesheet, timesheet } from '../timesheets.ts'
 
 type HoursEvent = Event<'HoursRecorded', Hours, typeof METADATA>
 
@@ -12,15 +13,20 @@ export interface Emmett {
   append(timesheetId: string, count: number, revision?: number): Promise<void>
   load(timesheetId: string): Promise<Timesheet>
   /**
-   * Catches up from the beginning of the log with a raw SQL projection in a consumer that keeps a checkpoint.
+   * Catches up from the beginning of the log with a raw SQL projection in a consumer that keeps a checkpoint. That consumer
+   * skips events which were appended side by side (12 to 16 % of them, measured): what it counted is compared before
+   * there is a figure.
    * @param name of the projection and its table.
+   * @param layout of the log.
    * @param pulling how the consumer reads; emmett's defaults are pages of 100 and a pause of 50 ms after each.
-   * @returns milliseconds from starting the consumer until it found nothing more, and what its projection counted.
+   * @returns milliseconds from starting the consumer until it found nothing more.
+   * @throws Error when its projection did not count every event.
    */
   catchUp(
     name: string,
+    layout: Layout,
     pulling?: { batchSize: number; pullingFrequencyInMs: number },
-  ): Promise<{ elapsed: number; timesheets: number; entries: number }>
+  ): Promise<number>
   close(): Promise<void>
 }
 
@@ -46,7 +52,7 @@ export async function openEmmett(url: string): Promise<Emmett> {
       })
       return state
     },
-    async catchUp(table, pulling) {
+    async catchUp(table, { streams, events }, pulling) {
       await pool.query(
         `CREATE TABLE ${table} (timesheet_id text PRIMARY KEY, employer_id text, entries integer,
                                 gross_cents bigint, last_check_date date)`,
@@ -74,7 +80,9 @@ export async function openEmmett(url: string): Promise<Emmett> {
       const { rows } = await pool.query<{ timesheets: number; entries: number }>(
         `SELECT count(*)::int AS timesheets, coalesce(sum(entries), 0)::int AS entries FROM ${table}`,
       )
-      return { elapsed, ...rows[0]! }
+      expectCount(rows[0]!.timesheets, streams)
+      expectCount(rows[0]!.entries, streams * events)
+      return elapsed
     },
     async close() {
       await pool.end()
