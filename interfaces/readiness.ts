@@ -14,9 +14,12 @@ import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
 import type { Health } from './operator-api/services.ts'
 import type { WorkOverview } from './operator-api/work-schema.ts'
+import { Sampled } from './sampled.ts'
 
 interface Parts {
   readonly log: EventLog
+  /** Whether the database answers at all, by a statement that costs it nothing. */
+  readonly ask: () => Promise<unknown>
   readonly projections: Projections
   readonly runner: ProcessManagerRunner
   readonly work: WorkStore
@@ -32,7 +35,7 @@ interface Parts {
   readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
 }
 
-/** How long the log, and then the database, may take to answer a probe, and each source of figures, in milliseconds. */
+/** How long the log, the database and each source of figures may take to answer a probe, in milliseconds. */
 const PROBE_MS = 2_000
 /** A process manager that is behind for so long does not get on. */
 const STANDS_STILL_S = 30
@@ -44,44 +47,42 @@ export class Readiness {
   readonly #parts: Parts
   readonly #lag: LogLag
   readonly #standsStillS: number
+  readonly #figures: Sampled<Awaited<ReturnType<Readiness['takeFigures']>>>
 
-  /** @param options.standsStillS seconds behind the log after which a process manager degrades, default 30. */
-  constructor(parts: Parts, options: { readonly standsStillS?: number } = {}) {
+  /**
+   * @param options.standsStillS seconds behind the log after which a process manager degrades, default 30.
+   * @param options.sampleMs how old figures of the database may be, default 5000.
+   */
+  constructor(parts: Parts, options: { readonly standsStillS?: number; readonly sampleMs?: number } = {}) {
     this.#parts = parts
     this.#lag = new LogLag(parts.log, parts.clock)
     this.#standsStillS = options.standsStillS ?? STANDS_STILL_S
+    this.#figures = new Sampled(() => this.takeFigures(), options.sampleMs)
   }
 
   /**
    * Not ok while the event log or the database does not answer to this process: another one may serve then. What
    * would be the same in every process takes none out of rotation, it degrades: a projection in error (everything
-   * else is served), what is parked, failed or stuck, what no process runs, and losing NATS or a folder of the bank.
-   * Answers within twice {@link PROBE_MS}.
+   * else is served), what is parked, failed or stuck, what no process runs, figures that take too long, and losing NATS
+   * or a folder of the bank. Answers within {@link PROBE_MS}; figures of the database are those of a {@link Sampled}.
    */
   async check(): Promise<Health> {
-    const head = await within(PROBE_MS, this.#parts.log.head())
-    if (head === null) return { ok: false, degraded: [], checks: { event_log: 'unreachable' } }
-    const [looked, unusable] = await Promise.all([
-      within(
-        PROBE_MS,
-        Promise.all([
-          this.#parts.projections.list(),
-          this.#processManagers(head),
-          this.#counts(),
-          this.#parts.integrationEvents?.status(),
-          unknownWork(this.#parts),
-        ]),
-      ),
+    const [head, answer, figures, unusable] = await Promise.all([
+      within(PROBE_MS, this.#parts.log.head()),
+      within(PROBE_MS, this.#parts.ask()),
+      within(PROBE_MS, this.#figures.get()),
       this.#unusableFolders(),
     ])
-    if (looked === null) {
+    if (head === null) return { ok: false, degraded: [], checks: { event_log: 'unreachable' } }
+    if (answer === null) {
       return { ok: false, degraded: [], checks: { event_log: 'ok', database: 'unreachable' } }
     }
-    const [projections, processManagers, counts, published, unknown] = looked
+    const { projections, processManagers, failed, published, unknown } = figures ?? NO_FIGURES
     const { nats } = this.#parts
     return {
       ok: true,
       degraded: [
+        ...(figures === null ? ['figures of the database: not there in time'] : []),
         ...projections.flatMap(({ name, state, owner, code_version, parked_streams }) => [
           ...(state === 'error' ? [`projection ${name}: does not get on`] : []),
           ...(owner === null && code_version !== null ? [`projection ${name}: no process runs it`] : []),
@@ -95,7 +96,7 @@ export class Readiness {
             : []),
           ...(parkedStreams > 0 ? [`process manager ${name}: parked streams: ${parkedStreams}`] : []),
         ]),
-        ...(counts.failed > 0 ? [`work failed: ${counts.failed}`] : []),
+        ...(failed > 0 ? [`work failed: ${failed}`] : []),
         ...unknown.map(
           ({ processManager, kind, count }) =>
             `work of ${processManager}/${kind}, which this release does not have: ${count}`,
@@ -115,15 +116,29 @@ export class Readiness {
       checks: {
         event_log: 'ok',
         head: head.toString(),
-        projections: Object.fromEntries(projections.map(({ name, state }) => [name, state])),
-        process_managers: Object.fromEntries(processManagers.map(({ name, state }) => [name, state])),
-        process_manager_lag: Object.fromEntries(processManagers.map(({ name, lag }) => [name, lag])),
-        work_failed: counts.failed,
+        ...(figures && {
+          projections: Object.fromEntries(projections.map(({ name, state }) => [name, state])),
+          process_managers: Object.fromEntries(processManagers.map(({ name, state }) => [name, state])),
+          process_manager_lag: Object.fromEntries(processManagers.map(({ name, lag }) => [name, lag])),
+          work_failed: failed,
+        }),
         ...(nats ? { nats: nats.connected ? 'ok' : 'unreachable' } : {}),
         ...(published ? { integration_events: published.state } : {}),
         ...(unusable ? { bank_folders: statesOf(unusable) } : {}),
       },
     }
+  }
+
+  private async takeFigures() {
+    const { log, projections, work, kinds, integrationEvents } = this.#parts
+    const [listed, processManagers, failed, published, unknown] = await Promise.all([
+      projections.list(),
+      log.head().then((head) => this.#processManagers(head)),
+      work.countFailed(kinds),
+      integrationEvents?.status(),
+      unknownWork(this.#parts),
+    ])
+    return { projections: listed, processManagers, failed, published, unknown }
   }
 
   /** What a drain would still have to wait for. */
@@ -231,6 +246,8 @@ export class Readiness {
     return work.counts({ now: clock.now(), kinds })
   }
 }
+
+const NO_FIGURES = { projections: [], processManagers: [], failed: 0, published: undefined, unknown: [] }
 
 function statesOf(unusable: readonly BankFolder[]) {
   return Object.fromEntries(

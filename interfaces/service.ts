@@ -343,6 +343,7 @@ async function compose(
   const kinds = [...runner.kinds, ...(integrationEvents ? [UNPUBLISHED_STREAM] : [])]
   const readiness = new Readiness({
     log: failFast,
+    ask: () => database.leases.query('SELECT 1'),
     projections,
     runner,
     work: workStore,

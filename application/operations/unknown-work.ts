@@ -2,7 +2,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { KindOfWork, WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface UnknownWorkParts {
-  readonly work: Pick<WorkStore, 'kinds' | 'discard'>
+  readonly work: Pick<WorkStore, 'unknownKinds' | 'discard'>
   /** Kinds of work that this release does. */
   readonly kinds: readonly KindOfWork[]
 }
@@ -11,8 +11,8 @@ export interface UnknownWorkParts {
  * Work of kinds that this release does not have: another release stored it. Nobody here claims it or waits for it; a
  * release that has the kind does it.
  */
-export async function unknownWork({ work, kinds }: UnknownWorkParts): ReturnType<WorkStore['kinds']> {
-  return (await work.kinds()).filter((there) => !kinds.some((known) => isSame(known, there)))
+export function unknownWork({ work, kinds }: UnknownWorkParts): ReturnType<WorkStore['unknownKinds']> {
+  return work.unknownKinds(kinds)
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   CheckpointMoved,
   type ClaimedWork,
   type FailedWork,
+  type KindOfWork,
   PARKED_STREAM,
   type WorkChanges,
   type WorkCounts,
@@ -252,11 +253,35 @@ export class PostgresWorkStore implements WorkStore {
     return result.rows[0]!
   }
 
-  async kinds(): ReturnType<WorkStore['kinds']> {
+  async countFailed(kinds: readonly KindOfWork[]): Promise<number> {
+    const result = await this.#pool.query<{ count: number }>({
+      name: 'work/count-failed',
+      text: `SELECT count(*)::int AS count FROM runtime.work
+             WHERE state = 'failed' AND (process_manager, kind) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+      values: namesOf(kinds),
+    })
+    return result.rows[0]!.count
+  }
+
+  async unknownKinds(known: readonly KindOfWork[]): ReturnType<WorkStore['unknownKinds']> {
     const result = await this.#pool.query<{ process_manager: string; kind: string; count: number }>({
-      name: 'work/kinds',
-      text: `SELECT process_manager, kind, count(*)::int AS count FROM runtime.work
-             GROUP BY process_manager, kind ORDER BY process_manager, kind`,
+      name: 'work/unknown-kinds',
+      // from one kind to the next, by the primary key
+      text: `WITH RECURSIVE there AS (
+               (SELECT process_manager, kind FROM runtime.work ORDER BY process_manager, kind LIMIT 1)
+               UNION ALL
+               SELECT next.* FROM there CROSS JOIN LATERAL (
+                 SELECT process_manager, kind FROM runtime.work AS work
+                 WHERE (work.process_manager, work.kind) > (there.process_manager, there.kind)
+                 ORDER BY process_manager, kind LIMIT 1) AS next
+             )
+             SELECT process_manager, kind, (
+               SELECT count(*)::int FROM runtime.work AS work
+               WHERE work.process_manager = there.process_manager AND work.kind = there.kind) AS count
+             FROM there
+             WHERE (process_manager, kind) NOT IN (SELECT * FROM unnest($1::text[], $2::text[]))
+             ORDER BY process_manager, kind`,
+      values: namesOf(known),
     })
     return result.rows.map(({ process_manager: processManager, kind, count }) => ({
       processManager,
@@ -331,6 +356,10 @@ export class PostgresWorkStore implements WorkStore {
     )
     return result.rowCount ?? 0
   }
+}
+
+function namesOf(kinds: readonly KindOfWork[]): [string[], string[]] {
+  return [kinds.map(({ processManager }) => processManager), kinds.map(({ kind }) => kind)]
 }
 
 function isEmpty(changes: WorkChanges): boolean {

@@ -132,6 +132,7 @@ const PROCESS_MANAGERS = [
 describe('GET /readyz', () => {
   test('is 200 with nothing to say of a service that is well', async () => {
     await operate(service, 'POST', '/drain')
+    await until(async () => (await readyz()).body.degraded.length === 0)
     const { status, body } = await readyz()
     expect([status, body]).toEqual([
       200,
@@ -163,6 +164,7 @@ describe('GET /readyz', () => {
       `UPDATE runtime.process_managers SET problem = 'Error at x' WHERE name = 'payroll-pipeline'`,
     )
     try {
+      await until(async () => (await readyz()).body.degraded.length >= 3)
       const { status, body } = await readyz()
       expect([status, body.ok, body.degraded]).toEqual([
         200,
@@ -187,7 +189,7 @@ describe('GET /readyz', () => {
         'UPDATE runtime.process_managers SET problem = NULL',
       )
     }
-    expect((await readyz()).body.degraded).toEqual([])
+    await until(async () => (await readyz()).body.degraded.length === 0)
   })
 
   test('stays 200 in every process while a projection is in error', async () => {
@@ -202,6 +204,7 @@ describe('GET /readyz', () => {
       const inError = ({ body }: Answer) => body.checks.projections.employers === 'error'
       await until(async () => inError(await readyz()))
       for (const { opsUrl } of service.processes) {
+        await until(async () => inError(await send(`${opsUrl}/readyz`)))
         const { status, body } = await send(`${opsUrl}/readyz`)
         expect([status, body.ok, body.degraded]).toEqual([
           200,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { statusOfFollowers } from '../../application/following/owned-follower.ts'
@@ -24,6 +25,7 @@ import { Readiness } from '../../interfaces/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms } from '../support/payroll.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 let database: TestDatabase
@@ -50,6 +52,9 @@ const watcher: ProcessManager = {
 }
 
 const openAlerts = async () => ({})
+const ask = () => bench.database.leases.query('SELECT 1')
+/** Every look is a new one. */
+const sampleMs = 0
 
 async function issuePolicy(): Promise<void> {
   const data = { ...policyTerms(), tenant_id: newId() }
@@ -89,6 +94,7 @@ describe('readiness of a process manager', () => {
     const readiness = new Readiness(
       {
         log: bench.log,
+        ask,
         runner,
         kinds: runner.kinds,
         work: bench.store,
@@ -99,7 +105,7 @@ describe('readiness of a process manager', () => {
         openAlerts,
         projections: { list: async () => [] } as unknown as Projections,
       },
-      { standsStillS: 0.2 },
+      { standsStillS: 0.2, sampleMs },
     )
     const metrics = new Metrics({ process: false })
     metrics.refreshOnRead(() => readiness.measure(metrics))
@@ -149,6 +155,69 @@ describe('readiness of a process manager', () => {
   })
 })
 
+describe('a probe', () => {
+  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  const pieces = (kind: string, count: number) =>
+    Array.from({ length: count }, (_, n) => ({
+      ...left,
+      processManager: 'watcher',
+      kind,
+      key: String(n),
+      dueAt: 1,
+    }))
+  const kinds = [{ processManager: 'watcher', kind: 'look' }]
+
+  test('reads as many rows of work as have failed or are not known, however many there are', async () => {
+    await storeWork(bench.store, ...pieces('look', 3_000), ...pieces('stare', 2))
+    await bench.database.withOwner((client) => client.query('ANALYZE runtime.work'))
+    await bench.database.transaction(async (client) => {
+      const store = new PostgresWorkStore(client as unknown as typeof bench.database.pool)
+      expect(await store.countFailed(kinds)).toBe(0)
+      expect(await store.unknownKinds(kinds)).toEqual([
+        { processManager: 'watcher', kind: 'stare', count: 2 },
+      ])
+      const { rows } = await client.query<{ read: number }>(
+        `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables
+         WHERE relid = 'runtime.work'::regclass`,
+      )
+      expect(rows[0]!.read).toBeLessThan(20)
+    })
+  })
+
+  test('is answered, degraded, while figures are not to be had', async () => {
+    await withDeadlinesOfTheProduct(async () => {
+      const runner = await bench.run([])
+      const readiness = new Readiness(
+        {
+          log: bench.log,
+          ask,
+          runner,
+          kinds,
+          work: bench.store,
+          clock: bench.clock,
+          nats: null,
+          integrationEvents: null,
+          bankFolders: null,
+          openAlerts,
+          projections: { list: async () => [] } as unknown as Projections,
+        },
+        { sampleMs },
+      )
+      const other = new pg.Client(database.url)
+      await other.connect()
+      try {
+        await other.query('BEGIN; LOCK TABLE runtime.work')
+        const answer = await readiness.check()
+        expect(answer).toMatchObject({ ok: true, degraded: ['figures of the database: not there in time'] })
+        expect(Object.keys(answer.checks)).toEqual(['event_log', 'head'])
+      } finally {
+        await other.end()
+      }
+      await until(async () => (await readiness.check()).degraded!.length === 0)
+    })
+  })
+})
+
 test('how process managers do is asked at once, however many there are', async () => {
   let asked = 0
   const { pool } = bench.database
@@ -178,18 +247,22 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   )
   const runner = await bench.run([watcher])
   const { kinds } = runner
-  const readiness = new Readiness({
-    log: bench.log,
-    runner,
-    kinds,
-    work: bench.store,
-    clock: bench.clock,
-    nats: null,
-    integrationEvents: null,
-    bankFolders: null,
-    openAlerts,
-    projections: { list: async () => [] } as unknown as Projections,
-  })
+  const readiness = new Readiness(
+    {
+      log: bench.log,
+      ask,
+      runner,
+      kinds,
+      work: bench.store,
+      clock: bench.clock,
+      nats: null,
+      integrationEvents: null,
+      bankFolders: null,
+      openAlerts,
+      projections: { list: async () => [] } as unknown as Projections,
+    },
+    { sampleMs },
+  )
   await issuePolicy()
   expect(await bench.drain(runner)).toBe(true)
   expect(await readiness.check()).toMatchObject({
@@ -233,18 +306,22 @@ test('the figure of parked integration events is gone while their source does no
   const runner = await bench.run([])
   const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
-  const readiness = new Readiness({
-    log: bench.log,
-    runner,
-    kinds: runner.kinds,
-    work: bench.store,
-    clock: bench.clock,
-    nats: null,
-    projections: { list: async () => [] } as unknown as Projections,
-    integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
-    bankFolders: null,
-    openAlerts,
-  })
+  const readiness = new Readiness(
+    {
+      log: bench.log,
+      ask,
+      runner,
+      kinds: runner.kinds,
+      work: bench.store,
+      clock: bench.clock,
+      nats: null,
+      projections: { list: async () => [] } as unknown as Projections,
+      integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
+      bankFolders: null,
+      openAlerts,
+    },
+    { sampleMs },
+  )
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))
   const figure = /^compstream_parked_streams\{reader="integration-events"\} 3$/m
@@ -262,18 +339,22 @@ test('folders of the bank degrade what they are of, also while one does not answ
   const folders = new NachaFolders({ outboxDir, inboxDir })
   const runner = await bench.run([])
   const readinessOf = (bankFolders: Pick<BankFolders, 'unusable'>) =>
-    new Readiness({
-      log: bench.log,
-      runner,
-      kinds: runner.kinds,
-      work: bench.store,
-      clock: bench.clock,
-      nats: null,
-      integrationEvents: null,
-      bankFolders,
-      openAlerts,
-      projections: { list: async () => [] } as unknown as Projections,
-    })
+    new Readiness(
+      {
+        log: bench.log,
+        ask,
+        runner,
+        kinds: runner.kinds,
+        work: bench.store,
+        clock: bench.clock,
+        nats: null,
+        integrationEvents: null,
+        bankFolders,
+        openAlerts,
+        projections: { list: async () => [] } as unknown as Projections,
+      },
+      { sampleMs },
+    )
   const readiness = readinessOf(folders)
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))

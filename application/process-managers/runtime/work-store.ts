@@ -200,8 +200,13 @@ export interface WorkStore {
   nextDue(after: number, retriesUntil?: number): Promise<number | null>
   /** @param request.kinds of which work; default all that is there. */
   counts(request: { readonly now: number; readonly kinds?: readonly KindOfWork[] }): Promise<WorkCounts>
-  /** Kinds of the work that is there, in whatever state, with how much it is. */
-  kinds(): Promise<readonly (KindOfWork & { readonly count: number })[]>
+  /** How much failed work of some kinds there is. What it costs does not grow with the work that has not failed. */
+  countFailed(kinds: readonly KindOfWork[]): Promise<number>
+  /**
+   * Kinds of the work that is there, in whatever state, other than those known, with how much it is. What it costs does not
+   * grow with the work of known kinds.
+   */
+  unknownKinds(known: readonly KindOfWork[]): Promise<readonly (KindOfWork & { readonly count: number })[]>
   /** Removes work of a kind: all of it, or one piece. @returns how much of it there is. */
   discard(request: KindOfWork & { readonly key: string | null; readonly dryRun: boolean }): Promise<number>
   /** Keys of all work of a kind, failed work included, in order. */
