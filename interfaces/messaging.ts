@@ -23,10 +23,11 @@ export interface Messaging {
  * @throws NatsUnavailable when it refuses, or does not answer and is not known.
  */
 export async function openMessaging(
-  { natsUrls }: Pick<Config, 'natsUrls'>,
+  config: Pick<Config, 'natsUrls' | 'natsAccess' | 'natsReplicas'>,
   pool: Database['pool'],
   logger: Logger,
 ): Promise<Messaging> {
+  const { natsUrls } = config
   if (natsUrls === null) {
     return {
       notices: new InProcessNotices(),
@@ -38,5 +39,5 @@ export async function openMessaging(
   }
   // its client is loaded where it is used
   const { openNatsMessaging } = await import('./nats-messaging.ts')
-  return openNatsMessaging(natsUrls, pool, logger)
+  return openNatsMessaging({ ...config, natsUrls }, pool, logger)
 }

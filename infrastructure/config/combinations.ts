@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
 import { ROLES, type Settings } from './settings.ts'
 
@@ -35,6 +36,7 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
       }
     }
   }
+  yield* natsProblems(settings)
   const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT'] as const
   for (const [index, name] of ports.entries()) {
     const twin = ports.slice(0, index).find((earlier) => settings[earlier] === settings[name])
@@ -70,6 +72,35 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
       if (settings[name] === undefined)
         yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
     }
+  }
+}
+
+function* natsProblems(settings: Settings): Iterable<Problem> {
+  const { NATS_URL: urls, NATS_CLIENT_CERT_FILE: cert, NATS_CLIENT_KEY_FILE: key } = settings
+  const credentials = (['NATS_NKEY_SEED', 'NATS_CREDS'] as const).filter(
+    (name) => settings[name] !== undefined,
+  )
+  const ofTls = ['NATS_CA_FILE', 'NATS_CLIENT_CERT_FILE', 'NATS_CLIENT_KEY_FILE'] as const
+  if (urls === undefined) {
+    for (const name of [...credentials, ...ofTls]) {
+      if (settings[name] !== undefined)
+        yield { name, problem: ' is set and NATS_URL is not: expected both or none' }
+    }
+    return
+  }
+  const inUrl = urls.some((url) => new URL(url).username !== '') ? ['NATS_URL'] : []
+  const [one, other] = [...credentials, ...inUrl]
+  if (other !== undefined) {
+    yield { name: one!, problem: ` is set and ${other} holds credentials too: expected them in one of them` }
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    const [name, missing] =
+      cert === undefined
+        ? ['NATS_CLIENT_CERT_FILE', 'NATS_CLIENT_KEY_FILE']
+        : ['NATS_CLIENT_KEY_FILE', 'NATS_CLIENT_CERT_FILE']
+    yield { name, problem: ` is missing, it is required with ${missing}` }
+  } else if (cert && key && !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+    yield { name: 'NATS_CLIENT_KEY_FILE', problem: ' is not the key of NATS_CLIENT_CERT_FILE' }
   }
 }
 

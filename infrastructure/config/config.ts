@@ -81,6 +81,16 @@ function configOf(settings: Settings) {
     eventStoreUrl: settings.EVENTSTORE_URL ?? null,
     /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
     natsUrls: settings.NATS_URL ?? null,
+    /** How to NATS beside what the addresses say; certificates and keys are PEM texts. */
+    natsAccess: {
+      nkeySeed: settings.NATS_NKEY_SEED ?? null,
+      creds: settings.NATS_CREDS ?? null,
+      ca: settings.NATS_CA_FILE ?? null,
+      cert: settings.NATS_CLIENT_CERT_FILE ?? null,
+      key: settings.NATS_CLIENT_KEY_FILE ?? null,
+    },
+    /** Of each JetStream stream that is made. */
+    natsReplicas: settings.NATS_REPLICAS,
     /** Null: kept in the data directory. */
     operatorToken: settings.OPERATOR_TOKEN ?? null,
     /** 32 bytes each, the current one first; null: kept in the data directory. */

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
@@ -242,6 +242,19 @@ export function certificateFile() {
       // said below
     }
     return refuse(' holds no valid certificate: expected PEM certificates')
+  })
+}
+
+/** The path of a file with a private key; the answer is its PEM text. */
+export function privateKeyFile() {
+  return setting('the path of a file with a PEM private key without a passphrase', (path) => {
+    try {
+      const pem = readFileSync(path, 'utf8')
+      createPrivateKey(pem)
+      return pem
+    } catch {
+      return undefined
+    }
   })
 }
 

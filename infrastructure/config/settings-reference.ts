@@ -43,11 +43,19 @@ const MEANINGS: Readonly<
   ],
   DATABASE_PASSWORD: 'For a `DATABASE_URL` without a password',
   EVENTSTORE_URL:
-    'EventStoreDB 23.10 to 24.10 or KurrentDB, which then holds the event log; `esdb+discover://` for a cluster; ' +
+    'EventStoreDB 23.10 or KurrentDB 26 ([versions](../deployment.md#eventstoredb-and-kurrentdb)), which then holds the event log; `esdb+discover://` for a cluster; ' +
     '`user:password@` before the host. See [event log](../event-log.md#in-eventstoredb)',
   NATS_URL:
     'NATS with JetStream, a list for one cluster; `user:password@` or `token@` before the host. See ' +
     '[NATS](../operations.md#nats)',
+  NATS_NKEY_SEED: "The user's nkey seed, where NATS wants one; in place of credentials in `NATS_URL`",
+  NATS_CREDS:
+    "Content of the user's creds file (JWT and nkey seed), where NATS wants one; in place of credentials in `NATS_URL`",
+  NATS_CA_FILE:
+    'CA certificates that NATS servers are verified with, in place of the public ones; nothing but TLS then',
+  NATS_CLIENT_CERT_FILE: 'Client certificate for NATS, with its chain',
+  NATS_CLIENT_KEY_FILE: 'Private key of `NATS_CLIENT_CERT_FILE`',
+  NATS_REPLICAS: 'Replicas of the streams that the service creates: 3 in a cluster of three servers',
   ROLES: 'What this process does, see [several processes](../operations.md#several-processes)',
   OPERATOR_TOKEN: ['generated', 'Bearer token of the operator API; a warning below 32 characters'],
   MASTER_KEY: ['generated; required with `DATABASE_URL`', 'Wraps all other keys'],

@@ -19,6 +19,7 @@ import {
   OPERATOR_TOKEN,
   OPERATOR_TOKEN_EXPECTED,
   origins,
+  privateKeyFile,
   routingNumber,
   text,
   wholeNumber,
@@ -36,6 +37,9 @@ const NACHA_NAME_EXPECTED = '1 to 23 printable ASCII characters'
 
 const port = (fallback: number) => wholeNumber(0, 65_535).default(fallback)
 const secret = () => text('up to 1000 visible characters', /^[\x21-\x7e]{1,1000}$/).optional()
+
+const NATS_CREDS =
+  /^-+BEGIN NATS USER JWT-+\s+\S+\s+-+END NATS USER JWT-+[\s\S]*-+BEGIN USER NKEY SEED-+\s+SU[A-Z2-7]{56}\s+-+END USER NKEY SEED-+/
 
 /** Every environment variable that is read, with its form and default. */
 export const SETTINGS = z.object({
@@ -68,6 +72,12 @@ export const SETTINGS = z.object({
   NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
     /^(nats|tls):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
   ).optional(),
+  NATS_NKEY_SEED: text("a user's nkey seed, which begins with SU", /^SU[A-Z2-7]{56}$/).optional(),
+  NATS_CREDS: text("what a user's creds file holds: a JWT and an nkey seed", NATS_CREDS).optional(),
+  NATS_CA_FILE: certificateFile().optional(),
+  NATS_CLIENT_CERT_FILE: certificateFile().optional(),
+  NATS_CLIENT_KEY_FILE: privateKeyFile().optional(),
+  NATS_REPLICAS: wholeNumber(1, 5).default(1),
   OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional(),
   MASTER_KEY: keys().optional(),
   CLOCK: word(['system', 'virtual']).default('system'),

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,10 +52,21 @@ async function startContainer(): Promise<NatsServer> {
   }
 }
 
-async function startProgram(path: string): Promise<NatsServer> {
+/** A program with settings of its own, in the server's own format. */
+export async function startNatsWith(settings: string): Promise<NatsServer> {
+  if (natsSource?.kind !== 'program') throw new Error('There is no program nats-server for tests')
+  return startProgram(natsSource.path, settings)
+}
+
+async function startProgram(path: string, settings?: string): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-nats-'))
   const port = await freePort()
-  const server = serverProcess(path, ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)])
+  const options = ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)]
+  if (settings !== undefined) {
+    await writeFile(join(folder, 'settings.conf'), settings)
+    options.push('-c', join(folder, 'settings.conf'))
+  }
+  const server = serverProcess(path, options)
   const start = () => server.start(() => accepts(port))
   await start()
   return {

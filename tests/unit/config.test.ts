@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,6 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { type Config, ConfigError, loadConfig } from '../../infrastructure/config/config.ts'
 import { settingsReference } from '../../infrastructure/config/settings-reference.ts'
 import { prepareDataDirectory } from '../../infrastructure/installation/data-directory.ts'
+import { serverCertificate } from '../support/certificates.ts'
 
 const key = randomBytes(32).toString('base64')
 
@@ -142,6 +144,11 @@ describe('settings', () => {
     ['NATS_URL', 'localhost:4222'],
     ['NATS_URL', 'ws://localhost:4222'],
     ['NATS_URL', 'nats://one:4222,two:4222'],
+    ['NATS_NKEY_SEED', 'SAAB'],
+    ['NATS_CREDS', 'a JWT'],
+    ['NATS_CA_FILE', '/nowhere/ca.pem'],
+    ['NATS_CLIENT_KEY_FILE', '/nowhere/key.pem'],
+    ['NATS_REPLICAS', '0'],
     ['ROLES', 'api,projektor'],
     ['ROLES', ','],
     ['OPERATOR_TOKEN', 'short'],
@@ -211,6 +218,37 @@ describe('settings', () => {
     expect(refusal({ ...NACHA, NACHA_BALANCED: 'true', NACHA_OFFSET_ROUTING: '021000021' })).toBe(
       'NACHA_OFFSET_ACCOUNT is missing, it is required with NACHA_BALANCED=true',
     )
+  })
+
+  test('credentials and certificates for NATS are given once, whole, and with its address', () => {
+    const seed = `SU${'A'.repeat(56)}`
+    expect(refusal({ NATS_NKEY_SEED: seed })).toBe(
+      'NATS_NKEY_SEED is set and NATS_URL is not: expected both or none',
+    )
+    expect(refusal({ NATS_NKEY_SEED: seed, NATS_URL: 'nats://user:word@host:4222' })).toBe(
+      'NATS_NKEY_SEED is set and NATS_URL holds credentials too: expected them in one of them',
+    )
+    const folder = mkdtempSync(join(tmpdir(), 'compstream-config-'))
+    const [one, other] = [serverCertificate(['one']), serverCertificate(['other'])]
+    const file = (name: string, content: string) => {
+      writeFileSync(join(folder, name), content)
+      return join(folder, name)
+    }
+    const nats = { NATS_URL: 'tls://host:4222', NATS_CLIENT_CERT_FILE: file('cert', one.cert) }
+    try {
+      expect(refusal(nats)).toBe('NATS_CLIENT_KEY_FILE is missing, it is required with NATS_CLIENT_CERT_FILE')
+      expect(refusal({ ...nats, NATS_CLIENT_KEY_FILE: file('other', other.key) })).toBe(
+        'NATS_CLIENT_KEY_FILE is not the key of NATS_CLIENT_CERT_FILE',
+      )
+      const given = {
+        ...nats,
+        NATS_CLIENT_KEY_FILE: file('key', one.key),
+        NATS_NKEY_SEED_FILE: file('seed', `${seed}\n`),
+      }
+      expect(loadConfig(given).natsAccess).toMatchObject({ nkeySeed: seed, creds: null, key: one.key })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   test('outside providers with everything they need are accepted', () => {

@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { connect, Events, type NatsConnection } from 'nats'
+import {
+  type ConnectionOptions,
+  connect,
+  credsAuthenticator,
+  Events,
+  type NatsConnection,
+  nkeyAuthenticator,
+} from 'nats'
 import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { NatsUnavailable } from './errors.ts'
 
@@ -8,6 +15,19 @@ export interface NatsLog {
   warn(text: string): void
   info(text: string): void
 }
+
+/** How to a server beside what its address says; null: not given. */
+export interface NatsAccess {
+  /** Seed of the user's nkey. */
+  readonly nkeySeed: string | null
+  /** Content of the user's creds file. */
+  readonly creds: string | null
+  /** PEM texts: who vouches for servers, and the certificate and key of this client. With one of them all is TLS. */
+  readonly ca: string | null
+  readonly cert: string | null
+  readonly key: string | null
+}
+const NO_ACCESS: NatsAccess = { nkeySeed: null, creds: null, ca: null, cert: null, key: null }
 
 const CONNECT_MS = 3_000
 const RECONNECT_MS = 250
@@ -34,16 +54,16 @@ export class Nats {
    *   before an `@` in any of them.
    * @throws NatsUnavailable when no server answers, refuses the credentials or has no JetStream.
    */
-  static async open(urls: readonly string[], log: NatsLog): Promise<Nats> {
+  static async open(urls: readonly string[], log: NatsLog, access = NO_ACCESS): Promise<Nats> {
     const nats = new Nats(log)
-    nats.#take(await connectOnce(urls))
+    nats.#take(await connectOnce(urls, access))
     return nats
   }
 
   /** As {@link open}, where no server answers: it goes on trying in the background. */
-  static openLater(urls: readonly string[], log: NatsLog): Nats {
+  static openLater(urls: readonly string[], log: NatsLog, access = NO_ACCESS): Nats {
     const nats = new Nats(log)
-    void nats.#connectLater(urls)
+    void nats.#connectLater(urls, access)
     return nats
   }
 
@@ -93,11 +113,11 @@ export class Nats {
     await this.#connection?.close()
   }
 
-  async #connectLater(urls: readonly string[]): Promise<void> {
+  async #connectLater(urls: readonly string[], access: NatsAccess): Promise<void> {
     let told = ''
     while (!this.#closing.signal.aborted) {
       try {
-        const connection = await connectOnce(urls)
+        const connection = await connectOnce(urls, access)
         if (this.#closing.signal.aborted) await connection.close()
         else {
           this.#take(connection)
@@ -142,15 +162,15 @@ export function natsAddresses(urls: readonly string[]): readonly string[] {
 }
 
 /** @throws NatsUnavailable */
-async function connectOnce(urls: readonly string[]): Promise<NatsConnection> {
+async function connectOnce(urls: readonly string[], access: NatsAccess): Promise<NatsConnection> {
   const servers = urls.map((url) => new URL(url))
   const where = servers.map(hostOf).join(', ')
   let connection: NatsConnection
   try {
     connection = await connect({
       servers: servers.map(hostOf),
-      ...credentialsOf(servers),
-      ...(servers.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}),
+      ...credentialsOf(servers, access),
+      ...tlsOf(servers, access),
       name: 'compstream',
       // notices are delivered inside a process without a detour over the server
       noEcho: true,
@@ -183,11 +203,21 @@ function hostOf(url: URL): string {
 /** The client takes credentials as options only. */
 function credentialsOf(
   servers: readonly URL[],
-): { readonly user: string; readonly pass: string } | { readonly token: string } | Record<never, never> {
+  { nkeySeed, creds }: NatsAccess,
+): Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator'> {
+  if (nkeySeed !== null) return { authenticator: nkeyAuthenticator(Buffer.from(nkeySeed)) }
+  // the client finds no last line that does not end
+  if (creds !== null) return { authenticator: credsAuthenticator(Buffer.from(`${creds}\n`)) }
   const url = servers.find(({ username }) => username !== '')
   if (!url) return {}
   const user = decodeURIComponent(url.username)
   return url.password === '' ? { token: user } : { user, pass: decodeURIComponent(url.password) }
+}
+
+function tlsOf(servers: readonly URL[], { ca, cert, key }: NatsAccess): Pick<ConnectionOptions, 'tls'> {
+  const given = { ...(ca !== null && { ca }), ...(cert !== null && key !== null && { cert, key }) }
+  const isTls = servers.some(({ protocol }) => protocol === 'tls:') || Object.keys(given).length > 0
+  return isTls ? { tls: given } : {}
 }
 
 const REASONS: Readonly<Record<string, string>> = {

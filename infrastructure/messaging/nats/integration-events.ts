@@ -46,10 +46,13 @@ function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantId' | 't
 /** Integration events in a JetStream stream; the event's id is the message id. */
 export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   readonly #nats: Nats
+  readonly #replicas: number
   #client: JetStreamClient | undefined
 
-  constructor(nats: Nats) {
+  /** @param replicas of the stream, where it is made. */
+  constructor(nats: Nats, replicas = 1) {
     this.#nats = nats
+    this.#replicas = replicas
   }
 
   async exists(): Promise<boolean> {
@@ -65,7 +68,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
 
   async create(): Promise<void> {
     const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(PUBLISH_MS) })
-    await manager.streams.add(STREAM)
+    await manager.streams.add({ ...STREAM, num_replicas: this.#replicas })
   }
 
   async publish(event: IntegrationEvent): Promise<void> {

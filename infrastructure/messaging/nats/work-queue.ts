@@ -51,11 +51,14 @@ export function workSubject({ processManager, kind }: WorkHint): string {
 /** The work queue between processes: a JetStream stream that forgets a message as soon as it was taken. */
 export class JetStreamWorkQueue implements WorkQueue {
   readonly #nats: Nats
+  readonly #replicas: number
   #jetStream: JetStreamClient | undefined
   #consumer: Promise<Consumer> | undefined
 
-  constructor(nats: Nats) {
+  /** @param replicas of the stream, where it is made. */
+  constructor(nats: Nats, replicas = 1) {
     this.#nats = nats
+    this.#replicas = replicas
     // the server that comes back may have forgotten everything
     nats.onChange(() => {
       this.#consumer = undefined
@@ -126,7 +129,9 @@ export class JetStreamWorkQueue implements WorkQueue {
   #ready(): Promise<Consumer> {
     this.#consumer ??= (async () => {
       const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(REQUEST_MS) })
-      await manager.streams.info(WORK_STREAM).catch(() => manager.streams.add(STREAM))
+      await manager.streams
+        .info(WORK_STREAM)
+        .catch(() => manager.streams.add({ ...STREAM, num_replicas: this.#replicas }))
       await manager.consumers
         .info(WORK_STREAM, WORK_CONSUMER)
         .catch(() => manager.consumers.add(WORK_STREAM, CONSUMER))
