@@ -1,16 +1,21 @@
 #!/bin/sh
-# Copies the database of a running EventStoreDB node into an empty directory, which a stopped node can then start on:
+# Copies the database of a running EventStoreDB or KurrentDB node into an empty directory, which a stopped node can then start on:
 #
 #   deploy/backup-eventstoredb.sh /var/lib/eventstore /backup/2026-11-21
 #
 # The order makes the copy one moment of the log: indexes before checkpoints, and checkpoints before chunks, so that
-# no file points to what was copied before it was written. No scavenge may run meanwhile.
+# no file points to what was copied before it was written. No scavenge may run meanwhile. Secondary indexes (KurrentDB
+# since 25.1, unless switched off) are no part of that order: a database with them is refused.
 set -eu
 from=${1:?the database directory is missing}
 to=${2:?the backup directory is missing}
 
 if [ ! -e "$from/chaser.chk" ]; then
   echo "$from holds no EventStoreDB database" >&2
+  exit 1
+fi
+if [ -n "$(find "$from" -name 'kurrent.ddb*' 2>/dev/null | head -n 1)" ]; then
+  echo "$from has secondary indexes (kurrent.ddb), whose files must not be copied while the node runs: take a snapshot of its disk, or stop the node and copy the whole directory" >&2
   exit 1
 fi
 mkdir -p "$to"

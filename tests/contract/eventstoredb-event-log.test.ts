@@ -329,7 +329,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     })
 
     // one whose consumer stands still goes on, too
-    test('that the server drops because it is too slow leaves the client’s other calls alone', {
+    test('that is too slow is dropped or misses nothing, and leaves the client’s other calls alone', {
       tags: 'long',
     }, async () => {
       const log = await openLog()
@@ -351,10 +351,18 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
           Array.from({ length: 100 }, () => log.append(aStream(), -1, someEvents(10, { data }))),
         )
       }
+      const head = await log.head()
       const takeAll = async () => {
-        while (await slow.next(1_000));
+        for (let taken = 0; ; ) {
+          const stretch = await slow.next(1_000)
+          taken += stretch?.events.length ?? 0
+          if (!stretch || stretch.checkpoint >= head) return taken
+        }
       }
-      await expect(takeAll()).rejects.toThrow(/too slow/i)
+      const outcome = await takeAll().catch((error: Error) => error.message)
+      // since 24.10.0 the server reads on from the log instead
+      if (outcome !== 30_000) expect(outcome).toMatch(/too slow/i)
+      cleanup(async () => slow.end())
       await log.append(aStream(), -1, [anEvent({ type })])
       const seen: string[] = []
       while (seen.length === 0) {

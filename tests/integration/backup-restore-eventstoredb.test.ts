@@ -2,7 +2,7 @@
 // @module-tag long: copy-events and backup-restore have the same on one server
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -122,6 +122,9 @@ describe.skipIf(!possible)('a copy of a running EventStoreDB', () => {
     await expect(run(SCRIPT, [join(directory, 'nothing'), join(directory, 'new')])).rejects.toThrow(
       'holds no EventStoreDB database',
     )
+    const indexed = await temporary()
+    for (const file of ['chaser.chk', 'kurrent.ddb']) await writeFile(join(indexed, file), '')
+    await expect(run(SCRIPT, [indexed, join(directory, 'new')])).rejects.toThrow('secondary indexes')
     expect(await readdir(directory)).not.toContain('new')
   })
 })
