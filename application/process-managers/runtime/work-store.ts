@@ -203,8 +203,8 @@ export interface WorkStore {
   /** How much failed work of some kinds there is. What it costs does not grow with the work that has not failed. */
   countFailed(kinds: readonly KindOfWork[]): Promise<number>
   /**
-   * Kinds of the work that is there, in whatever state, other than those known, with how much it is. What it costs does not
-   * grow with the work of known kinds.
+   * Kinds of the work that is there, in whatever state, other than those known, with how much it is. While there are none,
+   * what it costs does not grow with the work.
    */
   unknownKinds(known: readonly KindOfWork[]): Promise<readonly (KindOfWork & { readonly count: number })[]>
   /** Removes work of a kind: all of it, or one piece. @returns how much of it there is. */
