@@ -1,7 +1,7 @@
 // @module-tag once: its subject is the same whatever holds the log
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { scaleTechnicalDeadlines } from '../../application/technical-deadlines.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'

@@ -31,6 +31,8 @@ export class Live {
   #subscription: Subscription | undefined
   /** Everything wanted up to here has come from the subscription. */
   #told = LOG_START
+  /** Everything wanted before here. */
+  #toldBefore = LOG_START
   /** An event of the log stands here, or further on. */
   #end: bigint
   #isRunning = false
@@ -99,6 +101,7 @@ export class Live {
   #follow(): void {
     // what it told, and has yet to tell, lacks the new types
     this.#told = LOG_START
+    this.#toldBefore = LOG_START
     this.#subscription?.end()
     this.#subscription = undefined
     if (!this.#isRunning) void this.#run()
@@ -143,12 +146,13 @@ export class Live {
     this.#isRunning = false
   }
 
-  #take({ events, checkpoint }: Stretch): void {
+  #take({ events, checkpoint, before }: Stretch): void {
     this.#told = checkpoint
+    this.#toldBefore = before
     const last = events.at(-1)
     if (last && last.position > this.#end) this.#end = last.position
     this.#publish(events)
-    if (checkpoint <= this.#end) return
+    if (checkpoint <= this.#end && before <= this.#end) return
     this.#head.ask(undefined).then(
       (head) => this.reaches(head),
       // the server is away: the next beat sees whether the log is ahead
@@ -162,7 +166,8 @@ export class Live {
    */
   #publish(events: Stretch['events'] = []): void {
     const { to } = this.feed
-    const checkpoint = this.#told < this.#end ? this.#told : this.#end
+    const isAll = this.#told >= this.#end || this.#toldBefore > this.#end
+    const checkpoint = isAll ? this.#end : this.#told
     // the feed may have read on by itself
     const fresh = events.filter(({ position }) => position > to)
     if (checkpoint > to) this.feed.publish(to, fresh, checkpoint)

@@ -28,6 +28,8 @@ export interface Stretch {
   readonly events: readonly StoredEvent[]
   /** Everything wanted up to here has been delivered. */
   readonly checkpoint: bigint
+  /** Everything wanted before here has been delivered; what stands here has not, unless that is the checkpoint. */
+  readonly before: bigint
 }
 
 /**
@@ -44,8 +46,11 @@ export class Subscription {
   #events: StoredEvent[] = []
   #characters = 0
   #checkpoint: bigint
+  /** Where the server last said that it is before, or `after`. */
+  #before: bigint
   /** As of the last time that something was taken. */
   #told: bigint
+  #toldBefore: bigint
   #toldState: 'catching up' | 'live' = 'catching up'
   /** What the server said behind events that the client still holds: after how many it is to be heard. */
   #marks: { left: number; readonly hear: () => void }[] = []
@@ -71,7 +76,9 @@ export class Subscription {
     const { after, from, types, near = false } = options
     this.#after = after
     this.#checkpoint = after
+    this.#before = after
     this.#told = after
+    this.#toldBefore = after
     this.#stored = options.stored ?? storedEvent
     const filter: Filter = {
       ...(types
@@ -79,7 +86,7 @@ export class Subscription {
         : // by stream: the server's settings are events of a type like any other
           { filterOn: STREAM_NAME, regex: '^[^\\$]' }),
       ...(near ? NEAR : FAR),
-      checkpointReached: (_, { commit }) => this.#inOrder(() => this.#reach(commit)),
+      checkpointReached: (_, place) => this.#inOrder(() => this.#hear(place)),
     }
     this.#subscription = client.subscribeToAll(
       { fromPosition: placeOf(from), filter, requiresLeader: true },
@@ -105,7 +112,10 @@ export class Subscription {
    */
   async next(maxCount: number): Promise<Stretch | undefined> {
     while (this.#state !== 'ended') {
-      const isNews = this.#checkpoint > this.#told || (this.#state === 'live' && !this.isLive)
+      const isNews =
+        this.#checkpoint > this.#told ||
+        this.#before > this.#toldBefore ||
+        (this.#state === 'live' && !this.isLive)
       if (this.#events.length > 0 || isNews) return this.#stretch(maxCount)
       if (this.#state === 'failed') throw this.#failure
       await new Promise<void>((resolve) => {
@@ -135,7 +145,8 @@ export class Subscription {
     this.#told = isAll ? this.#checkpoint : events.at(-1)!.position
     if (isAll && this.#state === 'live') this.#toldState = 'live'
     if (this.#subscription.isPaused() && !this.#isFull()) this.#subscription.resume()
-    return { events, checkpoint: this.#told }
+    if (isAll) this.#toldBefore = this.#before
+    return { events, checkpoint: this.#told, before: isAll ? this.#before : this.#told }
   }
 
   #take(resolved: ResolvedEvent): void {
@@ -162,6 +173,18 @@ export class Subscription {
     const left = this.#subscription.readableLength
     if (left === 0) hear()
     else this.#marks.push({ left, hear })
+  }
+
+  /**
+   * A checkpoint whose prepare is not its commit is before what stands there, which may be wanted: some servers tell one
+   * at the end of the log, where the next event comes to stand. What stood at the one before it has been told.
+   */
+  #hear({ commit, prepare }: Position): void {
+    if (prepare === commit) return this.#reach(commit)
+    if (commit <= this.#before) return
+    this.#reach(this.#before)
+    this.#before = commit
+    this.#wake()
   }
 
   #reach(position: bigint): void {
