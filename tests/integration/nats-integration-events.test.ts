@@ -313,6 +313,30 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     }
   })
 
+  test('an event that is published again after the stream was purged is stored', async () => {
+    const channel = new JetStreamIntegrationEvents(nats)
+    if (!(await channel.exists())) await channel.create()
+    const manager = await nats.connection.jetstreamManager()
+    const event = {
+      id: randomUUID(),
+      type: 'policy.changed',
+      environment: 'live',
+      tenantId,
+      text: '{"type":"policy.changed"}',
+    } as const
+    for (const purged of [1, 2]) {
+      for (let time = 0; time < 2; time += 1) await channel.publish(event)
+      expect(words(await stored()), `purged ${purged} times`).toEqual(['policy.changed'])
+      await manager.streams.purge(INTEGRATION_STREAM)
+    }
+    await channel.publish(event)
+    const { state } = await manager.streams.info(INTEGRATION_STREAM)
+    await channel.publish({ ...event, id: randomUUID() })
+    await manager.streams.deleteMessage(INTEGRATION_STREAM, state.last_seq)
+    await channel.publish(event)
+    expect(words(await stored())).toHaveLength(2)
+  })
+
   test('tell the same of a file that is processed when it is received', async () => {
     publishFrom()
     const terms = await issuePolicy()

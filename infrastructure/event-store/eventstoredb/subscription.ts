@@ -180,11 +180,12 @@ export class Subscription {
    * at the end of the log, where the next event comes to stand. What stood at the one before it has been told.
    */
   #hear({ commit, prepare }: Position): void {
-    if (prepare === commit) return this.#reach(commit)
-    if (commit <= this.#before) return
-    this.#reach(this.#before)
-    this.#before = commit
-    this.#wake()
+    if (prepare === commit) this.#reach(commit)
+    else if (commit > this.#before) {
+      this.#reach(this.#before)
+      this.#before = commit
+      this.#wake()
+    }
   }
 
   #reach(position: bigint): void {

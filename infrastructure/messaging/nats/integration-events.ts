@@ -7,6 +7,8 @@ import {
   RetentionPolicy,
   StorageType,
   type StreamConfig,
+  type StreamInfo,
+  type StreamInfoRequestOptions,
 } from 'nats'
 import {
   type IntegrationEvent,
@@ -56,9 +58,8 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   }
 
   async exists(): Promise<boolean> {
-    const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(PUBLISH_MS) })
     try {
-      await manager.streams.info(INTEGRATION_STREAM)
+      await this.#streamInfo()
       return true
     } catch (error) {
       if (errorCodeOf(error) === STREAM_NOT_FOUND) return false
@@ -77,18 +78,34 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     head.set('Content-Type', 'application/json')
     try {
       this.#client ??= this.#nats.connection.jetstream({ timeout: technicalDeadline(PUBLISH_MS) })
-      await this.#client.publish(subjectOf(event), event.text, {
-        msgID: event.id,
-        headers: head,
-        expect: { streamName: INTEGRATION_STREAM },
-        timeout: technicalDeadline(PUBLISH_MS),
-      })
+      for (let msgID = event.id; ; ) {
+        const { duplicate, seq } = await this.#client.publish(subjectOf(event), event.text, {
+          msgID,
+          headers: head,
+          expect: { streamName: INTEGRATION_STREAM },
+          timeout: technicalDeadline(PUBLISH_MS),
+        })
+        // the ids of what was purged are remembered, and the message dropped: it needs an id that is not known
+        if (!duplicate || (await this.#holds(seq))) return
+        msgID = `${event.id}/${seq}`
+      }
     } catch (error) {
       const isTooLarge =
         errorCodeOf(error) === MESSAGE_TOO_LARGE ||
         (error as { code?: unknown }).code === ErrorCode.MaxPayloadExceeded
       throw isTooLarge ? new IntegrationEventRefused(event, 'it is larger than the stream takes') : error
     }
+  }
+
+  /** Whether the stream still has the message of a sequence number. */
+  async #holds(seq: number): Promise<boolean> {
+    const { state } = await this.#streamInfo({ deleted_details: true })
+    return seq >= state.first_seq && seq <= state.last_seq && !state.deleted?.includes(seq)
+  }
+
+  async #streamInfo(options?: Partial<StreamInfoRequestOptions>): Promise<StreamInfo> {
+    const manager = await this.#nats.connection.jetstreamManager({ timeout: technicalDeadline(PUBLISH_MS) })
+    return manager.streams.info(INTEGRATION_STREAM, options)
   }
 
   onLost(listener: () => void): () => void {
