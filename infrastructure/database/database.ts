@@ -15,6 +15,7 @@ import {
 } from './connection.ts'
 import { listen } from './listener.ts'
 import { mayTakeServiceRole, SERVICE_ROLE } from './service-role.ts'
+import { inTransaction } from './transaction.ts'
 
 export {
   type DatabaseLog,
@@ -57,7 +58,7 @@ export interface Database {
   readonly serviceRole: boolean
   /** Runs `work` with a connection of a pool, default that of requests; one that broke is not used again. */
   withClient<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
-  /** Runs `work` in a transaction (read committed): commits when it resolves, rolls back when it throws. */
+  /** Runs `work` in a transaction, see {@link inTransaction}. */
   transaction<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
   /** Runs `work` on a connection of its own as the connecting user, who owns the schemas: for DDL, which may be long. */
   withOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
@@ -183,19 +184,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     openPool,
     connect,
     withClient,
-    transaction: (work, from) =>
-      withClient(async (client) => {
-        await client.query('BEGIN')
-        try {
-          const result = await work(client)
-          await client.query('COMMIT')
-          return result
-        } catch (error) {
-          // when the connection is gone the server rolls back by itself
-          await client.query('ROLLBACK').catch(() => undefined)
-          throw error
-        }
-      }, from),
+    transaction: (work, from) => withClient((client) => inTransaction(client, () => work(client)), from),
     withOwner: async (work) => {
       const client = await connectClient(
         target,

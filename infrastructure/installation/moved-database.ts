@@ -8,6 +8,7 @@ import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Database } from '../database/database.ts'
+import { inTransaction } from '../database/transaction.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
 import { rewrapAll } from '../secrets/rewrap.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
@@ -117,7 +118,7 @@ export class PostgresMovedDatabase implements MovedDatabase {
     const { from, to, engines, masterKeys } = this.#options
     const pairing = log && { engine: engines.target, ...log }
     const moved = await to.withOwner((client) =>
-      inTransaction(client, 'READ COMMITTED', async (): Promise<Moved> => {
+      inTransaction(client, async (): Promise<Moved> => {
         await client.query('LOCK TABLE runtime.process_managers, runtime.log_binding IN EXCLUSIVE MODE')
         await refuseWhileInUse(to, client)
         if (from !== to && (await this.#hasMoved(client, pairing))) {
@@ -170,7 +171,7 @@ export class PostgresMovedDatabase implements MovedDatabase {
 
 /** @throws MasterKeyError when a key can be opened with none of the master keys. */
 async function carryAll(from: pg.ClientBase, to: pg.ClientBase, masterKeys: MasterKeys): Promise<Carried> {
-  const carried = await inTransaction(from, 'REPEATABLE READ READ ONLY', () => carryTables(from, to))
+  const carried = await inTransaction(from, () => carryTables(from, to), 'REPEATABLE READ READ ONLY')
   await rewrapAll(to, masterKeys)
   return carried
 }
@@ -190,22 +191,6 @@ async function dropReadModels(client: pg.Client): Promise<void> {
     `SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'rm\\_%'`,
   )
   for (const { name } of rows) await client.query(`DROP SCHEMA ${client.escapeIdentifier(name)} CASCADE`)
-}
-
-async function inTransaction<T>(
-  client: pg.ClientBase,
-  mode: 'READ COMMITTED' | 'REPEATABLE READ READ ONLY',
-  work: () => Promise<T>,
-): Promise<T> {
-  await client.query(`BEGIN ISOLATION LEVEL ${mode}`)
-  try {
-    const result = await work()
-    await client.query('COMMIT')
-    return result
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined)
-    throw error
-  }
 }
 
 /** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws MoveRefused */

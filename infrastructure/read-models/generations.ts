@@ -12,6 +12,7 @@ import {
 import { endClient } from '../database/connection.ts'
 import { type Database, STATEMENT_LIMIT_MS } from '../database/database.ts'
 import { grantSchemaToServiceRole } from '../database/service-role.ts'
+import { inTransaction } from '../database/transaction.ts'
 import { compareIn } from './comparison.ts'
 import { classified, fenced, run, WAITED_FOR } from './errors.ts'
 import { answerStatement } from './requests.ts'
@@ -190,12 +191,7 @@ export class PostgresGenerationStore implements GenerationStore {
   /** Definitions belong to the owner of the schemas; the service's own role reads and writes rows only. */
   async #asOwner(work: (client: ClientBase) => Promise<void>): Promise<void> {
     try {
-      await this.#database.withOwner(async (client) => {
-        await client.query('BEGIN')
-        // the connection is closed after an error, which rolls back
-        await work(client)
-        await client.query('COMMIT')
-      })
+      await this.#database.withOwner((client) => inTransaction(client, () => work(client)))
     } catch (error) {
       throw classified(error)
     }

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { DatabaseUnavailable, openDatabase, SERVICE_ROLE } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { migrations } from '../../infrastructure/database/migrations/index.ts'
+import { RolledBack } from '../../infrastructure/database/transaction.ts'
 import { createTestDatabase, withServer } from '../support/database.ts'
 import { until } from '../support/workbench.ts'
 
@@ -132,7 +133,7 @@ describe('the database', () => {
     expect(owner.rows[0]!.user).not.toBe(SERVICE_ROLE)
   })
 
-  test('commits what resolves and rolls back what throws', async () => {
+  test('commits what resolves and rolls back what throws, or what the server rolls back', async () => {
     const database = await opened((await aDatabase()).url)
     await database.withOwner((client) => client.query('CREATE TABLE t (n int); GRANT ALL ON t TO PUBLIC'))
     expect(
@@ -143,6 +144,11 @@ describe('the database', () => {
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
+    const halfFailing = database.transaction(async (client) => {
+      await client.query('INSERT INTO t VALUES (3)')
+      await client.query('SELECT 1 / 0').catch(() => undefined)
+    })
+    await expect(halfFailing).rejects.toThrow(RolledBack)
     expect((await database.pool.query('SELECT n FROM t')).rows).toEqual([{ n: 1 }])
     expect(database.pool.idleCount).toBe(database.pool.totalCount)
   })
