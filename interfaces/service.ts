@@ -38,8 +38,9 @@ import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
+import { RememberedLog } from '../infrastructure/event-store/remembered-log.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
-import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
+import { PostgresLogMemory } from '../infrastructure/installation/log-memory.ts'
 import { pairWithLog } from '../infrastructure/installation/pairing.ts'
 import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
@@ -126,7 +127,9 @@ async function compose(
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
 
-  const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
+  let lookAtLog: () => void = () => undefined
+  const onAppend = (events: number, ms: number) => metrics.append(events, ms)
+  const log = new RememberedLog(await openEventLog(config, database, logger, onAppend, () => lookAtLog()))
   // who waits for an answer does not wait for a log that is away; work in the background does
   const failFast = new FailFastLog(log, {
     // in the database, reads of the log may all be in line behind slow ones
@@ -134,15 +137,21 @@ async function compose(
   })
   closers.push(() => failFast.close())
   await pairWithLog({
-    pool: background,
+    database,
     log,
     registry,
     masterKeys: secrets.masterKeys,
+    report: (text) => logger.warn('events lost', { text }),
     engine: logEngineOf(config),
     setting: config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL',
   })
-  const logWatch = watchLog(() => findLogTooShort(background, log))
-  closers.push(async () => logWatch.stop())
+  const logMemory = new PostgresLogMemory(background)
+  const logWatch = watchLog(() => logMemory.findLogWentBack(log))
+  lookAtLog = () => logWatch.look()
+  closers.push(async () => {
+    logWatch.stop()
+    if (log.last) await logMemory.remember({ ...log.last, events: null })
+  })
   // nobody else can use an embedded database
   const isAlone = config.databaseUrl === null
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
@@ -365,6 +374,7 @@ async function compose(
     addresses,
     operator: {
       patientLog: log,
+      logMemory,
       outbox,
       portalHosts: () => portalHosts(config, addresses),
       projections,

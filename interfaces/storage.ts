@@ -51,6 +51,7 @@ export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
 /**
  * Opens the event log in the engine that is set.
  * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
+ * @param reconnected told each time that the engine was away and is there again.
  * @throws EventStoreUnavailable, DatabaseUnavailable with one clear line.
  */
 export async function openEventLog(
@@ -58,17 +59,29 @@ export async function openEventLog(
   database: Database,
   logger: Logger,
   onAppend: (events: number, ms: number) => void,
+  reconnected: () => void,
 ): Promise<EventLog> {
   if (config.eventStoreUrl === null) {
     // an embedded database is this process's own
     const isExclusive = config.databaseUrl === null
-    return openPostgresEventLog({ database, log: asText(logger, 'database'), isExclusive, onAppend })
+    return openPostgresEventLog({
+      database,
+      log: asText(logger, 'database'),
+      isExclusive,
+      onAppend,
+      reconnected,
+    })
   }
   // loading the client takes a start half a second
   const { openEventStoreEventLog } = await import(
     '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
   )
-  return openEventStoreEventLog({ url: config.eventStoreUrl, log: asText(logger, 'event log'), onAppend })
+  return openEventStoreEventLog({
+    url: config.eventStoreUrl,
+    log: asText(logger, 'event log'),
+    onAppend,
+    reconnected,
+  })
 }
 
 /** What happens in the ordinary course is LOG to the server, but for sessions that its stop ends. */

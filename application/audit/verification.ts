@@ -7,9 +7,10 @@ import {
   HashChains,
   linkOf,
 } from '../chain-verification.ts'
-import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import type { LogMemory } from '../ports/log-memory.ts'
 
-/** What a check of the hash chains found. */
+/** What a check of the log found. */
 export interface AuditReport {
   readonly verified: boolean
   /** Events checked. */
@@ -25,12 +26,20 @@ export interface AuditReport {
   readonly first_problem: AuditProblem | null
 }
 
+/**
+ * Beside those of a stream: `missing_positions` before this event; `missing_end`: the log ends before what was read of
+ * it; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
+ * somebody cut or deleted it by the engine's own means.
+ */
+export type LogProblem = ChainProblem | 'missing_positions' | 'missing_end' | 'replaced_events' | 'cut_stream'
+
 export interface AuditProblem {
   readonly position: string
-  readonly stream: string
-  readonly revision: number
-  readonly event_id: string
-  readonly problem: ChainProblem
+  /** Null: of the log as a whole. */
+  readonly stream: string | null
+  readonly revision: number | null
+  readonly event_id: string | null
+  readonly problem: LogProblem
 }
 
 const READ_PAGE = 100
@@ -65,10 +74,16 @@ export async function verifyStream(
 }
 
 /**
- * Checks the hash chains of all streams, in log order, up to the head at the time of the call.
- * Memory does not grow with the log.
+ * Checks the whole log up to the head at the time of the call: the hash chains of all streams, that no position is left
+ * out where the engine has none to spare, that no stream was cut, and that what was read and counted of it before is
+ * still there. What is whole is remembered with its count. Memory does not grow with the log.
  */
-export async function verifyLog(app: Pick<Application, 'log'>, signal?: AbortSignal): Promise<AuditReport> {
+export async function verifyLog(
+  app: { readonly log: EventLog; readonly memory: LogMemory },
+  signal?: AbortSignal,
+): Promise<AuditReport> {
+  // in this order: meanwhile the log moves on, before what is remembered of it
+  const { marks, reached } = await app.memory.recall()
   const head = await app.log.head()
   const chains = new HashChains(
     async (stream, revision) => (await app.log.readStream(stream, { from: revision, maxCount: 1 }))[0],
@@ -77,24 +92,50 @@ export async function verifyLog(app: Pick<Application, 'log'>, signal?: AbortSig
   let streams = 0
   let after = LOG_START
   let last: ChainLink | null = null
+  let lastEvent: StoredEvent | null = null
+  let next = 0
   while (after < head) {
     signal?.throwIfAborted()
     const page = await app.log.readAll({ after, maxCount: READ_PAGE })
     for (const event of page.events) {
-      if (event.position > head) return report({ events, streams, head }, head, last, null)
-      const problem = problemOf(event, await chains.check(event))
+      if (event.position > head) break
+      const isNext = !app.log.isGapless || event.position === (lastEvent?.position ?? LOG_START) + 1n
+      const problem = problemOf(event, isNext ? await chains.check(event) : 'missing_positions')
       events += 1
       if (event.revision === 0) streams += 1
       last = linkOf(event)
+      lastEvent = event
       if (problem) return report({ events, streams, head }, event.position, last, problem)
+      for (let mark = marks[next]; mark && mark.position <= event.position; mark = marks[++next]) {
+        const isThere = mark.position === event.position && mark.eventId === event.eventId
+        if (!isThere || (mark.events ?? events) !== events) {
+          const replaced = problemOfLog(mark.position, 'replaced_events', mark.eventId)
+          return report({ events, streams, head }, event.position, last, replaced)
+        }
+      }
     }
     after = page.checkpoint
-    if (page.atHead) break
+    if (page.atHead || after >= head) break
   }
-  return report({ events, streams, head }, after, last, null)
+  const upTo = lastEvent?.position ?? LOG_START
+  const [mark] = marks.slice(next)
+  const lost = mark?.position ?? (reached > head ? reached : null)
+  const cut = lost === null ? await app.log.findCut() : null
+  const problem =
+    lost !== null
+      ? problemOfLog(lost, 'missing_end', mark?.eventId ?? null)
+      : cut && { ...problemOfLog(cut.position, 'cut_stream', null), stream: cut.stream }
+  if (!problem && lastEvent) {
+    await app.memory.remember({ position: upTo, eventId: lastEvent.eventId, events })
+  }
+  return report({ events, streams, head }, upTo, last, problem)
 }
 
-function problemOf(event: StoredEvent, problem: ChainProblem | null): AuditProblem | null {
+function problemOfLog(position: bigint, problem: LogProblem, event_id: string | null): AuditProblem {
+  return { position: String(position), stream: null, revision: null, event_id, problem }
+}
+
+function problemOf(event: StoredEvent, problem: LogProblem | null): AuditProblem | null {
   if (problem === null) return null
   const { position, stream, revision, eventId } = event
   return { position: String(position), stream, revision, event_id: eventId, problem }

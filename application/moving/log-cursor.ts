@@ -1,18 +1,21 @@
 import type { LogPage, StoredEvent } from '../ports/event-log.ts'
-import type { MovableLog } from '../ports/movable-log.ts'
+import { type MovableLog, MoveRefused } from '../ports/movable-log.ts'
 
 /** Events in one page at the most. */
 const PAGE = 1_000
 
 /** Goes through a log from a position to its end. The next page is read while this one is worked on. */
 export class LogCursor {
-  readonly #log: Pick<MovableLog, 'readPage'>
+  readonly #log: Pick<MovableLog, 'readPage' | 'isGapless' | 'name'>
   #events: readonly StoredEvent[] = []
   #at = 0
+  #last: bigint
   #ahead: Promise<LogPage> | null
 
-  constructor(log: Pick<MovableLog, 'readPage'>, after: bigint) {
+  /** @throws MoveRefused, by every call, where positions are left out. */
+  constructor(log: Pick<MovableLog, 'readPage' | 'isGapless' | 'name'>, after: bigint) {
     this.#log = log
+    this.#last = after
     this.#ahead = this.#read(after)
   }
 
@@ -30,6 +33,12 @@ export class LogCursor {
   /** The next event; only while {@link ready} says so. */
   next(): StoredEvent {
     const event = this.#events[this.#at]!
+    if (this.#log.isGapless && event.position !== this.#last + 1n) {
+      throw new MoveRefused(
+        `Events are missing in ${this.#log.name} between positions ${this.#last} and ${event.position}`,
+      )
+    }
+    this.#last = event.position
     this.#at += 1
     return event
   }

@@ -10,6 +10,15 @@ export function chainBroken(log: string, event: StoredEvent, problem: ChainProbl
   return new MoveRefused(`The log in ${log} was changed: ${problem.replace('_', ' ')} at ${nameOf(event)}`)
 }
 
+/** @throws MoveRefused where a stream was cut: what it had would come back, or stay behind. */
+export async function refuseCut(log: MovableLog): Promise<void> {
+  const cut = await log.findCut()
+  if (cut)
+    throw new MoveRefused(
+      `Stream ${cut.stream} in ${log.name} was cut or deleted at position ${cut.position}`,
+    )
+}
+
 /** How an event is named in messages. */
 export function nameOf({ stream, revision, eventId, type, position }: StoredEvent): string {
   return `${stream}@${revision} (${type}, event id ${eventId}, position ${position})`
@@ -74,6 +83,7 @@ export async function proveLog(
   report: (events: number, share: number) => void,
   signal: AbortSignal,
 ): Promise<LogAccount> {
+  await refuseCut(log)
   const head = await log.head()
   const proof = new LogProof(log)
   const cursor = new LogCursor(log, LOG_START)

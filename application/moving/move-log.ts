@@ -7,7 +7,7 @@ import { type MovableLog, MoveInterrupted, MoveRefused } from '../ports/movable-
 import type { LogIdentity, Moved, MovedDatabase } from '../ports/moved-database.ts'
 import { Comparison } from './comparison.ts'
 import { LogCursor } from './log-cursor.ts'
-import { chainBroken, type LogAccount, shareOf } from './log-proof.ts'
+import { chainBroken, type LogAccount, refuseCut, shareOf } from './log-proof.ts'
 
 /** `comparing` what the target holds already, `copying` what it lacks, `proving` what was copied. */
 export type MovePhase = 'comparing' | 'copying' | 'proving'
@@ -103,6 +103,7 @@ export async function moveLog(parts: {
         'restore both from backups that belong together',
     )
   }
+  for (const log of [source, target]) await refuseCut(log)
   const comparison = new Comparison(source, target, wanted)
   const { proof } = comparison
   const tell = (phase: MovePhase, events: number, position: bigint) =>

@@ -48,10 +48,14 @@ export interface StoredEvent {
   readonly writtenFrom?: WrittenFrom
 }
 
-export interface AppendResult {
-  /** Position of the last appended event. */
+/** An event as it is known again, wherever the log came from since: where it stands, and its id. */
+export interface LogMark {
   readonly position: bigint
+  readonly eventId: string
 }
+
+/** The last appended event. */
+export type AppendResult = LogMark
 
 /**
  * The stream's last event is not at the revision that the append was decided on. Nothing was written; who reads the
@@ -84,6 +88,14 @@ export class EventLogUnavailable extends ServiceUnavailable {
   constructor(message: string, options: { passes: boolean }) {
     super(message, options)
     this.name = 'EventLogUnavailable'
+  }
+}
+
+/** The log lacks an event that was read of it: it is older than what this process, or its database, knows of it. */
+export class LogWentBack extends SafeError {
+  constructor({ position }: LogMark) {
+    super(`The event log went back: the event that was read at position ${position} does not stand there`)
+    this.name = 'LogWentBack'
   }
 }
 
@@ -173,6 +185,15 @@ export interface EventLog {
 
   /** Position of the last event in the log, {@link LOG_START} when it is empty. */
   head(): Promise<bigint>
+
+  /** Id of the event that stands at exactly a position; null where none does. */
+  idAt(position: bigint): Promise<string | null>
+
+  /** A stream that somebody cut or deleted by the engine's own means, so that it reads shorter than it was; null: none. */
+  findCut(): Promise<{ readonly stream: string; readonly position: bigint } | null>
+
+  /** Whether positions are numbers from 1 without gaps. */
+  readonly isGapless: boolean
 
   /** About how many events stand after a position and up to another; exact where that costs nothing. */
   count(after: bigint, upTo: bigint): Promise<number>

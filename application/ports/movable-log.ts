@@ -1,4 +1,4 @@
-import type { LogPage, StoredEvent } from './event-log.ts'
+import type { EventLog, LogPage, StoredEvent } from './event-log.ts'
 
 /**
  * A whole log as it is moved from one engine to another: read and written in its total order, with nobody else
@@ -13,6 +13,12 @@ export interface MovableLog {
 
   /** The event at a revision of a stream. @throws MoveInterrupted */
   eventAt(stream: string, revision: number): Promise<StoredEvent | null>
+
+  /** See {@link EventLog.findCut}. @throws MoveInterrupted */
+  findCut(): ReturnType<EventLog['findCut']>
+
+  /** See {@link EventLog.isGapless}. */
+  readonly isGapless: boolean
 
   /** Position of the last event, 0 when there is none. @throws MoveInterrupted */
   head(): Promise<bigint>

@@ -89,6 +89,18 @@ export class FailFastLog implements EventLog {
     return this.#read(() => this.#log.head())
   }
 
+  idAt(position: bigint): Promise<string | null> {
+    return this.#read(() => this.#log.idAt(position))
+  }
+
+  findCut(): ReturnType<EventLog['findCut']> {
+    return this.#read(() => this.#log.findCut())
+  }
+
+  get isGapless(): boolean {
+    return this.#log.isGapless
+  }
+
   count(after: bigint, upTo: bigint): Promise<number> {
     return this.#read(() => this.#log.count(after, upTo))
   }

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { LogIdentity } from '../../application/ports/moved-database.ts'
+import { findLogTooShort } from './log-memory.ts'
 
 export type LogEngine = 'postgresql' | 'eventstoredb'
 
@@ -26,15 +27,15 @@ export class OtherEventLog extends Error {
   override readonly name = 'OtherEventLog'
 }
 
-/** The checkpoints of this database lie behind the end of its log; the message is one clear line. */
+/** The log ends before a checkpoint of this database, and cannot be taken up as it is; the message is one clear line. */
 export class LogTooShort extends Error {
   override readonly name = 'LogTooShort'
 }
 
 /**
  * Makes sure that the checkpoints of a database stand in this log: positions of one log mean nothing in another. A
- * log is known by its first event and where that stands, so that it may move with its server, or come from a backup;
- * but not from one that ends before a checkpoint, for what is appended there next would never be read. Changes nothing.
+ * log is known by its first event and where that stands, so that it may move with its server, or come from a backup.
+ * Changes nothing.
  * @throws OtherEventLog, LogTooShort
  */
 export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
@@ -53,8 +54,9 @@ export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLo
   if (paired && !isSameLog(paired, await pairingOf(engine, log))) {
     throw new OtherEventLog(refusal(engine, paired.engine))
   }
-  const tooShort = await findLogTooShort(pool, log)
-  if (tooShort !== null) throw new LogTooShort(tooShort)
+  const tooShort = paired ? null : await findLogTooShort(pool, log)
+  if (tooShort !== null)
+    throw new LogTooShort(`${tooShort}: restore both, or take an empty database and the keys`)
 }
 
 /**
@@ -72,27 +74,6 @@ function refusal(engine: LogEngine, paired: LogEngine): string {
     ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
     : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[paired]}; ` +
         'move it with "compstream events copy", or take the database that belongs to this log'
-}
-
-/** The furthest position that anything in this database has read up to. */
-async function reachedBy(pool: Pool): Promise<bigint> {
-  const { rows } = await pool.query<{ reached: string }>(
-    `SELECT greatest((SELECT max(position) FROM runtime.projections),
-                     (SELECT max(position) FROM runtime.process_managers), 0) AS reached`,
-  )
-  return BigInt(rows[0]!.reached)
-}
-
-/** What is wrong when the log ends before a checkpoint of this database, in one clear line; null when it does not. */
-export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): Promise<string | null> {
-  // in this order: meanwhile other processes move on, the log before its checkpoints
-  const reached = await reachedBy(pool)
-  const head = await log.head()
-  if (head >= reached) return null
-  return (
-    `the event log ends at position ${head}, and this database has read it up to ${reached}: it was restored from an ` +
-    'older backup than the database; restore both, or take an empty database and the keys'
-  )
 }
 
 /** @returns null when the database was never paired with a log that held events. */
@@ -119,6 +100,7 @@ export async function storePairing(
   movedTo: string | null,
 ): Promise<void> {
   await client.query(INSERT, valuesOf(pairing, movedTo))
+  await client.query('DELETE FROM runtime.log_marks')
 }
 
 /** Marks a database as one that the installation has left. @param movedTo where it is now; null: here. */

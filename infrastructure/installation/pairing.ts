@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { type EventRegistry, UnreadableEvent } from '../../application/event-registry.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
@@ -12,10 +11,12 @@ import {
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import type { Database } from '../database/database.ts'
 import { FINGERPRINT_ROOT, openFingerprints } from '../secrets/personal-data.ts'
 import { PersonalDataKeys } from '../secrets/personal-data-keys.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
 import { type LogEngine, refuseOtherLog, rememberLog } from './log-pairing.ts'
+import { takeBackLostEvents } from './lost-events.ts'
 
 /** A database lacks the keys that a log was written with; the message is one clear line. */
 export class KeysMissing extends ConfigError {
@@ -29,21 +30,24 @@ const SEALED = /"sld1\.([A-Za-z0-9/_:]{1,80})\.[A-Za-z0-9_-]+"/
 
 /**
  * Pairs a database with a log, or makes sure that they are a pair: that its checkpoints stand in this log, and that
- * its keys are those that the log was written with. Fingerprints in the log, and so every idempotency key, derive from
+ * its keys are those that the log was written with, and that nothing is left of events that the log has lost. Fingerprints in the log, and so every idempotency key, derive from
  * a root that stands in the database only; with another one, nothing that was acknowledged would be known again.
  * Who is refused changes nothing.
  * @param parts.setting names the database in messages.
  * @throws OtherEventLog, LogTooShort, KeysMissing; MasterKeyError when the master keys are not those of this database.
  */
 export async function pairWithLog(parts: {
-  readonly pool: Pool
+  readonly database: Database
   readonly engine: LogEngine
   readonly log: EventLog
   readonly registry: EventRegistry
   readonly masterKeys: MasterKeys
   readonly setting: 'DATABASE_URL' | 'DATA_DIR'
+  /** Hears in words what the log has lost. */
+  readonly report: (text: string) => void
 }): Promise<void> {
-  const { pool, engine, log, registry, masterKeys, setting } = parts
+  const { database, engine, log, registry, masterKeys, setting } = parts
+  const pool = database.background
   await refuseOtherLog(pool, engine, log)
   const vault = new PostgresSecretVault(pool, masterKeys, systemClock)
   const commands = new CommandHandler(log, registry, systemClock)
@@ -69,6 +73,7 @@ export async function pairWithLog(parts: {
         'and runtime.secrets from one backup',
     )
   }
+  await takeBackLostEvents({ database, log, report: parts.report })
   if (keyCheckValue === null) {
     // a log of an earlier release gets its check value now
     const commandId = `installation/${fingerprints.keyCheckValue}`

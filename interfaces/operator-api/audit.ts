@@ -15,10 +15,18 @@ const AuditReport = z
     first_problem: z
       .object({
         position: z.string(),
-        stream: z.string(),
-        revision: z.int(),
-        event_id: z.string(),
-        problem: z.enum(['no_hash', 'hash_mismatch', 'missing_events']),
+        stream: z.string().nullable().describe('Null: of the log as a whole'),
+        revision: z.int().nullable(),
+        event_id: z.string().nullable(),
+        problem: z.enum([
+          'no_hash',
+          'hash_mismatch',
+          'missing_events',
+          'missing_positions',
+          'missing_end',
+          'replaced_events',
+          'cut_stream',
+        ]),
       })
       .nullable(),
   })
@@ -29,15 +37,15 @@ export const auditEndpoints = [
     operation: 'verifyLog',
     method: 'POST',
     path: '/audit/verify',
-    summary: 'Check the hash chains of the log, or of one stream',
+    summary: 'Check the log, or the hash chain of one stream',
     access: operator,
     body: z.object({ stream: optional(text()) }),
     answers: { 200: AuditReport },
     errors: { 404: 'There is no such stream' },
     command: { name: 'audit verify' },
     async handle({ host, body, signal }) {
-      const { patientLog: log } = host.services
-      if (body.stream === null) return verifyLog({ log }, signal)
+      const { patientLog: log, logMemory: memory } = host.services
+      if (body.stream === null) return verifyLog({ log, memory }, signal)
       const report = await verifyStream({ log }, streamName(body.stream))
       if (!report) throw notFound('There is no such stream')
       return report

@@ -1,5 +1,6 @@
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
+import type { LogMemory } from '../../application/ports/log-memory.ts'
 import type { Outbox } from '../../application/ports/outbox.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ProjectionStatus, ShownParkedStream } from '../../projections/runtime/projection-status.ts'
@@ -54,6 +55,7 @@ export interface Health {
 export interface OperatorServices {
   /** For what reads much of the log: its reads wait for a server that is away for a moment. */
   readonly patientLog: EventLog
+  readonly logMemory: LogMemory
   readonly outbox: Outbox
   /** Hosts under which the service shows hosted pages itself, with their ports. */
   portalHosts(): readonly string[]

@@ -67,7 +67,7 @@ async function readUpTo(pool: Database['pool'], position: bigint): Promise<void>
   )
 }
 
-test('a log that ends before what was read of it is refused, whatever the database was paired with, and nothing is changed', async () => {
+test('a log that ends before what was read of it is refused by a database that was paired with none, and nothing is changed', async () => {
   const [{ pool, log }, other] = await Promise.all([open(), open()])
   await append(log)
   await readUpTo(pool, await log.head())

@@ -35,9 +35,10 @@ afterAll(async () => {
 interface Side {
   readonly url: string
   readonly pool: Database['pool']
+  readonly database: Database
 }
 
-async function emptyDatabase(): Promise<Side & { database: Database }> {
+async function emptyDatabase(): Promise<Side> {
   const created = await createTestDatabase()
   closers.push(created.drop)
   const database = await openDatabase({ url: created.url })
@@ -50,11 +51,19 @@ async function open(): Promise<Side & { log: EventLog }> {
   const { url, pool, database } = await emptyDatabase()
   const log = await openTestLog(database, url)
   closers.push(() => log.close())
-  return { url, pool, log }
+  return { url, pool, database, log }
 }
 
-const pair = ({ pool }: Side, log: EventLog, keys = masterKeys) =>
-  pairWithLog({ pool, log, registry, engine: ENGINE, masterKeys: keys, setting: 'DATABASE_URL' })
+const pair = ({ database }: Side, log: EventLog, keys = masterKeys) =>
+  pairWithLog({
+    database,
+    log,
+    registry,
+    engine: ENGINE,
+    masterKeys: keys,
+    setting: 'DATABASE_URL',
+    report: () => undefined,
+  })
 
 async function typesIn(log: EventLog): Promise<string[]> {
   return (await log.readAll({ after: 0n, maxCount: 1_000 })).events.map(({ type }) => type)

@@ -13,6 +13,7 @@ import { parkedStreams } from './0012-parked-streams.ts'
 import { webhookDeliveries } from './0013-webhook-deliveries.ts'
 import { outbox } from './0014-outbox.ts'
 import { bankArchive } from './0015-bank-archive.ts'
+import { logMarks } from './0016-log-marks.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -32,4 +33,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0013-webhook-deliveries': webhookDeliveries,
   '0014-outbox': outbox,
   '0015-bank-archive': bankArchive,
+  '0016-log-marks': logMarks,
 }

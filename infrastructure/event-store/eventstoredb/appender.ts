@@ -109,12 +109,14 @@ export class Appender {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const { position } = await this.#appends.append(append)
-        return this.#stored(pending, hash, position ?? (await this.#positionOf(pending, lastId)))
+        const at = position ?? (await this.#positionOf(pending, lastId))
+        return this.#stored(pending, hash, { position: at, eventId: lastId })
       } catch (error) {
         if (error instanceof WrongExpectedVersionError) {
           await this.#untilMoved(pending)
           if (attempt === 0) throw new WrongExpectedRevision(stream, revision)
-          return this.#stored(pending, hash, await this.#positionOf(pending, lastId))
+          const at = await this.#positionOf(pending, lastId)
+          return this.#stored(pending, hash, { position: at, eventId: lastId })
         }
         if (!passes(error) || pending.isGivenUp) throw error
         await retryPause(attempt)
@@ -154,9 +156,9 @@ export class Appender {
     return there.position
   }
 
-  #stored({ stream, revision, events }: Pending, hash: string, position: bigint): AppendResult {
+  #stored({ stream, revision, events }: Pending, hash: string, last: AppendResult): AppendResult {
     this.#heads.set(stream, { revision: revision + events.length, hash })
-    return { position }
+    return last
   }
 
   #unavailable(why: string): EventStoreUnavailable {

@@ -37,6 +37,8 @@ export interface EventStoreEventLogOptions {
   readonly patienceMs?: number
   /** How long to wait for a server that is not there at the start, in milliseconds, default 3000. */
   readonly openingPatienceMs?: number
+  /** Told when the connection was lost, and the log is read again. */
+  readonly reconnected?: () => void
   /** Told of every stored append with its number of events and the real milliseconds it took. What it throws is logged. */
   readonly onAppend?: (events: number, ms: number) => void
 }
@@ -68,6 +70,7 @@ export async function openEventStoreEventLog(
 export class EventStoreEventLog implements EventLog {
   /** Other processes may append at any time. */
   readonly isExclusive = false
+  readonly isGapless = false
   readonly #connection: Connection
   readonly #reader: LogReader
   readonly #appends: SharedAppends
@@ -95,7 +98,7 @@ export class EventStoreEventLog implements EventLog {
     const closing = this.#closing.signal
     // everything that waits for the server's return listens
     setMaxListeners(0, closing)
-    const reader = new LogReader(connection, shared.appends, patienceMs, closing)
+    const reader = new LogReader(connection, shared.appends, patienceMs, closing, options.reconnected)
     this.#reader = reader
     this.#appends = shared
     const live = new Live({ connection, reader, log: this.#log, closing }, head)
@@ -160,6 +163,14 @@ export class EventStoreEventLog implements EventLog {
     const head = await this.#reader.head()
     this.#live.reaches(head)
     return head
+  }
+
+  idAt(position: bigint): Promise<string | null> {
+    return this.#reader.idAt(position)
+  }
+
+  findCut(): Promise<{ readonly stream: string; readonly position: bigint } | null> {
+    return this.#reader.findCut()
   }
 
   async count(after: bigint, upTo: bigint): Promise<number> {

@@ -34,6 +34,10 @@ const LOOKED_AT_ONCE = 100
 /** A name that no event type can have: the server tells of checkpoints only. */
 const NO_TYPE = 'no event at all'
 const PASSED_AT_ONCE = 1_000
+/** The server's events about streams: the last one of a deleted stream, and what is said of a stream in `$$<stream>`. */
+const TOMBSTONE = '$streamDeleted'
+const CUTTING = ['$metadata', TOMBSTONE]
+const CUTS = /"\$(?:tb|maxCount|maxAge)":/
 
 interface PageOptions {
   readonly after: bigint
@@ -54,10 +58,17 @@ export class LogReader {
   /**
    * @param appends to the same server.
    * @param patienceMs how long a read is repeated while the server is away.
+   * @param reconnected told when the connection was lost, and reads are complete again.
    */
-  constructor(connection: Connection, appends: Appends, patienceMs: number, closing: AbortSignal) {
+  constructor(
+    connection: Connection,
+    appends: Appends,
+    patienceMs: number,
+    closing: AbortSignal,
+    reconnected: () => void = () => undefined,
+  ) {
     this.#connection = connection
-    this.#completeness = new ReadCompleteness(connection, appends, closing)
+    this.#completeness = new ReadCompleteness(connection, appends, closing, reconnected)
     this.#patienceMs = patienceMs
     this.#closing = closing
   }
@@ -102,6 +113,37 @@ export class LogReader {
   /** Position of the last event. */
   async head(): Promise<bigint> {
     return (await this.latest(1)).at(-1)?.position ?? LOG_START
+  }
+
+  /** Id of the event at a position; null where none stands. */
+  idAt(position: bigint): Promise<string | null> {
+    return this.#again(async () => {
+      try {
+        const from = { fromPosition: placeOf(position), maxCount: 1, requiresLeader: true }
+        const [event] = await this.#collect(this.#connection.client.readAll(from))
+        return event?.position === position ? event.eventId : null
+      } catch (error) {
+        if (mayBeUnknownPosition(error)) return null
+        throw error
+      }
+    })
+  }
+
+  /** A stream that was cut or deleted: the server notes that, and hides or removes the events. */
+  findCut(): Promise<{ stream: string; position: bigint } | null> {
+    return this.#again(async () => {
+      const { client } = this.#connection
+      const end = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const
+      const [last] = await this.#collect(client.readAll(end))
+      const options = { types: CUTTING, pageSize: PASSED_AT_ONCE, signal: this.#closing }
+      for await (const { events } of this.pages(LOG_START, last?.position ?? LOG_START, options)) {
+        for (const event of events) {
+          const stream = streamCutBy(event)
+          if (stream !== null) return { stream, position: event.position }
+        }
+      }
+      return null
+    })
   }
 
   /** The last events of the log, in order. */
@@ -289,6 +331,12 @@ export class LogReader {
       signal: this.#closing,
     })
   }
+}
+
+/** The stream whose events the server hides or removes by an event of its own; null: none of the log's. */
+function streamCutBy({ stream, type, data }: StoredEvent): string | null {
+  if (type === TOMBSTONE) return stream.startsWith('$') ? null : stream
+  return /^\$\$[^$]/.test(stream) && CUTS.test(data) ? stream.slice(2) : null
 }
 
 /** What was read may have come from a server that was just restarted. */

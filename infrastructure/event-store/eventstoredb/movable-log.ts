@@ -1,6 +1,6 @@
 import { WrongExpectedVersionError } from '@eventstore/db-client'
 import { MAX_APPEND_BYTES, type StoredEvent } from '../../../application/ports/event-log.ts'
-import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
+import { type MovableLog, MoveInterrupted, MoveRefused } from '../../../application/ports/movable-log.ts'
 import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { type Appends, shareAppends } from './appends.ts'
 import { connect } from './client.ts'
@@ -40,8 +40,10 @@ export async function openMovableEventStoreLog(url: string): Promise<MovableLog>
         const [event] = await reader.stream(stream, { from: revision, maxCount: 1 })
         return event?.revision === revision ? event : null
       }),
+    findCut: () => orInterrupted(() => reader.findCut()),
+    isGapless: false,
     head: () => orInterrupted(() => reader.head()),
-    write: (events) => orInterrupted(() => writeInOrder(appends, events)),
+    write: (events) => orInterrupted(() => writeInOrder(appends, reader, events)),
     async close() {
       closing.abort()
       await Promise.all([release(), connection.client.dispose()])
@@ -53,7 +55,11 @@ export async function openMovableEventStoreLog(url: string): Promise<MovableLog>
  * Sends all events at once in their order, which client and server keep. Nothing is sent again here: after a failure it
  * has to be looked at what was stored, lest something overtakes what was lost.
  */
-async function writeInOrder(appends: Appends, events: readonly StoredEvent[]): Promise<void> {
+async function writeInOrder(
+  appends: Appends,
+  reader: LogReader,
+  events: readonly StoredEvent[],
+): Promise<void> {
   const runs = runsOf(events).map((run) => {
     const { stream, revision } = run[0]!
     const sent = run.map(({ eventId, type, data, metadata }) =>
@@ -65,6 +71,18 @@ async function writeInOrder(appends: Appends, events: readonly StoredEvent[]): P
   const outcomes = await Promise.allSettled(runs.map((run) => appends.append(run)))
   const failed = outcomes.find((one) => one.status === 'rejected')
   if (failed) throw failed.reason
+  for (const [n, outcome] of outcomes.entries()) {
+    const { stream, revision, events } = runs[n]!
+    // ids that the server has had before: it says where the events would stand, and has stored nothing
+    if (outcome.status === 'rejected' || outcome.value.position !== undefined) continue
+    const last = events.at(-1)!.id
+    const [there] = await reader.stream(stream, { from: revision + events.length, maxCount: 1 })
+    if (there?.eventId === last) continue
+    throw new MoveRefused(
+      `Stream ${stream} was deleted in EventStoreDB at ${appends.target}, which takes its events for stored: take an ` +
+        'empty target',
+    )
+  }
 }
 
 /** Consecutive events of one stream, as far as they fit into one append. */

@@ -30,13 +30,20 @@ export class ReadCompleteness {
   readonly #connection: Connection
   readonly #appends: Appends
   readonly #closing: AbortSignal
+  readonly #reconnected: () => void
+  #isFirst = true
   #confirming: Promise<IsComplete> | undefined
 
-  /** @param connection that is read from. @param appends to the same server. */
-  constructor(connection: Connection, appends: Appends, closing: AbortSignal) {
+  /**
+   * @param connection that is read from.
+   * @param appends to the same server.
+   * @param reconnected told each time but the first that reads are complete.
+   */
+  constructor(connection: Connection, appends: Appends, closing: AbortSignal, reconnected: () => void) {
     this.#connection = connection
     this.#appends = appends
     this.#closing = closing
+    this.#reconnected = reconnected
   }
 
   /**
@@ -77,6 +84,8 @@ export class ReadCompleteness {
       await end()
       throw error
     }
+    if (!this.#isFirst) this.#reconnected()
+    this.#isFirst = false
     return () => isUnbroken
   }
 

@@ -214,7 +214,8 @@ export class Appender {
       // on its way before the callers of this one go on
       flight = this.#launch()
       if (result.events.length > 0) this.#tell((to) => to.committed(result.base, result.events, ms))
-      for (const { append, position } of result.stored) append.resolve({ position })
+      for (const { append, position } of result.stored)
+        append.resolve({ position, eventId: append.ids.at(-1)! })
       for (const append of result.conflicts) this.#refuse(append)
       flight ??= this.#launch()
     }
@@ -317,7 +318,7 @@ export class Appender {
         return
       }
       this.#tell((to) => to.found(link!.position))
-      append.resolve({ position: link!.position })
+      append.resolve({ position: link!.position, eventId: link!.eventId })
     })
   }
 

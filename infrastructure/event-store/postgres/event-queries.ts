@@ -162,6 +162,18 @@ export async function readHead(db: Queryable): Promise<bigint> {
   return BigInt(rows[0]![0])
 }
 
+/** Id of the event at a position; null where none stands. */
+export async function readId(db: Queryable, position: bigint): Promise<string | null> {
+  const { rows } = await db.query<[string]>({
+    name: 'event_log/id',
+    text: 'SELECT event_id FROM event_log.events WHERE position = $1',
+    values: [position],
+    rowMode: 'array',
+    types: AS_TEXT,
+  })
+  return rows[0]?.[0] ?? null
+}
+
 /** The events at the given places, in their order; undefined where none stands. */
 export async function readLinks(
   db: Queryable,

@@ -40,6 +40,8 @@ export async function openMovablePostgresLog(database: Database): Promise<Movabl
         })
         return event?.revision === revision ? event : null
       }),
+    findCut: async () => null,
+    isGapless: true,
     head: () => orInterrupted(() => readHead(readers)),
     // one transaction: all of them or, of a stream that has gone on, none
     write: (events) =>

@@ -27,6 +27,7 @@ import {
   LOG_SESSION,
   type Queryable,
   readHead,
+  readId,
   readPage,
   readRevisions,
   readStream,
@@ -55,6 +56,8 @@ export interface PostgresEventLogOptions {
    * default 10000. A read that failed is repeated for no longer.
    */
   readonly patienceMs?: number
+  /** Told when the connection that appends was lost, and is there again. */
+  readonly reconnected?: () => void
   /** Told of every committed transaction with its number of events and the real milliseconds it took. What it throws is logged. */
   readonly onAppend?: (events: number, ms: number) => void
 }
@@ -72,6 +75,7 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
     log,
     isExclusive: options.isExclusive ?? false,
     lockWaitMs: options.lockWaitMs ?? technicalDeadline(LOCK_WAIT_MS),
+    ...(options.reconnected ? { reconnected: options.reconnected } : {}),
   })
   await session.client()
   const readers = new Readers(
@@ -247,7 +251,17 @@ export class PostgresEventLog implements EventLog {
     return this.#again(() => readHead(this.#readers))
   }
 
-  /** Positions have no gaps. */
+  idAt(position: bigint): Promise<string | null> {
+    return this.#again(() => readId(this.#readers, position))
+  }
+
+  /** Triggers refuse it, and leave gaps where they are got around. */
+  async findCut(): Promise<null> {
+    return null
+  }
+
+  readonly isGapless = true
+
   async count(after: bigint, upTo: bigint): Promise<number> {
     return upTo > after ? Number(upTo - after) : 0
   }
@@ -292,6 +306,8 @@ export class PostgresEventLog implements EventLog {
     for (let checkpoint = after; checkpoint < upTo; ) {
       const page = await ahead
       if (signal.aborted) return
+      // the log ended before the feed: as a log that went back does
+      if (page.checkpoint <= checkpoint) throw new Error(`the log ends before position ${upTo}`)
       checkpoint = page.checkpoint
       if (checkpoint < upTo) ahead = read(checkpoint)
       yield page

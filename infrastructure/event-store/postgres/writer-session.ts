@@ -30,6 +30,8 @@ interface WriterSessionOptions {
   readonly log?: DatabaseLog
   /** Shares the log with no other session. */
   readonly isExclusive: boolean
+  /** Told when a connection that was lost is there again. */
+  readonly reconnected?: () => void
   /** How long to wait for sessions that do not let this one in, in milliseconds. */
   readonly lockWaitMs: number
 }
@@ -46,16 +48,18 @@ export class WriterSession {
   readonly #database: Database
   readonly #log: DatabaseLog | undefined
   readonly #lockWaitMs: number
+  readonly #reconnected: (() => void) | undefined
   readonly #closing = new AbortController()
   #inDoubt = false
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
 
-  constructor({ database, log, isExclusive, lockWaitMs }: WriterSessionOptions) {
+  constructor({ database, log, isExclusive, lockWaitMs, reconnected }: WriterSessionOptions) {
     this.#database = database
     this.#log = log
     this.isExclusive = isExclusive
     this.#lockWaitMs = lockWaitMs
+    this.#reconnected = reconnected
   }
 
   /**
@@ -163,6 +167,7 @@ export class WriterSession {
     for (let attempt = 0; !this.#client && !this.#closing.signal.aborted; attempt += 1) {
       await this.client().catch(() => retryPause(attempt, this.closing))
     }
+    this.#reconnected?.()
   }
 }
 

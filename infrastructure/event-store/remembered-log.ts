@@ -1,0 +1,117 @@
+import {
+  type AppendResult,
+  type EventLog,
+  type EventToAppend,
+  type LogMark,
+  type LogPage,
+  LogWentBack,
+  type StoredEvent,
+} from '../../application/ports/event-log.ts'
+import { Gathered } from './gathered.ts'
+
+type ReadOptions = Parameters<EventLog['readStream']>[1]
+
+/**
+ * An event log of which this process knows the last event that it read or appended, whatever it read it for. A log that
+ * lacks it has lost events, and is not followed.
+ */
+export class RememberedLog implements EventLog {
+  readonly #log: EventLog
+  #last: LogMark | null = null
+  readonly #look = new Gathered(async () => {
+    const last = this.#last
+    return last !== null && (await this.#log.idAt(last.position)) !== last.eventId ? last : null
+  })
+
+  /** @param log is closed with this one. */
+  constructor(log: EventLog) {
+    this.#log = log
+  }
+
+  /** The last event of the log that this process knows; null: none. */
+  get last(): LogMark | null {
+    return this.#last
+  }
+
+  /** @throws LogWentBack where the log lacks what this process knows of it. */
+  async compare(): Promise<void> {
+    const lost = await this.#look.ask(undefined)
+    if (lost) throw new LogWentBack(lost)
+  }
+
+  async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
+    const appended = await this.#log.append(stream, revision, events)
+    this.#saw(appended)
+    return appended
+  }
+
+  async readStream(stream: string, options?: ReadOptions): Promise<readonly StoredEvent[]> {
+    const events = await this.#log.readStream(stream, options)
+    this.#saw(options?.direction === 'backwards' ? events[0] : events.at(-1))
+    return events
+  }
+
+  async readStreams(
+    streams: readonly string[],
+    options: { maxCount: number },
+  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    const found = await this.#log.readStreams(streams, options)
+    for (const events of found.values()) this.#saw(events.at(-1))
+    return found
+  }
+
+  revision(stream: string): Promise<number> {
+    return this.#log.revision(stream)
+  }
+
+  async readAll(options: Parameters<EventLog['readAll']>[0]): Promise<LogPage> {
+    const page = await this.#log.readAll(options)
+    this.#saw(page.events.at(-1))
+    return page
+  }
+
+  async *subscribe(options: Parameters<EventLog['subscribe']>[0]): AsyncGenerator<LogPage, void, undefined> {
+    await this.compare().catch((error: unknown) => {
+      // a log that is away is waited for
+      if (error instanceof LogWentBack) throw error
+    })
+    for await (const page of this.#log.subscribe(options)) {
+      this.#saw(page.events.at(-1))
+      yield page
+    }
+  }
+
+  head(): Promise<bigint> {
+    return this.#log.head()
+  }
+
+  idAt(position: bigint): Promise<string | null> {
+    return this.#log.idAt(position)
+  }
+
+  findCut(): ReturnType<EventLog['findCut']> {
+    return this.#log.findCut()
+  }
+
+  get isGapless(): boolean {
+    return this.#log.isGapless
+  }
+
+  count(after: bigint, upTo: bigint): Promise<number> {
+    return this.#log.count(after, upTo)
+  }
+
+  get isExclusive(): boolean {
+    return this.#log.isExclusive
+  }
+
+  close(): Promise<void> {
+    return this.#log.close()
+  }
+
+  #saw(mark: LogMark | undefined): void {
+    if (mark && mark.position > (this.#last?.position ?? -1n)) {
+      this.#last = { position: mark.position, eventId: mark.eventId }
+    }
+  }
+}
