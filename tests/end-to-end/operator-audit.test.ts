@@ -8,16 +8,18 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
-import { openWorkbench } from '../support/workbench.ts'
+import { openWorkbench, until } from '../support/workbench.ts'
 
 let database: TestDatabase
 let service: RunningService
+let restart: () => Promise<RunningService>
 let seeded: SeededTenant
 
 beforeAll(async () => {
   database = await createTestDatabase()
   const env = { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') }
-  service = await startService({ env })
+  restart = () => startService({ env })
+  service = await restart()
   seeded = await seedTenant(service)
 })
 afterAll(async () => {
@@ -424,6 +426,46 @@ describe('what the operator sent', () => {
     }
   })
 })
+
+// EventStoreDB's is restored in integration/backup-restore-eventstoredb and lost-events
+describe.skipIf(isLogInEventStore)(
+  'a log that lost its newest events under the service, as by a fail-over',
+  () => {
+    test('ends it with one line, and the next start says what was lost and reads the log anew', async () => {
+      const employers = async () => (await ops('GET', '/employers?limit=200')).body.data
+      const before = await employers()
+      const { head } = (await ops('POST', '/audit/verify')).body.data
+      const lost = await seedTenant(service)
+      await ops('POST', '/drain')
+      expect(JSON.stringify(await employers())).toContain(lost.employerId)
+
+      const client = new pg.Client(database.url)
+      await client.connect()
+      await client.query('ALTER TABLE event_log.events DISABLE TRIGGER ALL')
+      await client.query('DELETE FROM event_log.events WHERE position > $1', [head])
+      await client.query('ALTER TABLE event_log.events ENABLE TRIGGER ALL')
+      await client.end()
+      await until(() => service.process.exitCode !== null)
+      expect(service.process.exitCode).toBe(1)
+      const said = service.output.filter((line) => line.includes('service failed'))
+      expect(said).toHaveLength(1)
+      expect(said[0]).toMatch(
+        /The event log went back: the event that was read at position \d+ does not stand there/,
+      )
+
+      service = await restart()
+      expect(service.output.filter((line) => line.includes('events lost'))).toEqual([
+        expect.stringMatching(
+          /it is what was read up to position \d+, ends at \d+ and had been read up to \d+: about \d+ events are lost\. Built anew: .*\bemployers\b.*\. Going on from \d+: .*\bpayroll-pipeline\b/,
+        ),
+      ])
+      expect((await ops('POST', '/audit/verify')).body.data).toMatchObject({ verified: true })
+      await ops('POST', '/drain')
+      expect(await employers()).toEqual(before)
+      await seedTenant(service)
+    })
+  },
+)
 
 // the last tests of the file: the log is not what it was afterwards
 describe.skipIf(isLogInEventStore)('a changed log, in PostgreSQL', () => {

@@ -3,11 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EventStoreDBClient } from '@eventstore/db-client'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { EventLog, StoredEvent } from '../../application/ports/event-log.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { anEvent, someEvents } from '../contract/event-log.contract.ts'
 import { type CliRun, cli } from '../support/cli.ts'
@@ -195,6 +197,23 @@ describe('events copy between PostgreSQL databases', () => {
     expect((await cli(['events', 'verify', '--at', from])).stderr).toMatch(/hash mismatch at b-1@0/)
   })
 
+  test('refuses a log with events taken out, whichever side it is', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [
+      { stream: 'a-1', count: 1 },
+      { stream: 'b-1', count: 2 },
+      { stream: 'c-1', count: 1 },
+    ])
+    await withClient(from, async (client) => {
+      await client.query('ALTER TABLE event_log.events DISABLE TRIGGER immutable')
+      await client.query(`DELETE FROM event_log.events WHERE stream = 'b-1'`)
+    })
+    for (const run of [await copy(from, to), await cli(['events', 'verify', '--at', from])]) {
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/Events are missing in PostgreSQL at .* between positions 1 and 4/)
+    }
+  })
+
   test.each(['source', 'target'] as const)('refuses while a service runs on the %s', async (side) => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [{ stream: 'a-1', count: 3 }])
@@ -284,6 +303,36 @@ if (await findEventStore()) {
     afterAll(async () => {
       await server?.stop()
       await other?.stop()
+    })
+
+    test('refuses a log in which a stream was deleted, whichever side it is', async () => {
+      const source = await emptyDatabase()
+      const target = await startEventStore()
+      const client = EventStoreDBClient.connectionString(target.url)
+      try {
+        await fill(source, [
+          { stream: 'a-1', count: 2 },
+          { stream: 'b-1', count: 2 },
+        ])
+        expect((await copy(source, target.url)).code).toBe(0)
+        await client.deleteStream('b-1')
+        for (const run of [
+          await copy(source, target.url),
+          await copy(target.url, await emptyDatabase()),
+          await cli(['events', 'verify', '--at', target.url]),
+        ]) {
+          expect([run.code, run.stdout]).toEqual([1, ''])
+          expect(run.stderr).toMatch(/Stream b-1 in EventStoreDB at .* was cut or deleted at position \d+/)
+        }
+        // the server takes its ids for stored, and stores nothing
+        const log = await openMovableEventStoreLog(target.url)
+        const events = (await eventsOf(source)).filter(({ stream }) => stream === 'b-1')
+        await expect(log.write(events)).rejects.toThrow(/Stream b-1 was deleted in EventStoreDB at /)
+        await log.close()
+      } finally {
+        await client.dispose()
+        await target.stop()
+      }
     })
 
     test('there and back, byte for byte and in the same order', async () => {
