@@ -12,6 +12,7 @@ import { LogTooShort } from './log-pairing.ts'
 /** Looks in a row that must find it: a new leader of a cluster needs a moment to know all that it holds. */
 const LOOKS = 5
 const PAUSE_MS = 300
+const NAMES_IN_A_LINE = 8
 /** How long the other processes of the installation may take to find it out themselves, and end. */
 const OTHERS_MS = 30_000
 const LOCK = '7305420017320845003'
@@ -48,7 +49,7 @@ export async function findLoss(
  * had read beyond the last common position are emptied and built anew, process managers go on from there: what they did
  * for events before it they find done. Waits for the other processes of the installation to end, which remember what
  * was lost.
- * @param report hears in words what was lost.
+ * @param report hears in words what was lost, line by line.
  * @throws LogTooShort while others do not end.
  */
 export async function takeBackLostEvents(parts: {
@@ -70,16 +71,20 @@ export async function takeBackLostEvents(parts: {
     }
     await delay(PAUSE_MS)
   }
-  const text = await database.transaction(async (client) => {
+  const told = await database.transaction(async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
     const loss = await findLoss(new PostgresLogMemory(client), log)
     return loss && takeBack(client, loss, await log.count(loss.common, loss.reached))
   }, database.background)
-  if (text !== null) report(text)
+  for (const text of told ?? []) report(text)
 }
 
 /** @param lost how many events that is, about. */
-async function takeBack(client: ClientBase, { common, head, reached }: Loss, lost: number): Promise<string> {
+async function takeBack(
+  client: ClientBase,
+  { common, head, reached }: Loss,
+  lost: number,
+): Promise<string[]> {
   const after = [String(common)]
   const { rows: generations } = await client.query<{
     projection: string
@@ -109,12 +114,21 @@ async function takeBack(client: ClientBase, { common, head, reached }: Loss, los
     after,
   )
   await client.query('DELETE FROM runtime.log_marks WHERE position > $1', after)
-  const names = (all: readonly string[]) => [...new Set(all)].sort().join(', ') || 'none'
-  return (
+  return [
     `the event log went back: it is what was read up to position ${common}, ends at ${head} and had been read up to ` +
-    `${reached}: about ${lost} events are lost. Built anew: ${names(generations.map((one) => one.projection))}. ` +
-    `Going on from ${common}: ${names(managers.map(({ name }) => name))}`
-  )
+      `${reached}: about ${lost} events are lost`,
+    ...lines('built anew', [...new Set(generations.map(({ projection }) => projection))]),
+    ...lines(`going on from position ${common}`, managers.map(({ name }) => name).sort()),
+  ]
+}
+
+/** Names in as many lines as keep each short enough for the log. */
+function lines(what: string, names: readonly string[]): string[] {
+  const all: string[] = []
+  for (let from = 0; from < names.length; from += NAMES_IN_A_LINE) {
+    all.push(`${what}: ${names.slice(from, from + NAMES_IN_A_LINE).join(', ')}`)
+  }
+  return all
 }
 
 /** Whether no process of the installation runs; one that starts is none yet. */

@@ -132,6 +132,22 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(await current().head()).toBeGreaterThanOrEqual(second.position)
         })
 
+        test('tells what stands at exactly a position, and that no stream was cut', async () => {
+          const stream = aStream()
+          const appended = await current().append(stream, -1, someEvents(2))
+          const stored = await current().readStream(stream)
+          expect(appended).toEqual({ position: stored[1]!.position, eventId: stored[1]!.eventId })
+          for (const { position, eventId } of stored) {
+            expect(await current().idAt(position)).toBe(eventId)
+          }
+          const between = stored[1]!.position - 1n
+          const isEvent = between === stored[0]!.position
+          expect(await current().idAt(between)).toBe(isEvent ? stored[0]!.eventId : null)
+          expect(isEvent).toBe(current().isGapless)
+          expect(await current().idAt(stored[1]!.position + 1_000_000n)).toBeNull()
+          expect(await current().findCut()).toBeNull()
+        })
+
         test('of fifty concurrent creations of a stream one wins', async () => {
           const stream = aStream()
           const { won, lost } = await outcomes(

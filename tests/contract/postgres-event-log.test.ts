@@ -361,6 +361,31 @@ describe('event log in PostgreSQL', () => {
       expect(intact[1]).toBe(false)
     })
 
+    test('of a log that went back are looked for with pauses by who follows it', async () => {
+      const warned: string[] = []
+      let tell: () => void = () => undefined
+      const untilWarned = new Promise<void>((resolve) => {
+        tell = resolve
+      })
+      const warn = ({ reason }: { readonly reason?: unknown }) => {
+        warned.push(String(reason))
+        tell()
+      }
+      const log = await openLog({ log: { info: () => undefined, warn } })
+      await log.append(aStream(), -1, someEvents(5))
+      const client = await superuser()
+      await client.query('ALTER TABLE event_log.events DISABLE TRIGGER immutable')
+      await client.query('DELETE FROM event_log.events WHERE position > 3')
+      let pages = 0
+      const stop = new AbortController()
+      void untilWarned.then(() => stop.abort())
+      for await (const _ of log.subscribe({ after: 1n, pageSize: 10, signal: stop.signal })) {
+        pages += 1
+        if (pages > 100) break
+      }
+      expect(warned).toEqual(['the log ends before position 5'])
+    })
+
     test('are protected by triggers alone when the database user may make no roles, which is logged', async () => {
       const user = `plain_${randomBytes(4).toString('hex')}`
       const empty = await createTestDatabase({ migrate: false })

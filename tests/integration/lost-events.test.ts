@@ -181,9 +181,10 @@ describe.each([
       expect.stringMatching(
         new RegExp(
           `^the event log went back: it is what was read up to position ${behind}, ends at \\d+ and had been read ` +
-            `up to \\d+: about \\d+ events are lost. Built anew: none. Going on from ${behind}: ahead$`,
+            'up to \\d+: about \\d+ events are lost$',
         ),
       ),
+      `going on from position ${behind}: ahead`,
     ])
     expect(ahead).toBeGreaterThan(behind!)
     expect(await checkpoints()).toEqual({ behind, ahead: behind })
