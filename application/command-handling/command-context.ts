@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly mayRepeat?: boolean
   /** The request with a key that creates a stream, which must not be there yet; see `createOnce`. */
   readonly keyedRequest?: KeyedRequest
+  /** What a request with a key is refused with when none was accepted under its key before. */
+  readonly unlessRepeated?: Error | null
 }
 
 /** The id of one step of a request: the same in every attempt, and no other step's. */

@@ -84,6 +84,7 @@ async function attempt(
   if (key.answered) return replay(call, key)
 
   const claimedAs = key.claimed?.command_id ?? null
+  if (claimedAs === null && call.context.unlessRepeated) throw call.context.unlessRepeated
   const refusal = await call.check?.(claimedAs ?? call.commandId ?? null)
   if (refusal) {
     if (claimedAs !== null) return refused(refusal, claimedAs)

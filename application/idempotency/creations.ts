@@ -68,6 +68,7 @@ async function attempt<State, Command, Event extends DomainEvent>(
         return { fresh: false, answer: first }
       }
     }
+    if (!begun && call.context.unlessRepeated) throw call.context.unlessRepeated
     try {
       const answer = await create(begun ? context : creating, begun?.state ?? null)
       if (answer.stored === undefined) return { fresh: true, answer }

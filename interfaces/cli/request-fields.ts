@@ -14,6 +14,7 @@ interface JsonSchema {
   readonly items?: JsonSchema
   readonly format?: string
   readonly default?: unknown
+  readonly readOnly?: boolean
   readonly description?: string
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
@@ -40,7 +41,8 @@ export interface RequestField {
 export function fieldsOf(schema: Endpoint<never>['body']): readonly RequestField[] {
   if (!schema) return []
   const whole = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
-  return Object.entries(whole.properties ?? {}).map(([name, property]) => {
+  const changeable = Object.entries(whole.properties ?? {}).filter(([, { readOnly }]) => !readOnly)
+  return changeable.map(([name, property]) => {
     // what is made of a value has its default told by its meta data alone
     const { default: missing } = (schema as z.ZodObject).shape[name]!.meta() ?? {}
     const { override, description } = property

@@ -47,6 +47,7 @@ export const connection: Access<CoreHost, SigningConnection> = {
     }
     return { connection: found, signature, timestamp }
   },
+  isKey: true,
   async verify(host, { connection, signature, timestamp }, bytes, received) {
     const secret = await host.app.vault.get(connection.secret_ref)
     if (secret === null) throw new Error(`The vault has no secret of connection ${connection.connection_id}`)

@@ -47,6 +47,7 @@ const coreApi: Api = {
       ? (value as Readonly<Record<string, unknown>>)
       : {},
   unreadable: (kind) => (kind === 'characters' || kind === 'numbers' ? `Invalid ${kind}` : 'Invalid JSON'),
+  leavesOut: (path) => path.startsWith('employees['),
   refuse,
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,
@@ -56,14 +57,21 @@ const coreApi: Api = {
 
 export const endpoint = endpointsOf<CoreHost>(coreApi)
 
-/** Fields that are missing, then lists of the wrong length, then whatever comes first. */
+/**
+ * Fields that are missing, with the first unknown one, which may be meant for them; then unknown ones, then lists of the
+ * wrong length, then whatever comes first.
+ */
 function refuse(faults: readonly Fault[]): HttpError {
   const missing = faults.filter(({ kind, field }) => kind === 'missing' && !field.includes('.'))
+  const unknown = faults.find(({ kind }) => kind === 'unknown')
+  const told = unknown ? [`${unknown.field} ${unknown.message}`] : []
   if (missing.length > 0) {
     const verb = missing.length === 1 ? 'is' : 'are'
     const names = missing.map(({ field }) => field).join(', ')
-    return new HttpError(400, 'Missing required fields', `${names} ${verb} missing or of the wrong type`)
+    const lacks = `${names} ${verb} missing or of the wrong type`
+    return new HttpError(400, 'Missing required fields', [lacks, ...told].join('; '))
   }
+  if (unknown) return new HttpError(400, 'Unknown field', told[0]!)
   const { field, message, kind } = faults.find((one) => one.field === 'employees') ?? faults[0]!
   if (field === 'employees' && kind === 'too_small') {
     return new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')

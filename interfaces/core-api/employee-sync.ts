@@ -80,7 +80,7 @@ export const syncEmployeesEndpoint = endpoint({
     409: 'The key was used for another body',
     413: 'Too many records, or too large a body',
   },
-  async handle({ host: { app }, caller: { client }, body, sent, key, requestId }) {
+  async handle({ host: { app }, caller: { client }, body, sent, key, unlessRepeated, requestId }) {
     const details = await checkChangeRecords(body.employees)
     if (details.length > 0) {
       return new Answer(400, { error: 'Invalid employee record', message: details[0]!.message, details })
@@ -97,6 +97,7 @@ export const syncEmployeesEndpoint = endpoint({
       tenantId: client.tenant_id,
       environment: client.environment,
       correlationId: requestId,
+      unlessRepeated,
     }
     const check = async (): Promise<void> => {
       accepted(await refuseSync(app, client, sync.employerId))

@@ -121,7 +121,7 @@ export const reportPayrollEndpoint = endpoint({
   summary: 'Report the payroll of an employer for a policy',
   access: client,
   errors: ERRORS,
-  async handle({ host, caller, body, sent, key, requestId }) {
+  async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { client_id, tenant_id, environment } = caller.client
     const sender = {
       source: 'report',
@@ -131,7 +131,7 @@ export const reportPayrollEndpoint = endpoint({
       scope: caller.client,
     } as const
     const keys = { header: key, signature: null }
-    return takeReport(host.app, sender, await reportOf(body), sent, keys, requestId)
+    return takeReport(host.app, sender, await reportOf(body), sent, keys, { requestId, unlessRepeated })
   },
 })
 
@@ -144,7 +144,7 @@ export const inboundWebhookEndpoint = endpoint({
   access: connection,
   params: z.object({ connection_id: idOf('inbound connection') }),
   errors: { ...ERRORS, 404: `There is no such active connection. ${ERRORS[404]}` },
-  async handle({ host, caller, body, sent, key, requestId }) {
+  async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { connection_id, tenant_id, environment } = caller.connection
     const sender = {
       source: 'inbound_webhook',
@@ -154,7 +154,7 @@ export const inboundWebhookEndpoint = endpoint({
       scope: { employer_ids: 'all', carrier_ids: 'all' },
     } as const
     const keys = { header: key, signature: caller.signature }
-    return takeReport(host.app, sender, await reportOf(body), sent, keys, requestId)
+    return takeReport(host.app, sender, await reportOf(body), sent, keys, { requestId, unlessRepeated })
   },
 })
 
@@ -206,7 +206,7 @@ async function takeReport(
   report: PayrollReport,
   body: unknown,
   keys: ReportKeys,
-  requestId: string,
+  { requestId, unlessRepeated }: Pick<CommandContext, 'unlessRepeated'> & { readonly requestId: string },
 ): Promise<Answer<202, ReportAnswer>> {
   const context = {
     actor: {
@@ -217,6 +217,7 @@ async function takeReport(
     environment: sender.environment,
     correlationId: requestId,
   }
+  const ifNew = { ...context, unlessRepeated }
   const find = async (): Promise<ReportSubject | Rejection> => {
     try {
       return await findReportSubject(app, sender, report)
@@ -234,7 +235,7 @@ async function takeReport(
     return answered(202, await onceBySignature(keys.signature))
   }
   if (keys.header !== null) {
-    const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context, restore }
+    const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context: ifNew, restore }
     const outcome = await createOnce(
       app,
       { ...call, requestHash: await requestHash(body) },
@@ -266,7 +267,8 @@ async function takeReport(
       subject = found
       return null
     }
-    const call = { caller: sender.id, context, restore }
+    // beside a key, that decides whether the request is new
+    const call = { caller: sender.id, context: keys.header === null ? ifNew : context, restore }
     const signed = { ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature }
     const bySignature = (within?: CommandContext): Promise<IdempotentOutcome | Rejection> =>
       runClaimed(app, { ...signed, check, ...(within && { commandId: within.commandId }) }, async (claimed) =>
@@ -276,7 +278,14 @@ async function takeReport(
     let replayed = false
     const byHeader = await runClaimed(
       app,
-      { ...call, check, operation: 'payroll report', key: keys.header, requestHash: await requestHash(body) },
+      {
+        ...call,
+        context: ifNew,
+        check,
+        operation: 'payroll report',
+        key: keys.header,
+        requestHash: await requestHash(body),
+      },
       async (claimed) => {
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Costs } from '../http/costs.ts'
+import type { HttpError } from '../http/errors.ts'
 import type { BodyLine } from '../http/lines.ts'
 import type { Method } from '../http/server.ts'
 import type { Api, Errors, Pagination } from './api.ts'
@@ -29,6 +30,10 @@ export interface Access<Host, Caller> {
   identify(host: Host, received: Received): Promise<Caller>
   /** Whether the raw bytes are wanted where an endpoint takes no body. */
   readonly signsBytes?: (caller: Caller) => boolean
+  /** Nobody but {@link verify} looks at what a body says. */
+  readonly ownsBody?: true
+  /** The same proof is the same request again, as with an `Idempotency-Key`. */
+  readonly isKey?: true
   /** Checks what the raw bytes prove. @throws HttpError 401, 429. */
   readonly verify?: (host: Host, caller: Caller, bytes: Buffer, received: Received) => void | Promise<void>
 }
@@ -97,6 +102,8 @@ export interface Call<Host, Caller, Params, Query, Body> {
   lines(atOnce: number): AsyncIterable<readonly BodyLine[]>
   /** `Idempotency-Key`, where the endpoint takes one. */
   readonly key: string | null
+  /** What the request is refused with unless one with its key was accepted before; null: nothing. */
+  readonly unlessRepeated: HttpError | null
   readonly requestId: string
   /** A `HEAD` request: only headers are answered, and nobody looks at the rest. */
   readonly isHead: boolean

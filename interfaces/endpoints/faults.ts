@@ -6,7 +6,8 @@ export interface Fault {
   readonly field: string
   /** What it must be, to be read after the field's name: `must be a string`. */
   readonly message: string
-  readonly kind: 'missing' | 'too_small' | 'too_big' | 'other'
+  /** `unknown`: nothing of the name is known there. */
+  readonly kind: 'missing' | 'too_small' | 'too_big' | 'unknown' | 'other'
 }
 
 /** What is said of a value that is missing. */
@@ -33,20 +34,8 @@ function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []):
     const fitting = issue.errors.filter((errors) => !errors.some(isWrongType))
     if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
   }
-  if (code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ field: shortened(fieldOf([...path, key])), ...NOT_TAKEN }))
-  }
   const kind = message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
   return [{ field: fieldOf(path), message, kind }]
-}
-
-/** What is said of a field that a request does not take. */
-const NOT_TAKEN = { message: 'cannot be given here', kind: 'other' } as const
-/** Characters of such a field's name that are shown. */
-const SHOWN_NAME = 60
-
-function shortened(field: string): string {
-  return field.length > SHOWN_NAME ? `${field.slice(0, SHOWN_NAME)}…` : field
 }
 
 function isWrongType({ path, code }: z.core.$ZodIssue): boolean {
@@ -100,7 +89,8 @@ function tooBig({ origin, maximum }: Pick<z.core.$ZodIssueTooBig, 'origin' | 'ma
   return `must not exceed ${maximum}`
 }
 
-function fieldOf(path: readonly PropertyKey[]): string {
+/** The field at a path, as its caller wrote it: `rates[2].state`. */
+export function fieldOf(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, part) =>
       typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,

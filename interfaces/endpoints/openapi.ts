@@ -236,8 +236,8 @@ function bodyOf({ api, pagination, alsoBare }: Endpoint<never>, data: z.ZodType)
 
 /** Refusals by status: of the pipeline, of the caller's credentials, and the endpoint's own. */
 function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
-  const { api, access, answers, body, line, idempotent } = endpoint
-  const takesBytes = body !== undefined || access.signsBytes !== undefined
+  const { api, access, answers, method, line, idempotent } = endpoint
+  const takesBytes = !line && (method !== 'GET' || access.signsBytes !== undefined)
   const { 400: form, 409: otherBody, 413: tooLarge, 415: encoding, ...failures } = COMMON_ERRORS
   const declared = Object.keys(answers).filter((status) => Number(status) >= 400)
   const reasons: Record<string, string> = {

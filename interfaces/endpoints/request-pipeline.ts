@@ -1,11 +1,12 @@
 import type express from 'express'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { whileOutside } from '../http/admission.ts'
 import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
+import { HttpError } from '../http/errors.ts'
 import { sendJsonInSlices } from '../http/json-text.ts'
 import { linesOf } from '../http/lines.ts'
 import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
@@ -14,8 +15,9 @@ import { queryOf, type Route } from '../http/server.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
 import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
-import { check } from './faults.ts'
+import { check, type Fault } from './faults.ts'
 import { shown } from './shown.ts'
+import { unknownIn } from './unknown-fields.ts'
 
 /** Routes of a host from its endpoints. @param limits what every request is counted against. */
 export function routesOf<Host>(
@@ -56,10 +58,23 @@ async function run<Host>(
   const bytes = await bytesOf(endpoint, caller, received)
   await access.verify?.(host, caller, bytes, received)
   const key = endpoint.idempotent === undefined ? null : keyOf(api, request)
-  const sent = endpoint.body ? await parsedBody(endpoint, bytes, costs) : {}
-  const params = checked(endpoint, endpoint.params, request.params)
-  const query = checked(endpoint, endpoint.query, endpoint.query && Object.fromEntries(queryOf(request)))
-  const body = checked(endpoint, endpoint.bodyFor?.(caller, sent) ?? endpoint.body, sent)
+  const sent = endpoint.body
+    ? await parsedBody(endpoint, bytes, costs)
+    : access.ownsBody
+      ? {}
+      : await undeclaredBody(bytes)
+  const queried = Object.fromEntries(queryOf(request))
+  const wanted = endpoint.bodyFor?.(caller, sent) ?? endpoint.body
+  const unknown = [
+    ...unknownIn(endpoint.query ?? NOTHING, queried, 'query parameter'),
+    ...unknownIn(wanted ?? NOTHING, sent, 'field'),
+  ]
+  const params = checked(api, endpoint.params, request.params, unknown)
+  const query = checked(api, endpoint.query, queried, unknown)
+  const body = checked(api, wanted, sent, unknown)
+  const refusal = unknown.length > 0 ? api.refuse(unknown) : null
+  // earlier versions took what is not known here: a request that was accepted then is answered again
+  if (refusal && key === null && !access.isKey) throw refusal
   const { requestId } = received
   const call = {
     host,
@@ -69,6 +84,7 @@ async function run<Host>(
     body,
     sent,
     key,
+    unlessRepeated: refusal,
     requestId,
     isHead: request.method === 'HEAD',
     lines: (atOnce: number) => linesOf(request, atOnce),
@@ -76,7 +92,11 @@ async function run<Host>(
       return goneSignal(response)
     },
   }
-  const answering = () => answerOf(endpoint, call)
+  const answering = () =>
+    answerOf(endpoint, call).catch((error: unknown) => {
+      // the form goes before what else may be wrong
+      throw refusal && error instanceof HttpError && error.status < 500 ? refusal : error
+    })
   const { status, data, options } = await (endpoint.asksOutside
     ? whileOutside(request, answering)
     : answering())
@@ -105,7 +125,7 @@ function keyOf(api: Api, { headers }: express.Request): string | null {
 const NO_BYTES = Buffer.alloc(0)
 
 async function bytesOf<Host>(
-  { access, api, body }: Endpoint<Host>,
+  { access, api, body, line, method }: Endpoint<Host>,
   caller: unknown,
   { request, costs }: Received,
 ): Promise<Buffer> {
@@ -115,7 +135,15 @@ async function bytesOf<Host>(
   }
   const { headers } = request
   const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-  return hasBody && access.signsBytes?.(caller) ? readBody(request, api.bodyLimit, costs) : NO_BYTES
+  const isRead = access.signsBytes?.(caller) || (method !== 'GET' && !line)
+  return hasBody && isRead ? readBody(request, api.bodyLimit, costs) : NO_BYTES
+}
+
+/** The fields of a body where none is taken; of what is no JSON object nothing can be meant. */
+async function undeclaredBody(bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
+  const parsed = await parseLargeJson(bytes)
+  const isObject = parsed.ok && typeof parsed.value === 'object' && !Array.isArray(parsed.value)
+  return isObject ? ((parsed.value ?? {}) as Readonly<Record<string, unknown>>) : {}
 }
 
 async function parsedBody<Host>(
@@ -126,17 +154,26 @@ async function parsedBody<Host>(
   if (bytes.length === 0 && api.takesEmptyBodies) return {}
   const parsed = await parseLargeJson(bytes)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
-  const refusal = parsed.leftOut === undefined ? null : api.refusesKey?.(parsed.leftOut)
-  if (refusal) throw refusal
+  if (parsed.leftOut !== undefined && !api.leavesOut?.(parsed.leftOut)) {
+    throw api.refuse([{ field: parsed.leftOut, message: 'is a name that is not kept', kind: 'unknown' }])
+  }
   const sent = api.objectOf(parsed.value)
   if (rows) await costs.measure({ rows: rows(sent) })
   return sent
 }
 
-function checked<Host>(endpoint: Endpoint<Host>, schema: z.ZodType | undefined, value: unknown): unknown {
+const NOTHING = z.object({})
+
+/** A part of a request as its schema yields it. @param unknown what of the request is not known. @throws HttpError 400. */
+function checked(
+  api: Api,
+  schema: z.ZodType | undefined,
+  sent: Readonly<Record<string, unknown>>,
+  unknown: readonly Fault[],
+): unknown {
   if (!schema) return undefined
-  const result = check(schema, value)
-  if ('faults' in result) throw endpoint.api.refuse(result.faults)
+  const result = check(schema, sent)
+  if ('faults' in result) throw api.refuse([...unknown, ...result.faults])
   return result.value
 }
 

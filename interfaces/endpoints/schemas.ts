@@ -44,7 +44,7 @@ export class Schemas {
   /** Puts what `meta` says beside the schema where it belongs. */
   #complete(schema: z.core.$ZodType, json: Record<string, unknown>, io: 'input' | 'output'): void {
     const meta = z.globalRegistry.get(schema)
-    const { override, items, default: missing } = meta ?? {}
+    const { override, items, default: missing, readOnly } = meta ?? {}
     if (override) {
       const { description } = json
       for (const key of Object.keys(json)) delete json[key]
@@ -52,11 +52,15 @@ export class Schemas {
     }
     if (items instanceof z.ZodType) json.items = this.of(items, io)
     if (missing !== undefined) json.default = missing
-    delete json.readOnly
+    // of lists that are read only to this program, not of what a caller may not change
+    if (!readOnly) delete json.readOnly
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
     if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
-    // answers may get further fields without anybody's programs breaking
-    if (schema instanceof z.ZodObject && !schema.def.catchall) delete json.additionalProperties
+    if (schema instanceof z.ZodObject && !schema.def.catchall) {
+      // answers may get further fields without anybody's programs breaking
+      if (io === 'output') delete json.additionalProperties
+      else json.additionalProperties = false
+    }
   }
 }
 

@@ -219,10 +219,11 @@ function byPath(routes: readonly Route[]): Map<string, Route[]> {
 }
 
 /** The query parameters of a request. @throws HttpError 400 for one that is repeated, like a key of a body. */
-export function queryOf(request: express.Request): ReadonlyMap<string, string> {
-  const at = request.url.indexOf('?')
+export function queryOf(request: Pick<IncomingMessage, 'url'>): ReadonlyMap<string, string> {
+  const { url = '' } = request
+  const at = url.indexOf('?')
   const query = new Map<string, string>()
-  for (const [name, value] of new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1))) {
+  for (const [name, value] of new URLSearchParams(at < 0 ? '' : url.slice(at + 1))) {
     if (query.has(name)) throw new HttpError(400, null, `${name.slice(0, 60)} is given more than once`)
     // like texts that are stored: PostgreSQL takes no NUL
     query.set(name, value.replaceAll('\0', '\ufffd'))

@@ -36,11 +36,13 @@ const agentCredentialsApi: Api = {
   unreadable: () => 'Invalid JSON',
   refuse(faults) {
     const missing = faults.filter(({ kind }) => kind === 'missing').map(({ field }) => field)
+    const { field, message, kind } = faults[0]!
+    const first = `${field} ${message}`
     if (missing.length > 0) {
-      return new HttpError(400, 'Missing required fields', `Missing: ${missing.join(', ')}`)
+      const lacks = `Missing: ${missing.join(', ')}`
+      return new HttpError(400, 'Missing required fields', kind === 'unknown' ? `${lacks}; ${first}` : lacks)
     }
-    const { field, message } = faults[0]!
-    return invalid(`${field} ${message}`)
+    return invalid(first)
   },
   rejected: (rejection) => refusalOf(rejection),
   writeError: writeCoreError,

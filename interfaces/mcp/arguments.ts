@@ -4,7 +4,7 @@ import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/row-size.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { MAX_AMOUNT } from '../../domain/payroll/row-validation.ts'
-import { check } from '../endpoints/faults.ts'
+import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 
 /**
@@ -148,7 +148,7 @@ export const FileLookup = z.object({
 /** The JSON Schema of a tool's arguments. */
 export function jsonSchemaOf(input: z.ZodObject): Readonly<Record<string, unknown>> {
   const schema = schemaOf(input)
-  return { ...schema, required: schema.required ?? [] }
+  return { ...schema, required: schema.required ?? [], additionalProperties: false }
 }
 
 function schemaOf(schema: z.ZodType): z.core.JSONSchema.BaseSchema {
@@ -170,7 +170,7 @@ export function checkArguments<Input extends z.ZodObject>(
   input: Input,
   given: Readonly<Record<string, unknown>>,
 ): z.output<Input> {
-  const checked = check(input, given)
+  const checked = checkClosed(input, given, 'argument')
   if ('value' in checked) return checked.value
   const { field, message, kind } = checked.faults[0]!
   const isTooMany = kind === 'too_big' && Array.isArray(given[field])

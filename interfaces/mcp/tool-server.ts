@@ -4,6 +4,7 @@ import type { Application } from '../../application/application.ts'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import project from '../../package.json' with { type: 'json' }
+import { unknownFault } from '../endpoints/unknown-fields.ts'
 import { requestIdOf, sendEmpty } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
@@ -11,7 +12,7 @@ import { Costs } from '../http/costs.ts'
 import { HttpError } from '../http/errors.ts'
 import { sendJsonPieces } from '../http/long-json.ts'
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
-import type { HostSettings } from '../http/server.ts'
+import { type HostSettings, queryOf } from '../http/server.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
 import { unavailability } from '../http/unavailable.ts'
 import { checkArguments, jsonSchemaOf } from './arguments.ts'
@@ -143,6 +144,11 @@ export class ToolServer {
     if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
       const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters'
       refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 400), idOf(parsed.value))
+      return
+    }
+    for (const name of queryOf(request).keys()) {
+      const { field, message } = unknownFault([name], [], 'query parameter')
+      refuse(response, invalidParams(field, `${field} ${message}`), idOf(parsed.value))
       return
     }
     let rows = 0

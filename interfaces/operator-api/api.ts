@@ -101,8 +101,9 @@ export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requ
 
 /** A request of the operator that may carry a key. */
 export function keyed(call: OperatorCall): KeyedRequest {
-  const { host, key, sent } = call
-  return { app: host.app, caller: 'operator', key, sent, context: contextOf(call) }
+  const { host, key, sent, unlessRepeated } = call
+  const context = { ...contextOf(call), unlessRepeated }
+  return { app: host.app, caller: 'operator', key, sent, context }
 }
 
 /** The aggregate that an id of a path names. @throws HttpError 404. @param isOne whether a text can be such an id. */

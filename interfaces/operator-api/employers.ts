@@ -12,7 +12,7 @@ import { email, id, idOf, optional, text, wrongType } from '../endpoints/fields.
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, operator, record, refuseFixed } from './api.ts'
 import { scope, scopeOf } from './lists.ts'
-import { environment, given, list, reveal, shownTime } from './values.ts'
+import { environment, given, list, repeating, reveal, shownTime } from './values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20
@@ -55,6 +55,14 @@ const Employer = z
     data_subject: z.string().describe('What an erasure of the employer’s personal data names'),
   })
   .meta({ id: 'Employer' })
+
+/** What may change about an employer. */
+const Changes = z.object({
+  legal_name: text().optional(),
+  address: address.nullable().optional(),
+  contact_email: email().nullable().optional(),
+  payroll_company_ids: list(id(), notNull).optional().describe('The whole new list; `[]` ends all links'),
+})
 
 const RegisteredEmployee = z
   .object({
@@ -162,12 +170,7 @@ export const employerEndpoints = [
       'not changed.',
     access: operator,
     params,
-    body: z.object({
-      legal_name: text().optional(),
-      address: address.nullable().optional(),
-      contact_email: email().nullable().optional(),
-      payroll_company_ids: list(id(), notNull).optional().describe('The whole new list; `[]` ends all links'),
-    }),
+    body: repeating(Employer, Changes),
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
     command: { name: 'employers update' },

@@ -20,8 +20,8 @@ import {
 import { MAX_LINES } from '../../domain/banking/legacy-import.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
-import { check } from '../endpoints/faults.ts'
 import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../http/lines.ts'
 import { parseJson } from '../http/strict-json.ts'
 import { contextOf, endpoint, keyed, notFound, operator, operatorApi } from './api.ts'
@@ -213,7 +213,7 @@ function readLine({ line, bytes }: BodyLine): ImportLine {
   if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
     return refused('The line must be a JSON object')
   }
-  const result = check(Input, parsed.value)
+  const result = checkClosed(Input, parsed.value, 'field')
   if ('faults' in result) return refused(operatorApi.refuse(result.faults).message)
   const { employer_id, carrier_id, policy_id, period_start, period_end, premium_cents, status } = result.value
   return {

@@ -9,7 +9,7 @@ import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator, refuseFixed } from './api.ts'
 import { scope, scopeOf } from './lists.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
-import { given } from './values.ts'
+import { given, repeating } from './values.ts'
 
 const billingType = word('PAY_AS_YOU_GO', 'DIRECT_BILLING')
 
@@ -166,7 +166,7 @@ export const policyEndpoints = [
       'be repeated, not changed.',
     access: operator,
     params,
-    body: Changes,
+    body: repeating(Policy, Changes),
     answers: { 200: Policy },
     errors: { ...NONE, 409: 'The policy is cancelled' },
     command: { name: 'policies update' },
@@ -176,7 +176,7 @@ export const policyEndpoints = [
       const fixed = Object.entries(today(host, present)).filter(([name]) => !(name in Changes.shape))
       refuseFixed(sent, Object.fromEntries(fixed))
       const { billing_type, ...terms } = call.body
-      const named = Object.entries(terms).filter(([, value]) => value !== null)
+      const named = Object.entries(terms).filter(([name, value]) => name in Changes.shape && value !== null)
       const changes = given({ ...Object.fromEntries(named), billing_type })
       const changed = await policies.change(host.app, present.policy_id, changes, contextOf(call))
       return today(host, accepted(changed))

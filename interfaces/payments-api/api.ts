@@ -50,8 +50,6 @@ export const paymentsApi: Api = {
     throw new HttpError(400, null, 'The body must be a JSON object')
   },
   unreadable: () => null,
-  refusesKey: (path) =>
-    path.startsWith('metadata.') ? new HttpError(400, null, `${path} is a name that is not kept`) : null,
   refuse,
   rejected,
   refusalOf(error) {
@@ -148,8 +146,9 @@ export function contextOf({
 
 /** A request of a partner that may carry a key. */
 export function keyed(call: PartnerCall): KeyedRequest {
-  const { host, caller, key, sent } = call
-  return { app: host.app, caller: caller.client.client_id, key, sent, context: contextOf(call) }
+  const { host, caller, key, sent, unlessRepeated } = call
+  const context = { ...contextOf(call), unlessRepeated }
+  return { app: host.app, caller: caller.client.client_id, key, sent, context }
 }
 
 /** The first thing that is wrong; what is wrong with a list as a whole goes before what is wrong in it. */

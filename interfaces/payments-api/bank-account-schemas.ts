@@ -137,7 +137,7 @@ export const achAccountChange = change({
 /** A change of some fields: at least one, and no others. */
 function change<Shape extends z.ZodRawShape>(shape: Shape) {
   return z
-    .strictObject(shape)
+    .object(shape)
     .refine(
       (sent) => Object.keys(sent).length > 0,
       `The body must have at least one of ${Object.keys(shape).join(', ')}`,

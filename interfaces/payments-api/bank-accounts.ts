@@ -119,7 +119,7 @@ export const bankAccountEndpoints = [
     summary: 'Make a bank account of the metadata layer the primary one of its owner',
     access: partner,
     params,
-    body: z.strictObject({ primary: z.literal(true, 'must be true') }),
+    body: z.object({ primary: z.literal(true, 'must be true') }),
     answers: { 200: BankAccount },
     errors: NONE,
     async handle(call) {

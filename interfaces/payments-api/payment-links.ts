@@ -179,7 +179,7 @@ export const paymentLinkEndpoints = [
     summary: 'Pay a ONE_TIME link of the sandbox in full; a paid one stays as it is',
     access: partnerIn('sandbox', 'Completion simulation is available for sandbox keys only'),
     params,
-    body: z.object({}),
+    body: z.looseObject({}).describe('Whatever it holds is discarded'),
     answers: {
       200: z
         .object({ _id: id(), status: z.literal('paid'), already_paid: z.literal(true).optional() })

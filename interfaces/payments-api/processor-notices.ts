@@ -34,6 +34,7 @@ const processor: Access<PaymentsHost, Signed> = {
     return { sender, notices: [] }
   },
   signsBytes: () => true,
+  ownsBody: true,
   verify({ app, limits }, caller, body, received) {
     const { headers } = received.request
     const notices = caller.sender.readNotices({ body, headers, now: app.clock.now() })

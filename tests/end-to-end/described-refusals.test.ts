@@ -20,7 +20,8 @@ import { type SharedService, sharedService } from '../support/service.ts'
 
 /**
  * What the description of an operation forbids is refused with 400, which names the field, and stores nothing: a
- * required field that is missing, one of another kind or beyond its limits, one that is not expected.
+ * required field that is missing, one of another kind or beyond its limits, one that is not known, in the body or the
+ * query, with a new key, too.
  */
 
 let service: SharedService
@@ -75,8 +76,8 @@ async function expectRefused(described: Described, { field, ...call }: Forbidden
   const told = `${JSON.stringify({ ...call, path }).slice(0, 2000)} is answered ${status} ${text}`
   expect(status, told).toBe(400)
   expect(described.api === 'core' ? wordsOfCore(field) : ['Bad Request'], told).toContain(body.error)
-  // of what is no object, all fields are missing
-  if (field === '') return
+  // of what is no object, all fields are missing; without its method, it is another session that is meant
+  if (field === '' || field === 'billing_method') return
   // of an object that is empty, what it lacks
   expect(` ${body.message} `, told).toMatch(new RegExp(`[ ]${field.replaceAll(/[.[\]]/g, '\\$&')}[ ,.]`))
 }
@@ -85,7 +86,7 @@ function wordsOfCore(field: string): readonly string[] {
   if (field === 'employees')
     return ['Missing required fields', 'Invalid employees', 'employees must be non-empty']
   if (field.startsWith('employees[')) return ['Invalid employees', 'Invalid employee record']
-  return ['Missing required fields', `Invalid ${field.split('.')[0]}`]
+  return ['Missing required fields', 'Unknown field', `Invalid ${field.split('.')[0]}`]
 }
 
 /** The same few requests each time, of which the description forbids every one. */
@@ -112,5 +113,18 @@ function forbiddenOf(described: Described, faults: DescribedFaults): Forbidden[]
   for (const key of takesKey(operation) ? ['', 'two words', 'x'.repeat(256)] : []) {
     calls.push({ ...fitting, field: 'Idempotency-Key', key })
   }
-  return calls.filter(isNew)
+  return [...calls.filter(isNew), ...unknownIn(described, fitting)]
+}
+
+/** What no description has to name as forbidden: a parameter, and a field where there is no body, or a new key. */
+function unknownIn({ method, path, operation }: Described, fitting: Call): Forbidden[] {
+  // whoever has no page's token is not heard
+  if (path.startsWith('/public/') && !path.includes('{token}')) return []
+  const field = 'unexpected'
+  const calls: Forbidden[] = [{ ...fitting, field, query: { [field]: '1' } }]
+  const key = takesKey(operation) ? 'never-used' : null
+  if (key !== null || (method !== 'GET' && !operation.requestBody)) {
+    calls.push({ ...fitting, field, key, body: { ...(fitting.body as object | undefined), [field]: 1 } })
+  }
+  return calls
 }

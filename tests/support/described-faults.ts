@@ -86,6 +86,22 @@ export class DescribedFaults {
     }
   }
 
+  /** Values with one field too many, in each object that takes no others: each of its own fields, misspelt. */
+  *misspelt(schema: JsonSchema, field = ''): Generator<Faulty & { readonly meant: string }> {
+    const { anyOf, oneOf = anyOf, properties = {}, additionalProperties, items } = this.#resolved(schema)
+    for (const one of oneOf ?? []) yield* this.misspelt(one, field)
+    if (items) for (const one of this.misspelt(items, `${field}[0]`)) yield { ...one, value: [one.value] }
+    const whole = this.whole(schema) as Readonly<Record<string, unknown>>
+    const at = (name: string) => (field === '' ? name : `${field}.${name}`)
+    for (const [name, one] of Object.entries(properties)) {
+      for (const fault of this.misspelt(one, at(name)))
+        yield { ...fault, value: { ...whole, [name]: fault.value } }
+      if (additionalProperties !== false) continue
+      const mistyped = `${name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())}${name.at(-1)}`
+      yield { field: at(mistyped), value: { ...whole, [mistyped]: 1 }, meant: at(name) }
+    }
+  }
+
   #resolved(schema: JsonSchema): Keywords {
     const { $ref } = schema as Keywords
     return $ref ? this.#resolved(this.#components[$ref.split('/').at(-1)!]!) : (schema as Keywords)

@@ -142,7 +142,7 @@ describe('the description of an API', () => {
     expect(list.parameters).toEqual([{ $ref: '#/components/parameters/X-Request-Id' }])
   })
 
-  test('says what a body takes: before it is trimmed, given its defaults and read, with rows that nobody checks', () => {
+  test('says what a body takes: before it is trimmed, given its defaults and read, closed, with rows that nobody checks', () => {
     expect(make.requestBody).toEqual({
       required: true,
       content: {
@@ -163,6 +163,7 @@ describe('the description of an API', () => {
               rows: { type: 'array', minItems: 1, maxItems: 3, items: { $ref: '#/components/schemas/Row' } },
             },
             required: ['name', 'on', 'rows'],
+            additionalProperties: false,
           },
         },
       },
