@@ -21,7 +21,7 @@ export interface CommandContext {
   /** The request with a key that creates a stream, which must not be there yet; see `createOnce`. */
   readonly keyedRequest?: KeyedRequest
   /** What a request with a key is refused with when none was accepted under its key before. */
-  readonly unlessRepeated?: Error | null
+  readonly unlessRepeated?: Error | null | undefined
 }
 
 /** The id of one step of a request: the same in every attempt, and no other step's. */

@@ -36,7 +36,8 @@ const RULES: Readonly<Record<string, RegExp>> = {
   reportPayroll: /^pay_period\.end_date lies before/,
   pushPayroll: /^pay_period\.end_date lies before/,
   issuePolicy: /^expiration_date must lie after|^rates|^class_codes|^states|^locations/,
-  changePolicy: /^rates|^class_codes|^states|^locations/,
+  changePolicy: /^rates|^class_codes|^states|^locations|cannot be changed$/,
+  changeEmployer: /cannot be changed$/,
   setCheckout:
     /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)/,
   advanceClock:

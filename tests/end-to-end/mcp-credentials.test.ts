@@ -82,6 +82,30 @@ describe('credential admin routes', () => {
     expect(Date.parse(await lastUsed())).not.toBeNaN()
   })
 
+  it('refuse what they do not know by its name, with the nearest one that they do', async () => {
+    const listed = await admin('GET', '?entityType=employer')
+    expect([listed.status, listed.body.message]).toEqual([
+      400,
+      'entityType is an unknown query parameter; did you mean entity_type?',
+    ])
+    const misspelt = await admin('POST', '', newAgent({ sandbx: true }))
+    expect([misspelt.status, misspelt.body]).toEqual([
+      400,
+      { error: 'Invalid request', message: 'sandbx is an unknown field; did you mean sandbox?' },
+    ])
+    const missing = await admin('POST', '', newAgent({ agent_name: undefined, agentName: 'x' }))
+    expect(missing.body).toEqual({
+      error: 'Missing required fields',
+      message: 'Missing: agent_name; agentName is an unknown field; did you mean agent_name?',
+    })
+    const { credentialId } = await seedAgent(service, newAgent())
+    const revoked = await admin('POST', `/${credentialId}/revoke`, { reason: 'lost' })
+    expect([revoked.status, revoked.body.message]).toEqual([
+      400,
+      'reason is an unknown field; none is taken here',
+    ])
+  })
+
   it('filter by entity type, by entity and by both', async () => {
     const entityId = 'a'.repeat(24)
     await seedAgent(service, { entity_type: 'employer', entity_id: entityId })

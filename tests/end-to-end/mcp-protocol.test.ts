@@ -86,6 +86,7 @@ describe('initialize, ping and tools/list', () => {
     for (const tool of tools) {
       expect(tool.description).not.toBe('')
       expect(tool.inputSchema.type).toBe('object')
+      expect(tool.inputSchema.additionalProperties).toBe(false)
       expect(tool.annotations.readOnlyHint).toBe(tool.name !== 'submit_payroll_data')
     }
     const submit = tools.find((tool: { name: string }) => tool.name === 'submit_payroll_data')
@@ -266,6 +267,18 @@ describe('HTTP', () => {
     }
     expect((await send(`${service.mcpUrl}/nothing`)).status).toBe(404)
     expect((await send(`${service.mcpUrl}/api/v2/agents`)).status).toBe(404)
+  })
+
+  it('refuses a query parameter by its name', async () => {
+    const message = { jsonrpc: '2.0', id: 7, method: 'ping' }
+    const headers = { Authorization: `Bearer ${seeded.apiKey}` }
+    const { status, body } = await send(`${service.mcpUrl}/mcp?dry_run=true`, {
+      method: 'POST',
+      headers,
+      body: message,
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ id: 7, error: { code: -32602, data: { field: 'dry_run' } } })
   })
 
   it('tells the request id, also one that the caller brought', async () => {

@@ -78,10 +78,23 @@ describe('arguments', () => {
       { employer_id: 'x', policy_id: 'x', rows: [{}], idempotency_key: null },
       'idempotency_key',
     ],
+    ['get_submission_status', { submission_id: '0'.repeat(24), fileId: 'x' }, 'fileId'],
+    ['list_employer_policies', { employerId: 'x' }, 'employerId'],
   ])('%s refuses %.80j by naming %s', async (name, given, field) => {
     const { error } = await call(name, given)
     expect(error).toMatchObject({ code: -32602, data: { field } })
     expect(error!.message).toContain(field)
+  })
+
+  it('takes no misspelt dry run for a real submission, and says which argument is meant', async () => {
+    const before = await head()
+    const { error } = await call('submit_payroll_data', submission({ dryRun: true }))
+    expect(error).toEqual({
+      code: -32602,
+      message: 'dryRun is an unknown argument; did you mean dry_run?',
+      data: { field: 'dryRun' },
+    })
+    expect(await head()).toBe(before)
   })
 
   it('answers too many rows with HTTP 413, in a batch with the error alone', async () => {

@@ -75,6 +75,22 @@ describe('the same request again', () => {
     expect(await registered()).toHaveLength(before.length + 1)
   })
 
+  test('is answered where it would not be accepted any more, and a new one is refused', async () => {
+    const unlessRepeated = new Error('an unknown field')
+    const now = { ...request, context: { ...request.context, unlessRepeated } }
+    const before = await registered()
+    await expect(runClaimed(one, now, register(one))).rejects.toThrow(unlessRepeated)
+    expect(await registered()).toEqual(before)
+    const first = succeeded(await runClaimed(one, request, register(one)))
+    expect(await runClaimed(one, now, register(one))).toEqual({
+      replayed: true,
+      status: 200,
+      body: first.body,
+    })
+    const other = { ...now, requestHash: await requestHash({ other: sequence }) }
+    expect(await runClaimed(one, other, register(one))).toMatchObject({ code: 'idempotency_key_reused' })
+  })
+
   test('keeps every other status', async () => {
     await runClaimed(one, request, register(one, 202))
     const again = await runClaimed(one, request, register(one, 202))

@@ -30,14 +30,16 @@ afterAll(() => processes?.close())
 
 const newKey = () => randomUUID()
 
-/** Registers a tenant under a key. @param refuse what a check says before anything is stored. */
+/** Registers a tenant under a key. @param refuse what a check says before anything is stored. @param unlessRepeated what is said of a new one. */
 async function register(
   app: Application,
   key: string,
   name: string,
   refuse?: Error,
+  unlessRepeated?: Error,
 ): Promise<IdempotentOutcome | Rejection> {
-  const { commandId: _id, ...context } = operatorContext()
+  const { commandId: _id, ...operators } = operatorContext()
+  const context = { ...operators, unlessRepeated }
   return createOnce(
     app,
     { caller: 'operator', operation: 'register', key, requestHash: await requestHash({ name }), context },
@@ -82,6 +84,17 @@ describe('a creation with a key', () => {
     const again = succeeded(await register(two.app, key, 'A', refusal))
     expect(again).toEqual({ replayed: true, status: 200, body: first.body })
     expect(await register(two.app, key, 'B', refusal)).toMatchObject({ code: 'idempotency_key_reused' })
+  })
+
+  test('is answered where it would not be accepted any more, and a new one is refused', async () => {
+    const key = newKey()
+    const unknown = new Error('an unknown field')
+    const before = await streams()
+    await expect(register(one.app, key, 'A', undefined, unknown)).rejects.toThrow(unknown)
+    expect(await streams()).toBe(before)
+    const first = succeeded(await register(one.app, key, 'A'))
+    const again = await register(two.app, key, 'A', undefined, unknown)
+    expect(again).toEqual({ replayed: true, status: 200, body: first.body })
   })
 
   test('whose process died is done, or free, as the log says', async () => {
