@@ -64,7 +64,7 @@ export class GuardedWeb implements OutsideWeb {
       }
       signal.addEventListener('abort', abort)
       outgoing.on('socket', (socket) => socket.on('data', count))
-      outgoing.on('error', (error) => fail(reasonOf(error)))
+      outgoing.on('error', (error) => fail(reasonOf(error, outgoing.socket)))
       outgoing.on('upgrade', ({ statusCode }) => fail(`It answered ${statusCode}`))
       outgoing.on('response', (response) => {
         let bytes = 0

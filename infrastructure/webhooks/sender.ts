@@ -1,6 +1,8 @@
 import type { Agent } from 'node:http'
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { WebhookAnswer, WebhookRequest, WebhookSender } from '../../application/ports/webhooks.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { AddressRange } from '../config/config.ts'
@@ -119,7 +121,7 @@ export class HttpsWebhookSender implements WebhookSender {
         outgoing.destroy()
       }, this.#attemptMs)
       signal.addEventListener('abort', abort)
-      outgoing.on('error', (error) => failed(reasonOf(error)))
+      outgoing.on('error', (error) => failed(reasonOf(error, outgoing.socket)))
       outgoing.on('socket', (socket) => socket.on('data', count))
       // an answer that changes the protocol is none
       outgoing.on('upgrade', (response) => {
@@ -157,14 +159,15 @@ const REASONS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'The headers of the answer are too long',
 }
 
-/** Why no answer came, without addresses. */
-export function reasonOf(error: Error): string {
+/** Why no answer came, without addresses. @param socket that it failed on. */
+export function reasonOf(error: Error, socket: Socket | null = null): string {
   if (error instanceof TargetRefused) return error.message
   const { code } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException
   if (code === undefined) return 'The connection failed'
   if (code.startsWith('HPE_')) return REASONS[code] ?? 'The answer is no HTTP'
-  if (code.startsWith('ERR_TLS') || /CERT|SELF_SIGNED|ISSUER/.test(code))
-    return `The certificate is not accepted (${code})`
+  // rare faults have words alone, which name no host: that its key is too weak, for example
+  if (socket instanceof TLSSocket && socket.authorizationError)
+    return `The certificate is not accepted (${code === 'UNSPECIFIED' ? error.message : code})`
   if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return 'TLS could not be agreed on'
   return REASONS[code] ?? `The connection failed (${code})`
 }

@@ -34,17 +34,62 @@ export class AllowedAddresses {
   constructor(ranges: readonly AddressRange[]) {
     this.#ranges = ranges.map(({ address, prefix }) => {
       const parsed = ipaddr.parse(address)
-      const mapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() && prefix >= 96
+      // all mapped addresses are a notation, and no range of IPv4
+      const mapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() && prefix > 96
       return mapped ? [parsed.toIPv4Address(), prefix - 96] : [parsed, prefix]
     })
   }
 
-  /** @param address as the resolver gives it; an IPv4 address in the clothes of IPv6 counts as what it is. */
+  /**
+   * @param address as the resolver gives it; an IPv4 address in the clothes of IPv6 counts as what it is, and one that is
+   *   reached by way of an IPv6 address has to be allowed, too.
+   */
   has(address: string): boolean {
     if (!ipaddr.isValid(address)) return false
     const parsed = ipaddr.process(address)
-    return this.#ranges.some((range) => isIn(parsed, range)) || isPublic(parsed)
+    const allowed = [parsed, ...embeddedIn(parsed)]
+    return allowed.every((one) => this.#ranges.some((range) => isIn(one, range)) || isPublic(one))
   }
+}
+
+/** Prefixes whose addresses are reached by way of IPv4, or translated into it. */
+const EMBEDDING = {
+  compatible: ipaddr.IPv6.parseCIDR('::/96'),
+  translated: ipaddr.IPv6.parseCIDR('::ffff:0:0:0/96'),
+  nat64: ipaddr.IPv6.parseCIDR('64:ff9b::/96'),
+  localNat64: ipaddr.IPv6.parseCIDR('64:ff9b:1::/48'),
+  sixToFour: ipaddr.IPv6.parseCIDR('2002::/16'),
+  teredo: ipaddr.IPv6.parseCIDR('2001::/32'),
+} as const
+/** The bytes of an IPv4 address behind a prefix of 48, 56, 64 and 96 bits; what follows is zero (RFC 6052). */
+const BEHIND_LOCAL_PREFIX = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
+] as const
+
+/** The IPv4 addresses that packets to an IPv6 address pass, or end at; where it can be read in several ways, all. */
+function embeddedIn(address: Parsed): readonly ipaddr.IPv4[] {
+  if (address instanceof ipaddr.IPv4) return []
+  const bytes = address.toByteArray()
+  const at = (places: readonly number[]) => new ipaddr.IPv4(places.map((place) => bytes[place]!))
+  const last = [12, 13, 14, 15]
+  const { compatible, translated, nat64, localNat64, sixToFour, teredo } = EMBEDDING
+  if (isTunnel(address) || address.match(nat64) || address.match(translated)) return [at(last)]
+  // `::` and `::1` are no IPv4 addresses
+  if (address.match(compatible)) return bytes.slice(12, 15).some(Boolean) || bytes[15]! > 1 ? [at(last)] : []
+  if (address.match(sixToFour)) return [at([2, 3, 4, 5])]
+  // its server, and its client, which stands there inverted (RFC 4380)
+  if (address.match(teredo)) {
+    return [at([4, 5, 6, 7]), new ipaddr.IPv4(last.map((place) => bytes[place]! ^ 0xff))]
+  }
+  if (!address.match(localNat64)) return []
+  const readings = BEHIND_LOCAL_PREFIX.filter((places) => {
+    const isOne = places.some((place) => bytes[place] !== 0)
+    return isOne && bytes.slice(places[3] + 1).every((byte) => byte === 0)
+  })
+  return readings.map(at)
 }
 
 function isPublic(address: Parsed): boolean {

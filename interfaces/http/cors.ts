@@ -10,7 +10,7 @@ const METHODS = 'GET, POST, DELETE'
 /** Request headers that a page may set beside those that need no permission. */
 const REQUEST_HEADERS = [
   ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'X-Request-Id'],
-  ...['Mcp-Protocol-Version', 'Mcp-Session-Id', 'Last-Event-ID'],
+  ...['Mcp-Protocol-Version', 'Mcp-Method', 'Mcp-Name', 'Mcp-Session-Id', 'Last-Event-ID'],
 ].join(', ')
 
 /** Answer headers that a page may read beside those that need no permission. */

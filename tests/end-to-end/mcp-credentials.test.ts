@@ -242,18 +242,18 @@ describe('scope', () => {
   it('holds for every tool that takes an employer, and hides which employers exist', async () => {
     const foreign = await seedTenant(service)
     const { apiKey } = await seedAgent(service, newAgent({ entity_id: 'nobody' }))
-    const rest = { policy_id: foreign.policyId, rows: [payrollRow()] }
+    const rows = { rows: [payrollRow()] }
+    const policy = { policy_id: foreign.policyId }
     const messages = new Set<string>()
-    for (const name of [
-      'list_employer_policies',
-      'get_expected_fields',
-      'validate_payroll_submission',
-      'submit_payroll_data',
-    ]) {
+    for (const [name, rest] of [
+      ['list_employer_policies', {}],
+      ['get_expected_fields', policy],
+      ['validate_payroll_submission', { ...policy, ...rows }],
+      ['submit_payroll_data', { ...policy, ...rows }],
+    ] as const) {
       for (const key of [seeded.apiKey, apiKey]) {
         for (const employer_id of [foreign.employerId, '0'.repeat(24), 'nobody']) {
-          const given = name === 'list_employer_policies' ? { employer_id } : { employer_id, ...rest }
-          const { error } = await callTool(service, key, name, given)
+          const { error } = await callTool(service, key, name, { employer_id, ...rest })
           expect([name, employer_id, error?.code]).toEqual([name, employer_id, -32002])
           messages.add(error!.message)
         }
@@ -269,8 +269,12 @@ describe('scope', () => {
       carrierId: seeded.carrierId,
     })
     for (const policy_id of [policyId, '0'.repeat(24), 'nobody']) {
-      for (const name of ['get_expected_fields', 'validate_payroll_submission', 'submit_payroll_data']) {
-        const given = { employer_id: seeded.employerId, policy_id, rows: [payrollRow()] }
+      for (const [name, rest] of [
+        ['get_expected_fields', {}],
+        ['validate_payroll_submission', { rows: [payrollRow()] }],
+        ['submit_payroll_data', { rows: [payrollRow()] }],
+      ] as const) {
+        const given = { employer_id: seeded.employerId, policy_id, ...rest }
         const { error } = await callTool(service, seeded.apiKey, name, given)
         expect(error).toMatchObject({ code: -32602, data: { field: 'policy_id' } })
       }

@@ -38,6 +38,22 @@ export function strangersCertificate(names: readonly string[]): Certificate {
   return made({ subject: 'stranger', names, issuer: 'stranger', issuerKey: null })
 }
 
+/** A certificate of an authority that stands below the one that is trusted, without that one's own. */
+export function unchainedCertificate(names: readonly string[]): Certificate {
+  const between = 'authority in between'
+  const { key } = made({ subject: between, names: null, issuer: AUTHORITY, issuerKey: authority().key })
+  return made({ subject: 'server of a test', names, issuer: between, issuerKey: key })
+}
+
+/** A certificate of the authority whose time, in years, is not now, or whose key is too weak. */
+export function faultyCertificate(
+  names: readonly string[],
+  fault: { readonly years?: readonly [number, number]; readonly key?: GeneratedKeys },
+): Certificate {
+  const { key } = authority()
+  return made({ subject: 'server of a test', names, issuer: AUTHORITY, issuerKey: key, ...fault })
+}
+
 /** Made once for all processes of all test runs here: whoever links the file first has made it. */
 function authority(): Certificate {
   const file = join(FOLDER, 'test-authority.json')
@@ -63,6 +79,8 @@ function ownFile(file: string, content: string): string {
   return own
 }
 
+type GeneratedKeys = Readonly<Record<'publicKey' | 'privateKey', KeyObject>>
+
 interface Wanted {
   readonly subject: string
   /** Of a server; null for an authority. */
@@ -70,10 +88,15 @@ interface Wanted {
   readonly issuer: string
   /** PEM; null where it vouches for itself. */
   readonly issuerKey: string | KeyObject | null
+  /** First and last, from its beginning to its beginning; default a century. */
+  readonly years?: readonly [number, number]
+  /** Default ones of P-256. */
+  readonly key?: GeneratedKeys
 }
 
-function made({ subject, names, issuer, issuerKey }: Wanted): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+function made({ subject, names, issuer, issuerKey, years = [2020, 2120], key }: Wanted): Certificate {
+  const { publicKey, privateKey } = key ?? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const [from, to] = years.map((year) => time(`${year}0101000000Z`)) as [Buffer, Buffer]
   const algorithm = sequence(objectId('1.2.840.10045.4.3.2'))
   const extensions = [
     extension('2.5.29.19', sequence(...(names === null ? [boolean()] : [])), true),
@@ -84,7 +107,7 @@ function made({ subject, names, issuer, issuerKey }: Wanted): Certificate {
     integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     algorithm,
     nameOf(issuer),
-    sequence(time('20200101000000Z'), time('21200101000000Z')),
+    sequence(from, to),
     nameOf(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),

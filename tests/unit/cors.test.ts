@@ -83,7 +83,7 @@ describe('a page of an allowed origin', () => {
       expect(words(headers['access-control-allow-headers'])).toEqual(
         [
           ...['accept', 'authorization', 'content-type', 'idempotency-key', 'last-event-id'],
-          ...['mcp-protocol-version', 'mcp-session-id', 'x-request-id'],
+          ...['mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id', 'x-request-id'],
         ].sort(),
       )
       expect(Number(headers['access-control-max-age'])).toBeGreaterThan(0)

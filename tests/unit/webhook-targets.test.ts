@@ -67,6 +67,41 @@ describe('addresses that webhooks may be sent to', () => {
       expect(allowed.has(address), address).toBe(false)
     }
   })
+
+  test.each([
+    [
+      '64:ff9b::/96',
+      '64:ff9b::8.8.8.8',
+      ['64:ff9b::10.0.0.1', '64:ff9b::127.0.0.1', '64:ff9b::169.254.169.254'],
+    ],
+    ['64:ff9b:1::/48', '64:ff9b:1::8.8.8.8', ['64:ff9b:1::10.0.0.1', '64:ff9b:1:ab:cd::127.0.0.1']],
+    // behind a prefix of 48, 56 and 64 bits
+    [
+      '64:ff9b:1::/48',
+      '64:ff9b:1:808:8:800::',
+      ['64:ff9b:1:a00:0:100::', '64:ff9b:1:c00a:0:1::', '64:ff9b:1::7f:0:100:0'],
+    ],
+    ['2002::/16', '2002:808:808::1', ['2002:7f00:1::1', '2002:a9fe:a9fe:1::2']],
+    ['2001::/32', '2001:0:808:808::f7f7:f7f7', ['2001:0:808:808::f5ff:fffe', '2001:0:a00:1::f7f7:f7f7']],
+    ['::/96', '::8.8.8.8', ['::127.0.0.1', '::10.0.0.1']],
+    ['::ffff:0:0:0/96', '::ffff:0:8.8.8.8', ['::ffff:0:10.0.0.1']],
+    ['::ffff:0:0/96', '::ffff:8.8.8.8', ['::ffff:10.0.0.1', '10.0.0.1', '127.0.0.1']],
+    ['fd00::/8', 'fd00::5efe:8.8.8.8', ['fd00::5efe:10.0.0.1', 'fd00::200:5efe:127.0.0.1']],
+    ['::/0', '64:ff9b::8.8.8.8', ['64:ff9b::10.0.0.1', '2002:a00:1::1', '10.0.0.1']],
+  ] as const)('a range of IPv6 such as %s allows no IPv4 address behind it', (range, good, bad) => {
+    const [address, prefix] = range.split('/') as [string, string]
+    const through = { address, prefix: Number(prefix), family: 'ipv6' } as const
+    expect(new AllowedAddresses([through]).has(good), good).toBe(true)
+    const both = new AllowedAddresses([through, { address: '0.0.0.0', prefix: 0, family: 'ipv4' }])
+    for (const one of bad) {
+      expect(new AllowedAddresses([through]).has(one), one).toBe(false)
+      expect(both.has(one), `${one} is allowed by itself`).toBe(true)
+    }
+  })
+
+  test('the address of this machine is no IPv4 address', () => {
+    expect(new AllowedAddresses([{ address: '::1', prefix: 128, family: 'ipv6' }]).has('::1')).toBe(true)
+  })
 })
 
 describe('forms of targets', () => {
