@@ -301,10 +301,11 @@ describe('with the simulated bank link', () => {
     await operate(service, 'POST', '/erasures', erased)
     const [{ bankconnect_account_id }] = accounts
     const owner = { owner_type: 'employer', owner_id: other.employerId }
-    const item = { bankconnect_item_id, item_id: bankconnect_item_id, user_id: 'u' }
+    const item = { bankconnect_item_id }
+    const item_id = bankconnect_item_id
     for (const [path, asked] of [
-      ['/bankconnect/link-token/update', item],
-      ['/bankconnect/sync-accounts', item],
+      ['/bankconnect/link-token/update', { item_id, user_id: 'u' }],
+      ['/bankconnect/sync-accounts', { item_id }],
       ['/bankconnect/balance', item],
       ['/bankconnect/exchange', body],
       ['/bank-accounts/ach/from-bankconnect', { ...owner, ...item, bankconnect_account_id, access_token }],

@@ -178,13 +178,7 @@ describe('figures', () => {
 
 describe('an answer', () => {
   test('has exactly what is documented', async () => {
-    const { status, body } = await create({
-      ttl_minutes: 15,
-      created_by: 'desk 4',
-      logo: 'x',
-      display_name: 'Mallory',
-      sms_from: '+12025550199',
-    })
+    const { status, body } = await create({ ttl_minutes: 15, created_by: 'desk 4' })
     expect([status, Object.keys(body)]).toEqual([201, ['ok', 'data']])
     expect(Object.keys(body.data).sort()).toEqual(
       [
@@ -210,6 +204,13 @@ describe('an answer', () => {
     }
     const { data: list } = (await ask('GET', '/payment-sessions?limit=1')).body
     expect(list).toEqual([read])
+  })
+
+  test('is refused with what is configured, and not asked for', async () => {
+    for (const field of ['display_name', 'logo_url', 'support_email', 'link_format', 'sender_email']) {
+      const { status, body } = await create({ [field]: 'x' })
+      expect([status, body.message]).toEqual([400, expect.stringContaining(`${field} is an unknown field`)])
+    }
   })
 
   test.each([

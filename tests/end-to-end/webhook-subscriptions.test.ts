@@ -168,7 +168,7 @@ describe('a change', () => {
 
   test.each([
     [{}, /url, events or status/],
-    [{ unknown: 1 }, /url, events or status/],
+    [{ unknown: 1 }, /^unknown is an unknown field; known here: url, events, status$/],
     [{ url: null, events: null, status: null }, /url, events or status/],
     [{ url: 'http://127.0.0.1:64999/x' }, /url/],
     [{ url: 'https://192.168.1.1/x' }, /url/],

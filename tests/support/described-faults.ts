@@ -91,6 +91,7 @@ export class DescribedFaults {
     const { anyOf, oneOf = anyOf, properties = {}, additionalProperties, items } = this.#resolved(schema)
     for (const one of oneOf ?? []) yield* this.misspelt(one, field)
     if (items) for (const one of this.misspelt(items, `${field}[0]`)) yield { ...one, value: [one.value] }
+    if (Object.keys(properties).length === 0) return
     const whole = this.whole(schema) as Readonly<Record<string, unknown>>
     const at = (name: string) => (field === '' ? name : `${field}.${name}`)
     for (const [name, one] of Object.entries(properties)) {
