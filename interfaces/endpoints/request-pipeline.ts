@@ -60,7 +60,7 @@ async function run<Host>(
   const key = endpoint.idempotent === undefined ? null : keyOf(api, request)
   const sent = endpoint.body
     ? await parsedBody(endpoint, bytes, costs)
-    : access.ownsBody
+    : access.ownsBody || endpoint.method === 'GET'
       ? {}
       : await undeclaredBody(bytes)
   const queried = Object.fromEntries(queryOf(request))
@@ -94,8 +94,9 @@ async function run<Host>(
   }
   const answering = () =>
     answerOf(endpoint, call).catch((error: unknown) => {
-      // the form goes before what else may be wrong
-      throw refusal && error instanceof HttpError && error.status < 500 ? refusal : error
+      // the form goes before what may be missing or out of reach; what a key was used for is told
+      const isLater = error instanceof HttpError && [400, 403, 404].includes(error.status)
+      throw refusal && isLater ? refusal : error
     })
   const { status, data, options } = await (endpoint.asksOutside
     ? whileOutside(request, answering)
