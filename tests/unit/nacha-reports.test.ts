@@ -16,10 +16,10 @@ const corrected = { code: 'C01', originalTrace: TRACE, correctedData: '191817161
 
 describe('a file of reports', () => {
   test('tells of returns and changes', () => {
-    const { origin, items } = readReport(
+    const { headers, items } = readReport(
       reportFile([returned, corrected, { ...returned, transactionCode: 21 }]),
     )
-    expect(origin).toBe('021000021')
+    expect(headers).toMatchObject([{ line: 1, origin: '021000021', destination: '1234567890' }])
     const common = { companyId: '1234567890', originalTrace: TRACE }
     expect(items).toEqual([
       { ...common, kind: 'return', line: 3, code: 'R01', amountCents: 500, isDebit: true },
@@ -28,20 +28,131 @@ describe('a file of reports', () => {
     ])
   })
 
-  test('may have lost its line breaks, its blanks at the ends of lines, or its filling, or have others, or marks of its end', () => {
-    const text = reportFile([returned])
-    const { items } = readReport(text)
-    for (const form of [
-      text.replaceAll('\n', ''),
-      text.replaceAll('\n', '\r\n'),
-      text.replace(/ +$/gm, ''),
-      reportFile([returned], { filled: false }),
-      `${text}\r\n  \r\n`,
-      ...['\x1a', '\x1a\x1a\r\n', '\r\n\x1a\x1a', '\r\n  \r\n\x1a \r\n'].map((end) => text.trimEnd() + end),
-      `${text.replaceAll('\n', '')}\x1a`,
-    ]) {
-      expect(readReport(form).items).toEqual(items)
-    }
+  const text = reportFile([returned])
+  const padded = (filling: string) => text.replaceAll('\n', `${filling}\n`)
+  const joined = (form: string) => form.replaceAll('\n', '')
+  test.each<readonly [string, string]>([
+    ['no line breaks', joined(text)],
+    ['no line breaks, and a mark of its end', `${joined(text)}\x1a`],
+    ['no line breaks, and records of 100 characters', joined(padded(' '.repeat(6)))],
+    [
+      'no line breaks, and records of 128 characters, but for blanks at its end',
+      joined(padded(' '.repeat(34))).trimEnd(),
+    ],
+    ['no line breaks, and zero bytes behind each record', joined(padded('\0\0'))],
+    ['no line breaks, and blanks up to a block at its end', joined(text) + ' '.repeat(1_000)],
+    ['CR and LF', text.replaceAll('\n', '\r\n')],
+    ['CR alone', text.replaceAll('\n', '\r')],
+    ['CR twice and LF', text.replaceAll('\n', '\r\r\n')],
+    ['no blanks at the ends of lines', text.replace(/ +$/gm, '')],
+    ['blanks beyond the last column', padded('      ')],
+    ['a tab beyond the last column', padded('\t')],
+    ['zero bytes beyond the last column', padded('\0\0')],
+    ['no filling', reportFile([returned], { filled: false })],
+    ['more filling than a block', `${text}${'9'.repeat(94)}\n`],
+    [
+      'a block of filling more, which it counts',
+      text.replace('9000001000001', '9000001000002') + `${'9'.repeat(94)}\n`.repeat(10),
+    ],
+    ['filling that is short', text.replaceAll('9'.repeat(94), '9'.repeat(80))],
+    ['blank lines at its end', `${text}\r\n  \r\n`],
+    ['a blank line at its beginning', `\r\n${text}`],
+    ['a form feed at its end', `${text}\f`],
+    ...['\x1a', '\x1a\x1a\r\n', '\r\n\x1a\x1a', '\r\n  \r\n\x1a \r\n'].map(
+      (end) => [JSON.stringify(end), text.trimEnd() + end] as const,
+    ),
+    ['blanks for the zeros before an amount', text.replace(/(\d{9}.{17})0000000500/, '$1       500')],
+    ['a blank for the zero before a trace number', text.replace(`R01${TRACE}`, `R01 ${TRACE.slice(1)}`)],
+    ['blanks for the zeros within a trace number', text.replace(`R01${TRACE}`, 'R0102100002      1')],
+    ['a code in small letters', text.replace('799R01', '799r01')],
+    ['no trace number of its own', text.replaceAll('011000010000001\n', `${' '.repeat(15)}\n`)],
+    ['an entry that says nothing of its addenda', text.replace('  1011000010000001', '  0011000010000001')],
+    [
+      'another service class, company and batch number in its control',
+      text.replace(/^8200(.{40})1234567890(.*)0000001$/m, '8225$1          $20000009'),
+    ],
+  ])('may have %s', (_what, form) => {
+    expect(form).not.toBe(text)
+    expect(readReport(form).items.map(({ line: _line, ...item }) => item)).toEqual(
+      readReport(text).items.map(({ line: _line, ...item }) => item),
+    )
+  })
+
+  test.each([
+    ['one behind the other', text + text],
+    ['with marks of their ends', `${text}\x1a\n${text}\x1a`],
+    ['that were joined with the marks of their encoding', `${text}\ufeff${text}`],
+    ['without line breaks', joined(text + text)],
+    ['without filling', reportFile([returned], { filled: false }).repeat(2)],
+  ])('may be several %s', (_what, form) => {
+    const { headers, items } = readReport(form)
+    expect(headers).toMatchObject([{ origin: '021000021' }, { origin: '021000021' }])
+    expect(items).toMatchObject([{ code: 'R01' }, { code: 'R01' }])
+  })
+
+  const withAddenda = (...texts: readonly string[]) => {
+    const count = String(1 + texts.length).padStart(6, '0')
+    const [head, batch, entry, back, control, end] = text.split('\n') as [string, ...string[]]
+    const addenda = texts.map((one) => (one === '99' ? back! : one.padEnd(94)))
+    const counted = [
+      control!.replace(/^8200000002/, `8200${count}`),
+      end!.replace(/^(9000001000001)00000002/, `$100${count}`),
+    ]
+    return [head, batch, entry, ...addenda, ...counted].join('\n')
+  }
+  const remittance =
+    '705INVOICE 17                                                                      00010000001'
+  test.each([
+    ['before it', [remittance, '99']],
+    ['behind it', ['99', remittance]],
+    ['around it', [remittance, remittance, '99', remittance]],
+  ])('a return counts with other addenda %s', (_where, addenda) => {
+    expect(readReport(withAddenda(...addenda)).items).toMatchObject([
+      { kind: 'return', line: 3, code: 'R01', originalTrace: TRACE, amountCents: 500 },
+    ])
+  })
+
+  test('with a batch without entries is nothing to look at', () => {
+    const empty = [
+      reportFile([]).split('\n')[0]!,
+      '5200PREMIUM CO                          1234567890CCDPREMIUM         261124   1011000010000001',
+      `82000000000000000000${'0'.repeat(24)}1234567890${' '.repeat(25)}011000010000001`,
+      `9000001000001${'0'.repeat(42)}`,
+    ].join('\n')
+    expect(readReport(empty).items).toEqual([])
+  })
+
+  const good = { kind: 'return', code: 'R03', originalTrace: '021000020000002' } as const
+  const two = reportFile([returned, { ...good, amountCents: 700 }])
+  test.each<readonly [string, string, object]>([
+    ['a code that is none', two.replace('799R01', '799RX1'), { code: null, originalTrace: TRACE }],
+    [
+      'a trace that is none',
+      two.replace(`R01${TRACE}`, `R01${' '.repeat(15)}`),
+      { code: 'R01', originalTrace: null },
+    ],
+    [
+      'a trace that ends with a blank',
+      two.replace(`R01${TRACE}`, 'R0121000020000001 '),
+      { originalTrace: null },
+    ],
+    [
+      'more than its columns hold',
+      two.replace('Tidewater Joinery LLC ', 'Tidewater Joinery & Co LLC'),
+      { code: 'R01' },
+    ],
+  ])('an item with %s is unreadable, and keeps no other from being read', (_what, form, shown) => {
+    expect(form).not.toBe(two)
+    expect(readReport(form).items).toMatchObject([
+      { kind: 'unreadable', of: 'return', line: 3, amountCents: 500, ...shown },
+      good,
+    ])
+  })
+
+  test('an item with two addenda records of returns, or a change with an amount, is unreadable', () => {
+    expect(readReport(withAddenda('99', '99')).items).toMatchObject([{ kind: 'unreadable', of: 'return' }])
+    const change = text.replace('799R01', '798C01')
+    expect(readReport(change).items).toMatchObject([{ kind: 'unreadable', of: 'change', amountCents: 500 }])
   })
 
   // the shapes of the samples that moov-io/ach publishes: a return of web debits in one block without filling, a change
@@ -80,12 +191,13 @@ describe('a file of reports', () => {
     ['that is empty', '', 'the file is empty'],
     ['that was cut short', lines.slice(0, 8).join('\n'), 'the file ends where'],
     ['that was cut within a record', whole.replaceAll('\n', '').slice(0, 500), 'it was cut short'],
-    ['that comes twice in one', whole + whole, 'records follow the file control'],
-    [
-      'that comes twice, each with a mark of its end',
-      `${whole}\x1a\n${whole}\x1a`,
-      'records follow the file',
-    ],
+    ['with another that was cut short', whole + lines.slice(0, 8).join('\n'), 'the file ends where'],
+    ['with something else behind it', `${whole}PK`, 'this should be filling, or the header of another file'],
+    ['with a control too many', `${whole}${lines[9]}`, 'another file control follows'],
+    ['with another count', whole.replace(/^9(.{19})4/m, '9$15'), 'entries and addenda'],
+    ['with another hash', whole.replace(/^8(.{18})2/m, '8$13'), 'entry hash'],
+    ['with an amount that is none', whole.replace('0000000500', '0000000 00'), 'columns 30 to 39'],
+    ['with other blocks', whole.replace('9000002000001', '9000002000003'), 'blocks'],
     ['with such a mark elsewhere', whole.replace('\n', '\x1a\n'), 'line 1: the record has 95 characters'],
     [
       'whose records were reordered',
@@ -93,8 +205,6 @@ describe('a file of reports', () => {
       'line 2: this should be',
     ],
     ['with another amount', whole.replace('0000000500', '0000000501'), 'total of debits'],
-    ['with a code that is none', whole.replace('799R01', '799RX1'), 'the code of the addenda'],
-    ['with a trace that is none', whole.replace(`R01${TRACE}`, `R01${' '.repeat(15)}`), 'the original trace'],
     ['that is something else', 'PK\u0003\u0004', 'this should be a file header'],
   ])('%s is refused, and says where', (_what, text, message) => {
     expect(() => readReport(text)).toThrow(NachaFault)

@@ -36,6 +36,7 @@ export async function applyItem(
   context: CommandContext,
 ): Promise<ItemOutcome> {
   if (item.kind === 'other') return parked('It is neither a return nor a notification of change')
+  if (item.kind === 'unreadable') return parked(`It cannot be read: ${item.problem}`)
   const sent = await parts.find(item.originalTrace)
   if (sent.length === 0) return parked('No entry was sent with this trace number')
   const { companyId: today } = parts.app.bankFiles.originator

@@ -18,7 +18,7 @@ const AT_ONCE = 32
 
 /**
  * Carries out what a bank reported. Whoever died meanwhile repeats it: each item counts once. A file that is not whole, or
- * not for us, counts for nothing.
+ * not for us, counts for nothing; an item that cannot be read is parked.
  * @throws ReadModelsLate when it cannot be told what was sent.
  */
 export async function readReport(
@@ -47,7 +47,7 @@ export async function readReport(
   let changes: Promise<unknown> = Promise.resolve()
   /** Changes go one after the other: each puts right what the one before left of an account. */
   const apply = (item: ReportItem | FileAnswer, once: CommandContext): Promise<ItemOutcome> => {
-    if ('outcome' in item) return applyAnswer(app, item, { reportId, bank: parsed.from }, once)
+    if ('outcome' in item) return applyAnswer(app, item, { reportId, bank: parsed.headers[0]!.origin }, once)
     if (item.kind !== 'change') return applyItem(parts, item, once)
     const change = changes.then(() => applyItem(parts, item, once))
     changes = change
@@ -103,9 +103,12 @@ async function recorded(
 
 interface Parsed {
   readonly format: 'nacha' | 'answers'
-  /** Whom it is for, as files of returns say. */
-  readonly to: string | null
-  readonly from: string
+  /** From which bank it is and for whom, by its line: of answers once and for nobody. */
+  readonly headers: readonly {
+    readonly line: number
+    readonly origin: string
+    readonly destination: string | null
+  }[]
   readonly items: readonly (ReportItem | FileAnswer)[]
 }
 
@@ -115,12 +118,11 @@ function parse(bytes: Uint8Array): Parsed {
   const text = new TextDecoder(encoding ?? 'utf-8').decode(bytes)
   if (areAnswers(text)) {
     const { bank, answers } = readAnswers(text)
-    return { format: 'answers', to: null, from: bank, items: answers }
+    return { format: 'answers', headers: [{ line: 1, origin: bank, destination: null }], items: answers }
   }
   // without a mark one character for each byte, whatever it is: columns count
   const records = encoding === null ? Buffer.from(bytes).toString('latin1') : text
-  const { destination, origin, items } = parseReport(records)
-  return { format: 'nacha', to: destination, from: origin, items }
+  return { format: 'nacha', ...parseReport(records) }
 }
 
 /**
@@ -128,20 +130,28 @@ function parse(bytes: Uint8Array): Parsed {
  * another bank, and as somebody else.
  * @throws NachaFault
  */
-function checkParties({ to, from }: Parsed, parties: readonly Parties[]): void {
-  if (to === null) {
-    if (parties.some(({ destinationRouting }) => from === destinationRouting)) return
-    throw new NachaFault(1, 'the answers are of another bank')
-  }
+function checkParties({ headers }: Parsed, parties: readonly Parties[]): void {
   const isOurs = (one: string) =>
     parties.some(
       ({ odfi, destinationRouting, originId }) =>
         one === originId || one === destinationRouting || one.startsWith(odfi),
     )
-  if (!isOurs(to)) throw new NachaFault(1, 'the file is for somebody else')
-  if (from.length === 9 && /^\d+$/.test(from) && !isOurs(from)) {
-    throw new NachaFault(1, 'the file is of another bank')
+  for (const { line, origin, destination } of headers) {
+    if (destination === null) {
+      if (parties.some(({ destinationRouting }) => origin === destinationRouting)) return
+      throw new NachaFault(line, 'the answers are of another bank')
+    }
+    const from = nineDigits(origin)
+    if (!isOurs(destination) && !isOurs(nineDigits(destination))) {
+      throw new NachaFault(line, 'the file is for somebody else')
+    }
+    if (/^\d{9}$/.test(from) && !isOurs(from)) throw new NachaFault(line, 'the file is of another bank')
   }
+}
+
+/** A routing number that was filled up to ten digits. */
+function nineDigits(party: string): string {
+  return party.replace(/^0(?=\d{9}$)/, '')
 }
 
 /** Byte order marks that files may begin with, and what each says of the text behind it. */
@@ -173,6 +183,10 @@ function shownItem(item: ReportItem | FileAnswer): Omit<ParkedItem, 'reason'> {
   const { line } = item
   if ('outcome' in item) {
     return { line, kind: 'answer', code: item.outcome, original_trace: null, amount_cents: null }
+  }
+  if (item.kind === 'unreadable') {
+    const { of: kind, code, originalTrace: original_trace, amountCents: amount_cents } = item
+    return { line, kind, code, original_trace, amount_cents }
   }
   const { kind } = item
   if (kind === 'other') {

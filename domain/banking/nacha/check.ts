@@ -1,7 +1,14 @@
 import { isCalendarDate } from '../../kernel/calendar.ts'
 import { isBankingDay } from '../banking-days.ts'
 import { isRoutingNumber } from '../routing-number.ts'
-import { NachaFault, type ReadBatch, type ReadEntry, type ReadHeader, readParts } from './read.ts'
+import {
+  NachaFault,
+  type ReadBatch,
+  type ReadControl,
+  type ReadEntry,
+  type ReadHeader,
+  readParts,
+} from './read.ts'
 import { isDebitCode, SERVICE_CLASSES } from './records.ts'
 
 const FORWARD_CODES: ReadonlySet<number> = new Set([22, 27, 32, 37])
@@ -25,15 +32,14 @@ export function checkForward(records: Iterable<string>): void {
   let sides = { debits: false, credits: false }
   let trace = ''
   let batches = 0
-  const endBatch = () => batch && checkServiceClass(batch, sides)
   for (const part of readParts(counted())) {
     switch (part.part) {
       case 'file':
+        if (header) throw new NachaFault(part.line, 'records follow the file control: are these two files?')
         header = part
         if (!/^[A-Z0-9]$/.test(header.modifier)) throw new NachaFault(1, 'the file-ID modifier is none')
         break
       case 'batch':
-        endBatch()
         batches += 1
         checkBatch(part, header!, batches)
         batch = part
@@ -46,9 +52,12 @@ export function checkForward(records: Iterable<string>): void {
           debits: sides.debits || isDebitCode(part.transactionCode),
           credits: sides.credits || !isDebitCode(part.transactionCode),
         }
+        break
+      case 'control':
+        checkControl(part, batch!)
+        checkServiceClass(batch!, sides)
     }
   }
-  endBatch()
   if (count % 10 !== 0) throw new NachaFault(count, 'the file does not end with a whole block')
 }
 
@@ -57,7 +66,8 @@ function checkBatch(
   header: ReadHeader,
   at: number,
 ): void {
-  if (number !== at) throw new NachaFault(line, 'the batches are not numbered one after the other')
+  if (number !== String(at).padStart(7, '0'))
+    throw new NachaFault(line, 'the batches are not numbered one after the other')
   if (entryClass !== 'CCD') throw new NachaFault(line, 'the entry class is not CCD')
   const date = calendarDate(entryDate)
   if (date === null || !isBankingDay(date)) throw new NachaFault(line, 'the entry date is no banking day')
@@ -68,15 +78,36 @@ function checkBatch(
   }
 }
 
+/** What the end of a batch repeats of its header. */
+const REPEATED = {
+  serviceClass: 'service class',
+  companyId: 'company',
+  odfi: 'originating bank',
+  number: 'batch number',
+} as const
+
+function checkControl(control: ReadControl, batch: ReadBatch): void {
+  for (const [name, what] of Object.entries(REPEATED) as [keyof typeof REPEATED, string][]) {
+    if (control[name] === batch[name]) continue
+    throw new NachaFault(control.line, `${what}: the control record says another one than the header`)
+  }
+}
+
 function checkEntry(entry: ReadEntry, { odfi }: ReadBatch, before: string): void {
-  const { line, transactionCode, routing, account, amountCents, name, trace, addenda } = entry
+  if (entry.fault) throw entry.fault
+  const { line, transactionCode, routing, account, amountCents, name, trace, addendaIndicator, addenda } =
+    entry
   if (!FORWARD_CODES.has(transactionCode)) throw new NachaFault(line, 'the transaction code is none of ours')
   if (!isRoutingNumber(routing)) throw new NachaFault(line, 'the check digit of the routing number is wrong')
   if (account === '') throw new NachaFault(line, 'the account number is missing')
   if (amountCents === 0) throw new NachaFault(line, 'the amount is zero')
   if (name === '') throw new NachaFault(line, 'the name of the receiver is missing')
+  if (!/^\d{15}$/.test(trace)) throw new NachaFault(line, 'the trace number is not 15 digits')
   if (!trace.startsWith(odfi)) throw new NachaFault(line, 'the trace number is not of the originating bank')
   if (trace <= before) throw new NachaFault(line, 'the trace numbers do not ascend')
+  if (addendaIndicator !== (addenda.length > 0 ? '1' : '0')) {
+    throw new NachaFault(line, 'whether addenda follow is not what the entry says')
+  }
   if (addenda.length > 0) throw new NachaFault(line, 'an entry that is sent has no addenda')
 }
 
@@ -86,7 +117,8 @@ function checkServiceClass(
 ): void {
   const { mixed, debits: onlyDebits, credits: onlyCredits } = SERVICE_CLASSES
   const right = debits && credits ? mixed : debits ? onlyDebits : onlyCredits
-  if (serviceClass !== right) throw new NachaFault(line, `the service class should be ${right}`)
+  if (!(debits || credits)) throw new NachaFault(line, 'the batch has no entry')
+  if (serviceClass !== String(right)) throw new NachaFault(line, `the service class should be ${right}`)
 }
 
 /** Of `YYMMDD`, in this century; null where there is no such day. */

@@ -1,4 +1,4 @@
-import { field, NachaFault, type ReadBatch, type ReadEntry, readParts, recordsOf } from './read.ts'
+import { field, type ReadBatch, type ReadEntry, type ReadHeader, readParts, recordsOf } from './read.ts'
 import { isDebitCode } from './records.ts'
 
 /** What a bank reports of an entry that was sent. Amounts are cents. */
@@ -23,6 +23,17 @@ export type ReportItem =
       /** As it stands in the record: bank numbers, or a name. */
       readonly correctedData: string
     }
+  /** A return or a change of which what is needed cannot be read. */
+  | {
+      readonly kind: 'unreadable'
+      readonly line: number
+      readonly of: 'return' | 'change'
+      /** Null: not even that can be read. */
+      readonly code: string | null
+      readonly originalTrace: string | null
+      readonly amountCents: number
+      readonly problem: string
+    }
   /** An entry of the file that reports nothing. */
   | {
       readonly kind: 'other'
@@ -31,56 +42,64 @@ export type ReportItem =
       readonly amountCents: number
     }
 
-/** A file with returns and notifications of change. */
+/** Returns and notifications of change. */
 export interface ReportFile {
-  readonly destination: string
-  readonly origin: string
+  /** Of each of the files that stand one behind the other, who sends it and for whom. */
+  readonly headers: readonly Pick<ReadHeader, 'line' | 'destination' | 'origin'>[]
   readonly items: readonly ReportItem[]
 }
 
 /**
- * Reads what a bank reports. Nothing of a file counts unless all of it is whole.
+ * Reads what a bank reports. Nothing of it counts unless its counts, hashes and totals hold; an item that cannot be read
+ * holds up no other.
  * @throws NachaFault
  */
 export function readReport(text: string): ReportFile {
   const items: ReportItem[] = []
-  let destination = ''
-  let origin = ''
+  const headers: ReadHeader[] = []
   let batch: ReadBatch | null = null
   for (const part of readParts(recordsOf(text))) {
-    if (part.part === 'file') {
-      destination = part.destination
-      origin = part.origin
-    } else if (part.part === 'batch') batch = part
-    else items.push(itemOf(part, batch!))
+    if (part.part === 'file') headers.push(part)
+    else if (part.part === 'batch') batch = part
+    else if (part.part === 'entry') items.push(itemOf(part, batch!))
   }
-  return { destination, origin, items }
+  return { headers, items }
 }
 
-function itemOf(entry: ReadEntry, { companyId, entryClass }: ReadBatch): ReportItem {
-  const { line, amountCents, transactionCode, addenda } = entry
-  const [first] = addenda
-  if (addenda.length !== 1 || (first!.type !== '99' && first!.type !== '98')) {
-    return { kind: 'other', line, companyId, amountCents }
+/** Others may stand beside it: the addenda of what was sent, for example. */
+function itemOf(entry: ReadEntry, { companyId }: ReadBatch): ReportItem {
+  const { line, amountCents, transactionCode, addenda, fault } = entry
+  const [report, another] = addenda.filter(({ type }) => type === '99' || type === '98')
+  if (report === undefined) return { kind: 'other', line, companyId, amountCents }
+  const { text } = report
+  const kind = report.type === '99' ? 'return' : 'change'
+  const code = codeOf(field(text, 4, 6), kind)
+  const originalTrace = traceOf(field(text, 7, 21))
+  const unreadable = (problem: string): ReportItem => {
+    return { kind: 'unreadable', line, of: kind, code, originalTrace, amountCents, problem }
   }
-  const { text } = first!
-  const code = field(text, 4, 6)
-  const originalTrace = field(text, 7, 21)
-  const kind = first!.type === '99' ? 'return' : 'change'
-  if (!(kind === 'return' ? /^R\d{2}$/ : /^C\d{2}$/).test(code)) {
-    throw new NachaFault(first!.line, 'the code of the addenda record is none')
-  }
-  if (!/^\d{15}$/.test(originalTrace)) {
-    throw new NachaFault(first!.line, 'the original trace number is not 15 digits')
+  if (fault) return unreadable(fault.message)
+  if (another) return unreadable(`line ${another.line}: a second addenda record says what comes back`)
+  if (code === null) return unreadable(`line ${report.line}: the code of the addenda record is none`)
+  if (originalTrace === null) {
+    return unreadable(`line ${report.line}: the original trace number is not 15 digits`)
   }
   const common = { line, companyId, code, originalTrace }
   if (kind === 'return') {
     return { kind, ...common, amountCents, isDebit: isDebitCode(transactionCode) }
   }
-  if (entryClass !== 'COR' || amountCents !== 0) {
-    throw new NachaFault(line, 'a notification of change stands in a batch COR, and its amount is zero')
-  }
+  if (amountCents !== 0) return unreadable(`line ${line}: the amount of a notification of change is zero`)
   return { kind, ...common, correctedData: field(text, 36, 64) }
+}
+
+function codeOf(written: string, kind: 'return' | 'change'): string | null {
+  const code = written.toUpperCase()
+  return (kind === 'return' ? /^R\d{2}$/ : /^C\d{2}$/).test(code) ? code : null
+}
+
+/** Blanks may stand for zeros, but at its end: there it may have been cut short as well. */
+function traceOf(written: string): string | null {
+  return /^[ \d]{14}\d$/.test(written) ? written.replaceAll(' ', '0') : null
 }
 
 /** What a notification of change puts right; what it leaves as it is, is null. */
