@@ -5,9 +5,10 @@ import { bankDebit } from '../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../domain/banking/bank-debit-events.ts'
 import { legacyCollection } from '../domain/banking/legacy-collection.ts'
 import { aggregates } from '../domain/catalogue.ts'
-import { isoTime, utcDate } from '../domain/kernel/calendar.ts'
+import { isoTime } from '../domain/kernel/calendar.ts'
 import type { Decider } from '../domain/kernel/decider.ts'
 import type { DomainEvent } from '../domain/kernel/event-type.ts'
+import { newYorkDate } from '../domain/kernel/new-york.ts'
 import { isRejection } from '../domain/kernel/rejection.ts'
 import { policy } from '../domain/policies/policy.ts'
 import { openOurLog } from './our-log.ts'
@@ -72,7 +73,7 @@ export async function storePendingDebits(url: string, count: number, sent: Sent)
     employer_id: idOf(1, employer),
     policy_id: idOf(policyOf, employer),
   })
-  const today = utcDate(at)
+  const today = newYorkDate(at)
   const debit = (leg_id: string, data: Partial<BankDebitData<'BankDebitCreated'>>) => ({
     type: 'Create' as const,
     data: {

@@ -8,6 +8,7 @@ import {
   AchAccountCreated,
   AchAccountDeleted,
   AchAccountDisabled,
+  AchAccountEnabled,
   AchAccountUnverified,
   AchAccountVerified,
 } from '../domain/banking/ach-account-events.ts'
@@ -36,7 +37,7 @@ const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 3,
+  version: 4,
   tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
@@ -111,8 +112,11 @@ export const bankAccounts = projection({
     }),
     on(AchAccountVerified, {
       reads: ofAchAccount,
-      apply: ({ data: { ach_account_id } }, { ach_accounts }) =>
-        ach_accounts.change([ach_account_id], { status: 'active' }),
+      apply({ data: { ach_account_id } }, { ach_accounts }) {
+        // that it is there says not yet that it may be debited again
+        if (ach_accounts.get(ach_account_id)!.status === 'disabled') return
+        ach_accounts.change([ach_account_id], { status: 'active' })
+      },
     }),
     on(AchAccountUnverified, {
       reads: ofAchAccount,
@@ -124,6 +128,12 @@ export const bankAccounts = projection({
       apply({ data: { ach_account_id } }, { ach_accounts }) {
         // a debit of a deleted one can be returned still
         if (ach_accounts.get(ach_account_id)) ach_accounts.change([ach_account_id], { status: 'disabled' })
+      },
+    }),
+    on(AchAccountEnabled, {
+      reads: ofAchAccount,
+      apply({ data: { ach_account_id, status } }, { ach_accounts }) {
+        if (ach_accounts.get(ach_account_id)) ach_accounts.change([ach_account_id], { status })
       },
     }),
     on(AchAccountDeleted, {

@@ -12,6 +12,7 @@ import {
   BankFileUncertain,
 } from '../domain/banking/bank-file-events.ts'
 import {
+  BankReportItemApplied,
   BankReportItemResolved,
   BankReportRead,
   BankReportReadAgain,
@@ -27,7 +28,7 @@ const ofReport = ({ data }: { data: { report_id: string } }) =>
 /** Files for banks and from them, as they are listed and found by the trace numbers in them. */
 export const bankFiles = projection({
   name: 'bank-files',
-  version: 3,
+  version: 4,
   tables: [files, reports],
   handlers: (on) => [
     on(BankFileBegun, {
@@ -126,6 +127,13 @@ export const bankFiles = projection({
       reads: ofReport,
       apply({ data: { report_id } }, { bank_reports }) {
         bank_reports.change([report_id], { parked: bank_reports.get(report_id)!.parked - 1 })
+      },
+    }),
+    on(BankReportItemApplied, {
+      reads: ofReport,
+      apply({ data: { report_id, was_resolved } }, { bank_reports }) {
+        const { applied, parked } = bank_reports.get(report_id)!
+        bank_reports.change([report_id], { applied: applied + 1, parked: was_resolved ? parked : parked - 1 })
       },
     }),
   ],

@@ -73,7 +73,7 @@ function changesOf(
 /** Where the money of each debit and credit stands, and what that comes to for each carrier. */
 export const carrierBalances = projection({
   name: 'carrier-balances',
-  version: 3,
+  version: 4,
   tables: [balancesTable, bookedDebits, bookedCredits],
   handlers: (on) => [
     on(BankDebitCreated, {

@@ -2,6 +2,7 @@ import { legacyCollections as table } from '../application/read-models/legacy-co
 import {
   datedAt,
   LegacyCollectionAcknowledged,
+  LegacyCollectionCorrected,
   LegacyCollectionRecorded,
   LegacyCollectionReturned,
 } from '../domain/banking/legacy-collection.ts'
@@ -14,7 +15,7 @@ const ofRecord = ({ data }: { data: { transaction_id: string } }) =>
 /** Records of the legacy service, as the ledger lists them and as duplicates are looked for. */
 export const legacyCollections = projection({
   name: 'legacy-collections',
-  version: 2,
+  version: 3,
   tables: [table],
   handlers: (on) => [
     on(LegacyCollectionsImported, {
@@ -75,6 +76,11 @@ export const legacyCollections = projection({
       reads: ofRecord,
       apply: ({ data: { transaction_id, at } }, { legacy_collections }) =>
         legacy_collections.change([transaction_id], { status: 'sb_remit', updated_at: at }),
+    }),
+    on(LegacyCollectionCorrected, {
+      reads: ofRecord,
+      apply: ({ data: { transaction_id, status, at } }, { legacy_collections }) =>
+        legacy_collections.change([transaction_id], { status, return_code: null, updated_at: at }),
     }),
     on(LegacyCollectionReturned, {
       reads: ofRecord,

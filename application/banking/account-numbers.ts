@@ -1,5 +1,6 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { type DebitStatus, OPEN_STATUSES } from '../../domain/banking/bank-debit-state.ts'
+import { startOf } from '../../domain/kernel/new-york.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -61,6 +62,7 @@ async function lastUse(app: Application, achAccountId: string): Promise<number |
   const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN_STATUSES, limit: 1 })
   if (open.length > 0) return app.clock.now()
   const [use] = await app.read.query(USE, { achAccountId })
-  const times = [use?.created, use?.effective].filter((time) => typeof time === 'string').map(Date.parse)
-  return times.length === 0 ? null : Math.max(...times)
+  const times = [use?.created && Date.parse(use.created), use?.effective && startOf(use.effective)]
+  const known = times.filter((time) => typeof time === 'number')
+  return known.length === 0 ? null : Math.max(...known)
 }

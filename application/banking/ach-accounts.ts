@@ -21,7 +21,7 @@ import type { BankAccount } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { type AchAccountOwner, associationOf, isInScope, ownersName, type Scope } from './account-owners.ts'
-import { accountsWith, disabledBy, recordDisabled } from './disabled-numbers.ts'
+import { accountsWith, disabledBy, recordDisabled, recordEnabled } from './disabled-numbers.ts'
 import { keepAchAccount, keptAccount } from './payer-accounts.ts'
 import { choosePrimary, clearPrimary, isPrimary, ofAchAccount, primaryOf } from './primary-accounts.ts'
 
@@ -180,6 +180,37 @@ export async function disableNumbers(
   for (const id of new Set([...own, ...(await accountsWith(app, place, numbers))])) {
     await disableAchAccount(app, id, returnCode, context)
   }
+}
+
+/**
+ * An operator says that the numbers of an account may be debited again: every account that has them is enabled. Where a
+ * return said that there is no such account, one of them must have been verified since: that one is to be named.
+ * @throws ReadModelsLate when it cannot be told yet which accounts have them.
+ */
+export async function enableNumbers(
+  app: Application,
+  achAccountId: string,
+  reason: string,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const enable = { type: 'Enable', reason, isVerifiedByOther: false, at: app.clock.now() } as const
+  const { state: named } = await app.commands.load(achAccount, achAccountId)
+  const decided = achAccount.decide(enable, named)
+  if (isRejection(decided)) return decided
+  const { account } = named!
+  const others = await accountsWith(app, named!, [account])
+  // whoever dies behind this leaves the account disabled, so that it is asked for again
+  await recordEnabled(app, named!, account, reason, context)
+  for (const id of others) {
+    if (id === achAccountId) continue
+    const enabled = await command(app, id, { ...enable, isVerifiedByOther: true }, context)
+    // it was deleted meanwhile
+    if (isRejection(enabled) && enabled.kind !== 'not_found') throw new Error(enabled.message)
+  }
+  const after = await command(app, achAccountId, enable, context)
+  // a return may have come meanwhile
+  if (!isRejection(after)) await disableIfNumbersAre(app, after, context)
+  return after
 }
 
 /** Disables an account whose numbers are disabled. To be asked once the account has them. */

@@ -66,6 +66,20 @@ export async function recordDisabled(
   }
 }
 
+/** Records that numbers may be debited again. */
+export async function recordEnabled(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  place: Place,
+  numbers: Numbers,
+  reason: string,
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'Enable', reason, at: clock.now() } as const
+  const id = idOf(place, numbers)
+  const outcome = await commands.execute(disabledNumbers, id, command, within(context, place))
+  if (isRejection(outcome)) throw new Error(outcome.message)
+}
+
 function idOf({ tenant_id, environment }: Place, { fingerprint }: Numbers): string {
   return derivedId(tenant_id, `disabled-numbers/${environment}/${fingerprint}`)
 }

@@ -2,6 +2,7 @@ import {
   asRecorded,
   datedAt,
   type LegacyCollection,
+  type LegacyCollectionCommand,
   type LegacyStatus,
   legacyCollection,
 } from '../../domain/banking/legacy-collection.ts'
@@ -104,13 +105,37 @@ export async function tellLegacyRecord(
     return reject('conflict', 'legacy_collection_settles_itself', message)
   }
   const at = app.clock.now()
-  const change =
+  return changeRecord(
+    app,
+    record,
     report.verb === 'acknowledge'
-      ? ({ type: 'Acknowledge', at } as const)
-      : ({ type: 'Return', returnCode: report.returnCode, at } as const)
+      ? { type: 'Acknowledge', at }
+      : { type: 'Return', returnCode: report.returnCode, at },
+    context,
+  )
+}
+
+/** An operator puts right how a record stands; null where there is none. What is so already changes nothing. */
+export async function correctLegacyRecord(
+  app: Application,
+  id: string,
+  correction: { readonly status: LegacyStatus; readonly reason: string },
+  context: CommandContext,
+): Promise<LegacyCollection | Rejection | null> {
+  const record = await legacyRecordOf(app, id)
+  return record && changeRecord(app, record, { type: 'Correct', ...correction, at: app.clock.now() }, context)
+}
+
+async function changeRecord(
+  app: Application,
+  record: LegacyCollection,
+  change: Exclude<LegacyCollectionCommand, { type: 'Record' }>,
+  context: CommandContext,
+): Promise<LegacyCollection | Rejection> {
   const { return_code: _code, changes: _changes, ...data } = record
   // what an import stored gets a stream of its own with the first change
   const commands = record.import === null ? [change] : [{ type: 'Record', data } as const, change]
+  const { transaction_id: id } = record
   const outcome = await app.commands.execute(legacyCollection, id, commands, within(context, record))
   return readable(app, legacyCollection, outcome)
 }
@@ -126,7 +151,7 @@ export interface LegacyHistoryEntry {
 
 /** What happened to a record, oldest first; it begins when it is dated. */
 export function legacyHistoryOf(record: LegacyCollection): readonly LegacyHistoryEntry[] {
-  const { changes, recorded_at, period_end, return_code } = record
+  const { changes, recorded_at, period_end } = record
   const first = changes[0]?.from ?? record.status
   return [
     {
@@ -136,12 +161,8 @@ export function legacyHistoryOf(record: LegacyCollection): readonly LegacyHistor
       reason: null,
       note: `As the legacy service had it; taken over at ${recorded_at}`,
     },
-    ...changes.map(({ at, from, to }) => ({
-      at,
-      from_status: from,
-      to_status: to,
-      reason: null,
-      note: to === 'returned' ? `Returned by the bank (${return_code})` : 'Acknowledged by the bank',
-    })),
+    ...changes.map(({ at, from, to, note }) => {
+      return { at, from_status: from, to_status: to, reason: null, note }
+    }),
   ]
 }

@@ -41,14 +41,14 @@ export function listDebits(
   return loadPage(app, bankDebit, DEBITS, scope, page)
 }
 
-/** What an operator makes of a debit in quarantine. */
+/** What an operator makes of a debit in quarantine, or of one that the legacy service was thought to have collected. */
 export interface Verdict {
   readonly verdict: 'Release' | 'Reject'
   /** For its history. */
   readonly note: string | null
 }
 
-/** Lets a debit out of quarantine, or ends it there. One that is not in quarantine is refused. */
+/** Lets a debit out of quarantine or ends it there, or raises one anew that a record stopped. Any other is refused. */
 export function resolveQuarantine(
   app: Application,
   legId: string,

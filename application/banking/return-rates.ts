@@ -1,7 +1,11 @@
-import { type CountedReturns, RATE_DAYS, returnRate } from '../../domain/banking/return-rate.ts'
+import {
+  type CountedDays,
+  type CountedReturns,
+  countedDays,
+  returnRate,
+} from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -20,14 +24,8 @@ import {
 import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
 const PROJECTION = 'return-rates'
-const DAY_MS = 86_400_000
 
-/** Days in New York, both included. */
-interface Days {
-  readonly from: string
-  readonly to: string
-}
-type RateScope = ListScope & Days
+type RateScope = ListScope & CountedDays
 
 const rowsOf = (db: Reading, $: Parameter<RateScope>) =>
   db
@@ -61,19 +59,14 @@ const ALERTED = statement('tenants-alerted-of-return-rates', (db, $: Parameter<A
 )
 
 /** How many debits of an originator, which is a tenant in an environment, came back in the days that count. */
-export interface OriginatorReturns extends CountedReturns, Days {
+export interface OriginatorReturns extends CountedReturns, CountedDays {
   readonly tenant_id: string
   readonly environment: Environment
 }
 
-/** The days that count, as of now. */
-function daysUntil(now: number): Days {
-  return { from: newYorkDate(now - (RATE_DAYS - 1) * DAY_MS), to: newYorkDate(now) }
-}
-
 function countedOf(
   { tenant_id, environment, entries, ...returned }: ResultOf<typeof OF_TENANTS>,
-  days: Days,
+  days: CountedDays,
 ): OriginatorReturns {
   return { tenant_id, environment, entries, returned, ...days }
 }
@@ -84,7 +77,7 @@ export async function listReturnRates(
   scope: ListScope,
   page: PageRequest,
 ): Promise<ListPage<OriginatorReturns>> {
-  const days = daysUntil(app.clock.now())
+  const days = countedDays(app.clock.now())
   const { items, total } = await readPage(app, LIST, { ...scope, ...days }, page)
   return { items: items.map((row) => countedOf(row, days)), total }
 }
@@ -103,12 +96,12 @@ export async function compareReturnRates(
   if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
   const now = clock.now()
   const environment = 'live' as const
-  const rows = await read.query(OF_TENANTS, { tenantId, environment, ...daysUntil(now) })
+  const rows = await read.query(OF_TENANTS, { tenantId, environment, ...countedDays(now) })
   for (const row of tenantId === null ? [...rows, ...(await silent(app, rows))] : rows) {
     const { tenant_id } = row
     const return_rate_id = derivedId(tenant_id, `return-rate/${environment}`)
     const data = { return_rate_id, tenant_id, environment, at: isoTime(now) }
-    const counted = countedOf(row, daysUntil(now))
+    const counted = countedOf(row, countedDays(now))
     const command = { type: 'Compare', data, counted } as const
     // what is compared anew is another command, whatever it is a step of
     const commandId = derivedId(context.commandId, JSON.stringify(counted))

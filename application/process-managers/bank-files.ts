@@ -5,10 +5,15 @@ import {
   BankFileExposureRepeated,
   BankFileRecorded,
 } from '../../domain/banking/bank-file-events.ts'
-import { BankReportReadAgain, BankReportReceived } from '../../domain/banking/bank-report.ts'
+import {
+  BankReportItemApplied,
+  BankReportReadAgain,
+  BankReportReceived,
+} from '../../domain/banking/bank-report.ts'
 import { closeOf } from '../../domain/banking/banking-days.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
+import { returnByHand } from '../banking/bank-files/apply-by-hand.ts'
 import { exposeFile } from '../banking/bank-files/expose-files.ts'
 import type { FileApp } from '../banking/bank-files/file-app.ts'
 import { readReport } from '../banking/bank-files/read-reports.ts'
@@ -22,8 +27,8 @@ const LONG_MS = 600_000
 
 /**
  * What follows from what happens to files for banks and from them: debits are told of their file and of the bank's answer, a
- * file is exposed again, a report is carried out; one that nobody fetches or answers in time is overdue. One piece of each at
- * a time, so that reports count in their order.
+ * file is exposed again, a report is carried out, an item that was applied by hand returns its debit; a file that nobody
+ * fetches or answers in time is overdue. One piece of each at a time, so that reports count in their order.
  */
 export function bankFiles(app: Application) {
   const kind = { ...ofProvider, slots: 1, timeLimitMs: LONG_MS }
@@ -45,6 +50,9 @@ export function bankFiles(app: Application) {
       ]),
       on(BankReportReceived, ({ data }) => [perform('read-report', data.report_id, {})]),
       on(BankReportReadAgain, ({ data }) => [perform('read-report', data.report_id, {})]),
+      on(BankReportItemApplied, ({ data: { report_id, line, transaction_id, return_code } }) => [
+        perform('return-debit', `${report_id}/${line}`, { report_id, line, transaction_id, return_code }),
+      ]),
     ],
     work: {
       'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
@@ -73,6 +81,25 @@ export function bankFiles(app: Application) {
       ),
       expose: work({ ...kind, payload: waiting }, (item) =>
         throughOutages(app, item, () => exposeFile(withFiles(app), item.key, contextOf(item))),
+      ),
+      // whoever applied the item returns its debit as well, unless it died
+      'return-debit': work(
+        {
+          retry: backoff(),
+          timeLimitMs: 60_000,
+          payload: BankReportItemApplied.schema.pick({
+            report_id: true,
+            line: true,
+            transaction_id: true,
+            return_code: true,
+          }),
+        },
+        async (item) => {
+          const { report_id, line, transaction_id: transactionId, return_code: returnCode } = item.payload
+          const applied = { line, transactionId, returnCode }
+          const outcome = await returnByHand(app, report_id, applied, contextOf(item))
+          return outcome === null ? { outcome: 'done' } : { outcome: 'stop', why: outcome.message }
+        },
       ),
       'read-report': work({ ...kind, payload: waiting }, (item) =>
         unlessLate(() =>

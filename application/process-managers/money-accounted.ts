@@ -8,6 +8,7 @@ import {
   BankDebitInFile,
   BankDebitMatched,
   BankDebitRejected,
+  BankDebitReleased,
   BankDebitReported,
   BankDebitRepresented,
   BankDebitReturned,
@@ -28,7 +29,7 @@ const nothing = z.object({})
 /** By these, too, a debit goes from one account into another, or into none. */
 const MOVING = [
   ...[BankDebitInFile, BankDebitSubmitted, BankDebitReported, BankDebitMatched, BankDebitRepresented],
-  ...[BankDebitGated, BankDebitRejected, BankDebitFailed, BankDebitCancelled],
+  ...[BankDebitGated, BankDebitReleased, BankDebitRejected, BankDebitFailed, BankDebitCancelled],
 ] as const
 
 /**

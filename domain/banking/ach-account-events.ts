@@ -85,6 +85,17 @@ export const AchAccountDisabled = eventType({
   name: 'AchAccountDisabled',
   schema: z.object({ ...account, return_code: z.string(), at: time() }),
 })
+/** An operator says that its numbers may be debited again. */
+export const AchAccountEnabled = eventType({
+  name: 'AchAccountEnabled',
+  schema: z.object({
+    ...account,
+    reason: z.string(),
+    /** Whether it is verified. */
+    status: z.enum(['active', 'unverified']),
+    at: time(),
+  }),
+})
 /** The full numbers are taken out of the vault; recorded before. What a batch of debits takes out, its file shows. */
 export const AchAccountNumbersRead = eventType({
   name: 'AchAccountNumbersRead',
@@ -121,6 +132,7 @@ export const achAccountEvents = [
   AchAccountVerified,
   AchAccountUnverified,
   AchAccountDisabled,
+  AchAccountEnabled,
   AchAccountNumbersRead,
   AchAccountCorrected,
   AchAccountDeleted,

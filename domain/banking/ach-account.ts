@@ -8,6 +8,7 @@ import {
   type AchAccountData,
   AchAccountDeleted,
   AchAccountDisabled,
+  AchAccountEnabled,
   type AchAccountEvent,
   AchAccountMicroDepositsRefused,
   AchAccountMicroDepositsSent,
@@ -20,10 +21,12 @@ import {
   achAccountEvents,
 } from './ach-account-events.ts'
 import { differing } from './bank-account.ts'
+import { outweighs, saysNoAccount } from './nacha/return-codes.ts'
 
 /**
  * An ACH account: what money is moved with. One entered by hand is `unverified` until micro-deposits or an operator say
- * that it is its owner's; a linked one is `active` while the bank link vouches for it. A return can disable it for good.
+ * that it is its owner's; a linked one is `active` while the bank link vouches for it. A return can disable it, until an
+ * operator enables it again.
  */
 export const ACH_ACCOUNT_STATUSES = ['unverified', 'active', 'disabled'] as const
 export type AchAccountStatus = (typeof ACH_ACCOUNT_STATUSES)[number]
@@ -47,8 +50,10 @@ export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
   readonly verified_by: AchAccountData<'AchAccountVerified'>['by'] | null
   /** The last one; null: there was none. */
   readonly verification: Verification | null
-  /** The return that disabled it; null: none did. */
+  /** The return that disabled it; null: none did, or it was enabled since. */
   readonly return_code: string | null
+  /** It is disabled, and was verified since. */
+  readonly verified_anew: boolean
   /** Where the vault keeps its numbers, those before a correction included. */
   readonly account_refs: readonly string[]
   readonly updated_at: string
@@ -91,6 +96,13 @@ export type AchAccountCommand =
   | { readonly type: 'Attest'; readonly note: string | null; readonly at: number }
   | { readonly type: 'Disable'; readonly returnCode: string; readonly at: number }
   | {
+      readonly type: 'Enable'
+      readonly reason: string
+      /** Another account that has the same numbers was verified anew. */
+      readonly isVerifiedByOther: boolean
+      readonly at: number
+    }
+  | {
       readonly type: 'RecordRead'
       readonly purpose: AchAccountData<'AchAccountNumbersRead'>['purpose']
       readonly at: number
@@ -118,6 +130,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         verified_by: verified ? 'bank_link' : null,
         verification: null,
         return_code: null,
+        verified_anew: false,
         account_refs: [account.account_ref],
         updated_at: created_at,
         deleted_at: null,
@@ -154,7 +167,9 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       case 'AchAccountVerified':
         return {
           ...before,
-          status: 'active',
+          // that it is there says not yet that it may be debited again
+          status: known.status === 'disabled' ? 'disabled' : 'active',
+          verified_anew: known.status === 'disabled',
           verified: true,
           verified_by: event.data.by,
           ...(event.data.verification_id === null
@@ -162,7 +177,14 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
             : { verification: verification({ state: 'verified' }) }),
         }
       case 'AchAccountDisabled':
-        return { ...before, status: 'disabled', return_code: event.data.return_code }
+        return {
+          ...before,
+          status: 'disabled',
+          return_code: event.data.return_code,
+          verified_anew: false,
+        }
+      case 'AchAccountEnabled':
+        return { ...before, status: event.data.status, return_code: null, verified_anew: false }
       case 'AchAccountNumbersRead':
         return known
       case 'AchAccountCorrected': {
@@ -191,7 +213,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       case 'RecordRead':
         return [AchAccountNumbersRead.of({ ach_account_id, purpose: command.purpose, at })]
       case 'Disable':
-        if (state.status === 'disabled') return []
+        if (isDisabledBy(command, state)) return []
         return [AchAccountDisabled.of({ ach_account_id, return_code: command.returnCode, at })]
       case 'Delete':
         // of many at once, each has deleted it
@@ -217,12 +239,14 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         return hearOfLink(command, state)
       case 'Attest': {
         // what the bank link says alone may be over tomorrow
-        if (state.status === 'active' && state.verified_by !== 'bank_link') return []
+        if (isVerifiedNow(state) && state.verified_by !== 'bank_link') return []
         const refusal = refuseDisabled(state)
         if (refusal) return refusal
         const by = { by: 'operator', verification_id: null, note: command.note } as const
         return [AchAccountVerified.of({ ach_account_id, ...by, at })]
       }
+      case 'Enable':
+        return enable(command, state)
       case 'Correct': {
         const { changeCode: change_code, account, routingLast4: routing_last4 } = command
         const isSo =
@@ -264,12 +288,9 @@ export function isUnderWay(verification: Verification | null, at: number): verif
 }
 
 /** Whether the deposits of a verification are still to be paid. @param at epoch milliseconds. */
-export function awaitsDeposits(
-  { status, deleted_at, verification }: AchAccount,
-  verificationId: string,
-  at: number,
-): boolean {
-  const isOpen = status === 'unverified' && deleted_at === null
+export function awaitsDeposits(account: AchAccount, verificationId: string, at: number): boolean {
+  const { deleted_at, verification } = account
+  const isOpen = deleted_at === null && !isVerifiedNow(account) && refuseDisabled(account) === null
   return isOpen && verification?.verification_id === verificationId && isUnderWay(verification, at)
 }
 
@@ -359,15 +380,46 @@ export function disabledNote({ return_code }: Pick<AchAccount, 'return_code'>): 
   return `Its account is disabled${return_code === null ? '' : ` (${return_code})`}`
 }
 
+/**
+ * Its numbers may be debited again. Where the return said that there is no such account, it must have been verified since.
+ */
+function enable(
+  { reason, isVerifiedByOther, at }: CommandOf<'Enable'>,
+  { ach_account_id, status: before, return_code, verified, verified_anew }: AchAccount,
+): readonly AchAccountEvent[] | Rejection {
+  if (before !== 'disabled') return []
+  if (saysNoAccount(return_code!) && !verified_anew && !isVerifiedByOther) {
+    const why =
+      `A bank returned a debit with ${return_code}: it says that there is no such account. Have it verified anew, by ` +
+      'micro-deposits or by an attestation, then enable it'
+    return reject('conflict', 'ach_account_unverified', why)
+  }
+  const status = verified ? 'active' : 'unverified'
+  return [AchAccountEnabled.of({ ach_account_id, reason, status, at: isoTime(at) })]
+}
+
+/** Whether a return tells nothing new: it neither says more than the one before, nor again what was shown to be over. */
+function isDisabledBy({ returnCode }: CommandOf<'Disable'>, state: AchAccount): boolean {
+  const { status, return_code, verified_anew } = state
+  if (status !== 'disabled') return false
+  return !outweighs(returnCode, return_code!) && !(verified_anew && saysNoAccount(returnCode))
+}
+
+/** What a return says is not there can be verified anew; of what else it disabled nothing is to be verified. */
 function refuseDisabled({ status, return_code }: AchAccount): Rejection | null {
-  if (status !== 'disabled') return null
+  if (status !== 'disabled' || saysNoAccount(return_code!)) return null
   const why = `The ACH account is disabled: a bank returned a debit with ${return_code}`
   return reject('conflict', 'ach_account_disabled', why)
 }
 
-function refuseVerified({ status }: AchAccount): Rejection | null {
-  if (status !== 'active') return null
+function refuseVerified(state: AchAccount): Rejection | null {
+  if (!isVerifiedNow(state)) return null
   return reject('conflict', 'ach_account_verified', 'The ACH account is verified already')
+}
+
+/** Whether it is verified, and no return has said since that there is no such account. */
+function isVerifiedNow({ status, verified_anew }: AchAccount): boolean {
+  return status === 'active' || verified_anew
 }
 
 function areSame(left: readonly number[], right: readonly number[]): boolean {

@@ -70,7 +70,6 @@ export type BankCreditCommand =
 const DAYS_AFTER = 14
 /** Days before that: a bank may show the money from when it has the file, which is a long weekend earlier at the most. */
 const DAYS_BEFORE = 5
-const DAY_MS = 86_400_000
 
 export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCreditEvent> = {
   category: 'bankCredit',
@@ -114,14 +113,10 @@ interface Days {
 
 /** The days of effect of debits whose money a credit of a day may be. */
 export function effectiveDatesOf(bankDate: CalendarDate): Days {
-  return { from: inDays(bankDate, -DAYS_AFTER), to: inDays(bankDate, DAYS_BEFORE) }
+  return { from: daysAfter(bankDate, -DAYS_AFTER), to: daysAfter(bankDate, DAYS_BEFORE) }
 }
 
 /** The days of credits that may be the money of a debit that takes effect on a day. */
 export function bankDatesOf(effectiveDate: CalendarDate): Days {
-  return { from: inDays(effectiveDate, -DAYS_BEFORE), to: inDays(effectiveDate, DAYS_AFTER) }
-}
-
-function inDays(date: CalendarDate, days: number): CalendarDate {
-  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
+  return { from: daysAfter(effectiveDate, -DAYS_BEFORE), to: daysAfter(effectiveDate, DAYS_AFTER) }
 }

@@ -96,7 +96,10 @@ export const BankDebitGated = eventType({
     at: time(),
   }),
 })
-/** An operator let it out of quarantine: the rail that put it there asks no more. */
+/**
+ * An operator let it out of quarantine: the rail that put it there asks no more. Or raised anew what the legacy service was
+ * thought to have collected.
+ */
 export const BankDebitReleased = eventType({
   name: 'BankDebitReleased',
   schema: z.object({ ...leg, note: z.string().nullable(), at: time() }),

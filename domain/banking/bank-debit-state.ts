@@ -89,7 +89,12 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
     case 'BankDebitGated':
       return { ...before, status: event.data.status, reason: event.data.reason }
     case 'BankDebitReleased':
-      return { ...before, status: 'pending', reason: null, is_released: true }
+      return {
+        ...before,
+        status: 'pending',
+        reason: null,
+        is_released: before.is_released || before.status === 'quarantined',
+      }
     case 'BankDebitRejected':
     case 'BankDebitFailed':
       return { ...before, status: 'failed' }

@@ -1,4 +1,4 @@
-import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
+import { type CalendarDate, daysAfter, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { newYorkDate, startOf } from '../kernel/new-york.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
@@ -39,7 +39,6 @@ import { MOST_REPRESENTMENTS, mayBeRepresented, REPRESENTMENT_DAYS } from './nac
 
 /** Banking days after its entry date that a debit waits for a return. */
 const RETURN_DAYS = 2
-const DAY_MS = 86_400_000
 /** What chose the credit of a match. */
 export const MATCHER_VERSION = 'reference-amount-date/1'
 
@@ -147,7 +146,8 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         if (state.in_file !== null) return []
         return isWaiting(state) ? [BankDebitGated.of({ leg_id, ...command.stop, ...ofRun(command), at })] : []
       case 'Release':
-        if (status !== 'quarantined') return doesNotFit(state, 'released')
+        // what the legacy service was thought to have collected is raised anew: every gate looks at it again
+        if (status !== 'quarantined' && status !== 'legacy_collected') return doesNotFit(state, 'released')
         return [BankDebitReleased.of({ leg_id, note: command.note, at })]
       case 'Reject':
         if (status !== 'quarantined') return doesNotFit(state, 'rejected')
@@ -267,8 +267,7 @@ function represent(
     return refuse('representments_used_up', `it was ${MOST_REPRESENTMENTS} times before`)
   }
   const { closesAt, entryDate } = slotFor(null, at)
-  const last = Date.parse(`${first_entry_date}T00:00:00Z`) + REPRESENTMENT_DAYS * DAY_MS
-  if (Date.parse(`${entryDate}T00:00:00Z`) > last) {
+  if (entryDate > daysAfter(first_entry_date!, REPRESENTMENT_DAYS)) {
     return refuse('representment_too_late', `its first entry is more than ${REPRESENTMENT_DAYS} days ago`)
   }
   return [

@@ -72,6 +72,20 @@ export const BankReportItemResolved = eventType({
   name: 'BankReportItemResolved',
   schema: z.object({ ...report, line: z.int().min(1), note: z.string().nullable(), at: time() }),
 })
+/** An operator says which debit a parked item brings back, and with which code. */
+export const BankReportItemApplied = eventType({
+  name: 'BankReportItemApplied',
+  schema: z.object({
+    ...report,
+    line: z.int().min(1),
+    transaction_id: id(),
+    return_code: z.string(),
+    reason: z.string(),
+    /** It was resolved before, and not parked any more. */
+    was_resolved: z.boolean(),
+    at: time(),
+  }),
+})
 
 /** None of its items is parked any more: each was seen to, or has its effect. */
 export const BankReportCleared = eventType({
@@ -87,6 +101,7 @@ const events = [
   BankReportRead,
   BankReportReadAgain,
   BankReportItemResolved,
+  BankReportItemApplied,
   BankReportCleared,
 ] as const
 export type BankReportEvent = EventOf<(typeof events)[number]>
@@ -101,7 +116,12 @@ export interface BankReport extends DataOf<'BankReportReceived'> {
   readonly refusal: string | null
   readonly counts: Pick<DataOf<'BankReportRead'>, 'format' | 'items' | 'applied' | 'repeated'> | null
   readonly parked: readonly ParkedItem[]
-  readonly resolved: readonly Omit<DataOf<'BankReportItemResolved'>, 'report_id'>[]
+  /** With the item, unless that was read again since, and may have had its effect. */
+  readonly resolved: readonly (Omit<DataOf<'BankReportItemResolved'>, 'report_id'> & {
+    readonly item: ParkedItem | null
+  })[]
+  /** To debits that an operator named. */
+  readonly applied: readonly Omit<DataOf<'BankReportItemApplied'>, 'report_id'>[]
   /** Items were parked, and it was not cleared since; also while it is read again. */
   readonly calls_for_person: boolean
   readonly updated_at: string
@@ -121,6 +141,16 @@ export type BankReportCommand =
     }
   | { readonly type: 'ReadAgain'; readonly at: number }
   | { readonly type: 'Resolve'; readonly line: number; readonly note: string | null; readonly at: number }
+  | {
+      readonly type: 'Apply'
+      readonly line: number
+      readonly transactionId: string
+      /** Of the debit, in cents. */
+      readonly amountCents: number
+      readonly returnCode: string
+      readonly reason: string
+      readonly at: number
+    }
 
 /** Parked items in one event. */
 const ITEMS_AT_ONCE = 500
@@ -134,8 +164,9 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
   evolve(state, event) {
     if (event.type === 'BankReportReceived') {
       const { name, at } = event.data
-      const nothing = { refusal: null, counts: null, parked: [], resolved: [], calls_for_person: false }
-      return { ...event.data, status: 'received', names: [name], ...nothing, updated_at: at }
+      const nothing = { refusal: null, counts: null, parked: [], resolved: [], applied: [] }
+      const begun = { ...event.data, status: 'received', names: [name], ...nothing } as const
+      return { ...begun, calls_for_person: false, updated_at: at }
     }
     const before = { ...state!, updated_at: event.data.at }
     switch (event.type) {
@@ -150,11 +181,30 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
         return { ...before, status: 'read', counts: { format, items, applied, repeated } }
       }
       case 'BankReportReadAgain':
-        return { ...before, status: 'received', refusal: null, parked: [] }
+        return {
+          ...before,
+          status: 'received',
+          refusal: null,
+          parked: [],
+          resolved: before.resolved.map((one) => ({ ...one, item: null })),
+        }
       case 'BankReportItemResolved': {
         const { report_id: _report, ...resolution } = event.data
         const parked = before.parked.filter(({ line }) => line !== resolution.line)
-        return { ...before, parked, resolved: [...before.resolved, resolution] }
+        const item = before.parked.find(({ line }) => line === resolution.line) ?? null
+        return { ...before, parked, resolved: [...before.resolved, { ...resolution, item }] }
+      }
+      case 'BankReportItemApplied': {
+        const { report_id: _report, ...application } = event.data
+        const others = ({ line }: { readonly line: number }) => line !== application.line
+        const counts = before.counts && { ...before.counts, applied: before.counts.applied + 1 }
+        return {
+          ...before,
+          counts,
+          parked: before.parked.filter(others),
+          resolved: before.resolved.filter(others),
+          applied: [...before.applied, application],
+        }
       }
       case 'BankReportCleared':
         return { ...before, calls_for_person: false }
@@ -203,13 +253,56 @@ function decide(
         return [BankReportItemResolved.of({ report_id, line, note, at })]
       }
       if (state.resolved.some((item) => item.line === line)) return []
-      return reject('not_found', 'parked_item_not_found', 'No item is parked under this line')
+      return state.applied.some((item) => item.line === line) ? alreadyApplied() : noParkedItem()
     }
+    case 'Apply':
+      return apply(command, state)
   }
 }
 
+function noParkedItem(): Rejection {
+  return reject('not_found', 'parked_item_not_found', 'No item is parked under this line', 'line')
+}
+
+function alreadyApplied(): Rejection {
+  return reject('conflict', 'item_applied', 'The item was applied to a debit', 'line')
+}
+
+/** Once, and to one debit: also an item that was resolved while there was no other way. */
+function apply(
+  {
+    line,
+    transactionId: transaction_id,
+    amountCents,
+    returnCode: return_code,
+    reason,
+    at,
+  }: CommandOf<'Apply'>,
+  { report_id, parked, resolved, applied }: BankReport,
+): readonly BankReportEvent[] | Rejection {
+  const before = applied.find((one) => one.line === line)
+  if (before) {
+    const isSame = before.transaction_id === transaction_id && before.return_code === return_code
+    return isSame ? [] : alreadyApplied()
+  }
+  const open = parked.find((one) => one.line === line)
+  const item = open ?? resolved.find((one) => one.line === line)?.item ?? null
+  if (item === null) return noParkedItem()
+  if (item.kind === 'change' || item.kind === 'answer') {
+    return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return', 'line')
+  }
+  if (item.amount_cents !== amountCents) {
+    const why = 'The item brings back another amount than the debit: have the bank dishonor it (R69)'
+    return reject('conflict', 'item_amount_differs', why, 'transaction_id')
+  }
+  const data = { report_id, line, transaction_id, return_code, reason, was_resolved: !open }
+  return [BankReportItemApplied.of({ ...data, at: isoTime(at) })]
+}
+
+type CommandOf<Type extends BankReportCommand['type']> = Extract<BankReportCommand, { type: Type }>
+
 function recordRead(
-  { format, items, repeated, parked, at: now }: Extract<BankReportCommand, { type: 'RecordRead' }>,
+  { format, items, repeated, parked, at: now }: CommandOf<'RecordRead'>,
   { report_id, resolved }: BankReport,
 ): readonly BankReportEvent[] {
   const at = isoTime(now)

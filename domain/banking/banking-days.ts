@@ -1,4 +1,4 @@
-import { type CalendarDate, daysInMonth } from '../kernel/calendar.ts'
+import { type CalendarDate, daysAfter, daysInMonth } from '../kernel/calendar.ts'
 import { momentOf, newYorkDate } from '../kernel/new-york.ts'
 
 /**
@@ -11,7 +11,6 @@ import { momentOf, newYorkDate } from '../kernel/new-york.ts'
 const CLOSING_HOUR = 17
 /** When a night's work is done, on the clock of New York. */
 const NIGHT_HOUR = 3
-const DAY_MS = 86_400_000
 
 const MONDAY = 1
 const THURSDAY = 4
@@ -25,8 +24,8 @@ export function isBankingDay(date: CalendarDate): boolean {
 
 /** The first banking day after a day. */
 export function nextBankingDay(date: CalendarDate): CalendarDate {
-  let day = dayAfter(date, 1)
-  while (!isBankingDay(day)) day = dayAfter(day, 1)
+  let day = daysAfter(date, 1)
+  while (!isBankingDay(day)) day = daysAfter(day, 1)
   return day
 }
 
@@ -37,8 +36,8 @@ export function bankingDayFrom(date: CalendarDate): CalendarDate {
 
 /** The last banking day before a day. */
 export function previousBankingDay(date: CalendarDate): CalendarDate {
-  let day = dayAfter(date, -1)
-  while (!isBankingDay(day)) day = dayAfter(day, -1)
+  let day = daysAfter(date, -1)
+  while (!isBankingDay(day)) day = daysAfter(day, -1)
   return day
 }
 
@@ -51,7 +50,7 @@ export function bankingDaysAfter(date: CalendarDate, days: number): CalendarDate
 
 /** The next night after a moment, at 03:00 in New York, both in epoch milliseconds. */
 export function nextNight(epochMs: number): number {
-  for (let date = newYorkDate(epochMs); ; date = dayAfter(date, 1)) {
+  for (let date = newYorkDate(epochMs); ; date = daysAfter(date, 1)) {
     const night = momentOf(date, NIGHT_HOUR)
     if (night > epochMs) return night
   }
@@ -99,10 +98,6 @@ export function slotFor(wanted: CalendarDate | null, epochMs: number): Slot {
   return { closesAt: lastCloseBefore(entryDate), entryDate }
 }
 
-function dayAfter(date: CalendarDate, days: number): CalendarDate {
-  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
-}
-
 function weekdayOf(date: CalendarDate): number {
   return new Date(`${date}T00:00:00Z`).getUTCDay()
 }
@@ -114,7 +109,7 @@ function holidaysOf(year: number): ReadonlySet<CalendarDate> {
   const found = known.get(year)
   if (found) return found
   const on = (month: number, day: number) => dateOf(year, month, day)
-  const kept = (date: CalendarDate) => (weekdayOf(date) === 0 ? dayAfter(date, 1) : date)
+  const kept = (date: CalendarDate) => (weekdayOf(date) === 0 ? daysAfter(date, 1) : date)
   const holidays = new Set([
     kept(on(1, 1)),
     nth(year, 1, MONDAY, 3),

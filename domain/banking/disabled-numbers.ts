@@ -4,10 +4,11 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
+import { outweighs } from './nacha/return-codes.ts'
 
 /**
  * A bank returned money of these numbers for a reason that holds for whatever is debited from them: one stream for each
- * tenant, environment and fingerprint, since the same numbers may be any number of accounts. For good.
+ * tenant, environment and fingerprint, since the same numbers may be any number of accounts. Until an operator enables them.
  */
 export const BankNumbersDisabled = eventType({
   name: 'BankNumbersDisabled',
@@ -20,20 +21,35 @@ export const BankNumbersDisabled = eventType({
     at: z.iso.datetime({ precision: 3 }),
   }),
 })
+/** An operator says that they may be debited again. */
+export const BankNumbersEnabled = eventType({
+  name: 'BankNumbersEnabled',
+  schema: z.object({ numbers_id: id(), reason: z.string(), at: z.iso.datetime({ precision: 3 }) }),
+})
 type Data = EventOf<typeof BankNumbersDisabled>['data']
 
-export interface DisableNumbers {
-  readonly type: 'Disable'
-  readonly data: Omit<Data, 'at'>
-  /** Epoch milliseconds. */
-  readonly at: number
-}
+/** Times are epoch milliseconds. */
+export type DisabledNumbersCommand =
+  | { readonly type: 'Disable'; readonly data: Omit<Data, 'at'>; readonly at: number }
+  | { readonly type: 'Enable'; readonly reason: string; readonly at: number }
 
 /** Null: they may be debited. */
-export const disabledNumbers: Decider<Data | null, DisableNumbers, EventOf<typeof BankNumbersDisabled>> = {
+export const disabledNumbers: Decider<
+  Data | null,
+  DisabledNumbersCommand,
+  EventOf<typeof BankNumbersDisabled | typeof BankNumbersEnabled>
+> = {
   category: 'disabledNumbers',
-  events: [BankNumbersDisabled],
+  events: [BankNumbersDisabled, BankNumbersEnabled],
   initialState: null,
-  evolve: (_state, { data }) => data,
-  decide: ({ data, at }, state) => (state ? [] : [BankNumbersDisabled.of({ ...data, at: isoTime(at) })]),
+  evolve: (_state, event) => (event.type === 'BankNumbersDisabled' ? event.data : null),
+  decide(command, state) {
+    const at = isoTime(command.at)
+    if (command.type === 'Disable') {
+      const { data } = command
+      if (state && !outweighs(data.return_code, state.return_code)) return []
+      return [BankNumbersDisabled.of({ ...data, at })]
+    }
+    return state ? [BankNumbersEnabled.of({ numbers_id: state.numbers_id, reason: command.reason, at })] : []
+  },
 }

@@ -83,8 +83,24 @@ export const LegacyCollectionReturned = eventType({
   name: 'LegacyCollectionReturned',
   schema: z.object({ transaction_id: id(), return_code: z.string(), at: time() }),
 })
+/** An operator says how it stands: what was taken over, or reported since, was wrong. */
+export const LegacyCollectionCorrected = eventType({
+  name: 'LegacyCollectionCorrected',
+  schema: z.object({
+    transaction_id: id(),
+    status: z.enum(LEGACY_STATUSES),
+    /** For its history, which partners read. */
+    reason: z.string(),
+    at: time(),
+  }),
+})
 
-const events = [LegacyCollectionRecorded, LegacyCollectionAcknowledged, LegacyCollectionReturned] as const
+const events = [
+  LegacyCollectionRecorded,
+  LegacyCollectionAcknowledged,
+  LegacyCollectionReturned,
+  LegacyCollectionCorrected,
+] as const
 export type LegacyCollectionEvent = EventOf<(typeof events)[number]>
 export type RecordedLegacyCollection = EventOf<typeof LegacyCollectionRecorded>['data']
 
@@ -93,6 +109,8 @@ export interface LegacyChange {
   readonly at: string
   readonly from: LegacyStatus
   readonly to: LegacyStatus
+  /** For the history. */
+  readonly note: string
 }
 export interface LegacyCollection extends RecordedLegacyCollection {
   readonly return_code: string | null
@@ -105,6 +123,12 @@ export type LegacyCollectionCommand =
   | { readonly type: 'Record'; readonly data: RecordedLegacyCollection }
   | { readonly type: 'Acknowledge'; readonly at: number }
   | { readonly type: 'Return'; readonly returnCode: string; readonly at: number }
+  | {
+      readonly type: 'Correct'
+      readonly status: LegacyStatus
+      readonly reason: string
+      readonly at: number
+    }
 
 /** What the bank may still acknowledge, and what it may return. */
 const AT_BANK: readonly LegacyStatus[] = ['at_sb', 'file_transmitted']
@@ -123,12 +147,16 @@ export const legacyCollection: Decider<
       case 'LegacyCollectionRecorded':
         return asRecorded(event.data)
       case 'LegacyCollectionAcknowledged':
-        return changedTo(state!, 'sb_remit', event.data.at)
-      case 'LegacyCollectionReturned':
-        return {
-          ...changedTo(state!, 'returned', event.data.at),
-          return_code: event.data.return_code,
-        }
+        return changedTo(state!, { to: 'sb_remit', at: event.data.at, note: 'Acknowledged by the bank' })
+      case 'LegacyCollectionReturned': {
+        const { return_code, at } = event.data
+        const note = `Returned by the bank (${return_code})`
+        return { ...changedTo(state!, { to: 'returned', at, note }), return_code }
+      }
+      case 'LegacyCollectionCorrected': {
+        const { status: to, reason, at } = event.data
+        return changedTo(state!, { to, at, note: `Corrected by an operator: ${reason}` })
+      }
     }
   },
   decide(command, state): readonly LegacyCollectionEvent[] | Rejection {
@@ -152,6 +180,16 @@ export const legacyCollection: Decider<
         if (!RETURNABLE.includes(status)) return doesNotFit(state, 'returned')
         return [LegacyCollectionReturned.of({ transaction_id, return_code, at })]
       }
+      case 'Correct':
+        if (status === command.status) return []
+        return [
+          LegacyCollectionCorrected.of({
+            transaction_id,
+            status: command.status,
+            reason: command.reason,
+            at,
+          }),
+        ]
     }
   },
 }
@@ -166,8 +204,9 @@ export function datedAt(periodEnd: CalendarDate): string {
   return `${periodEnd}T00:00:00.000Z`
 }
 
-function changedTo(state: LegacyCollection, status: LegacyStatus, at: string): LegacyCollection {
-  return { ...state, status, changes: [...state.changes, { at, from: state.status, to: status }] }
+function changedTo(state: LegacyCollection, change: Omit<LegacyChange, 'from'>): LegacyCollection {
+  const changes = [...state.changes, { ...change, from: state.status }]
+  return { ...state, status: change.to, return_code: null, changes }
 }
 
 function doesNotFit({ status }: LegacyCollection, verb: string): Rejection {

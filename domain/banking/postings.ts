@@ -48,7 +48,8 @@ const MOVES: Moves = {
   BankDebitCreated: () => 'due',
   // what is in quarantine is due still: an operator decides
   BankDebitGated: ({ status }) => (status === 'quarantined' ? 'due' : 'ended'),
-  BankDebitReleased: stays,
+  // what the legacy service was thought to have collected had ended
+  BankDebitReleased: () => 'due',
   BankDebitRejected: ends,
   BankDebitCancelled: ends,
   BankDebitFailed: ends,

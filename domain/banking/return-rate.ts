@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { type CalendarDate, daysAfter } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { newYorkDate } from '../kernel/new-york.ts'
 import { RETURN_CODES } from './nacha/return-codes.ts'
 
 /**
@@ -16,6 +18,18 @@ export const RETURN_RATES = {
 } as const
 export type ReturnRateKind = keyof typeof RETURN_RATES
 export const RETURN_RATE_KINDS = Object.keys(RETURN_RATES) as [ReturnRateKind, ...ReturnRateKind[]]
+
+/** Days in New York, both included. */
+export interface CountedDays {
+  readonly from: CalendarDate
+  readonly to: CalendarDate
+}
+
+/** The days that count, as of a moment in epoch milliseconds. */
+export function countedDays(epochMs: number): CountedDays {
+  const to = newYorkDate(epochMs)
+  return { from: daysAfter(to, 1 - RATE_DAYS), to }
+}
 
 /** Debits of an originator in the days that count. */
 export interface CountedReturns {

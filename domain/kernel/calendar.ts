@@ -1,6 +1,7 @@
 /** Calendar dates as `YYYY-MM-DD` strings; they compare correctly as text. */
 export type CalendarDate = string
 
+const DAY_MS = 86_400_000
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 
 /** Days of a month, 1 to 12, in the proleptic Gregorian calendar. */
@@ -28,9 +29,9 @@ export function oneYearLater(date: CalendarDate): CalendarDate {
   return [String(year).padStart(4, '0'), date.slice(5, 7), String(clamped).padStart(2, '0')].join('-')
 }
 
-/** The UTC day of a moment given in milliseconds since the epoch. */
-export function utcDate(epochMs: number): CalendarDate {
-  return new Date(epochMs).toISOString().slice(0, 10)
+/** The day that lies a number of days, also less than 0, after a day. */
+export function daysAfter(date: CalendarDate, days: number): CalendarDate {
+  return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10)
 }
 
 /** ISO 8601 UTC with milliseconds, as every timestamp leaves the service. */

@@ -1,4 +1,5 @@
-import { isoTime, utcDate } from '../kernel/calendar.ts'
+import { isoTime } from '../kernel/calendar.ts'
+import { newYorkDate } from '../kernel/new-york.ts'
 import type { WebhookEventType, WebhookPayload } from './event-types.ts'
 
 /** Ids in samples: they name nothing. */
@@ -62,7 +63,7 @@ const SAMPLES: Samples = {
   'payment.debit_cleared': (at) => ({
     ...ofSession,
     settlement_source: 'bank',
-    bank_date: utcDate(at),
+    bank_date: newYorkDate(at),
     matched_cents: debit.amount_cents,
     confidence: 'high',
     matcher_version: 'sample',
@@ -70,7 +71,7 @@ const SAMPLES: Samples = {
   'payment.debit_settled': (at) => ({
     ...ofSession,
     settlement_source: 'processor',
-    settled_at: `${utcDate(at)}T12:00:00.000Z`,
+    settled_at: `${newYorkDate(at)}T12:00:00.000Z`,
     processor_status: 'SBRemit',
   }),
 }

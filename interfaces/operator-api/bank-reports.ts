@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { applyByHand } from '../../application/banking/bank-files/apply-by-hand.ts'
 import { listBankReports } from '../../application/banking/bank-files/list-files.ts'
 import { decideReport } from '../../application/banking/bank-files/operator-decisions.ts'
 import {
@@ -7,6 +8,7 @@ import {
   bankReport,
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
+import { isReturnOfReceiver, RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { flagText, id, idOf, optional, text, word } from '../endpoints/fields.ts'
@@ -50,6 +52,18 @@ const Report = Row.omit({ parked: true })
         `The first ${PARKED_TOLD} at the most: others follow when it is read again, once these are resolved`,
       ),
     resolved: z.array(z.object({ line: z.int(), note: z.string().nullable(), at: shownTime() })).readonly(),
+    applied_items: z
+      .array(
+        z.object({
+          line: z.int(),
+          transaction_id: id(),
+          return_code: z.string(),
+          reason: z.string(),
+          at: shownTime(),
+        }),
+      )
+      .readonly()
+      .describe('Items that an operator applied to a debit; `applied` counts them as well'),
   })
   .meta({ id: 'BankReport' })
 
@@ -124,10 +138,49 @@ export const bankReportEndpoints = [
     params: params.extend({ line: z.string() }),
     body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
     answers: { 200: Report },
-    errors: { 404: 'There is no such bank report, or no item is parked under the line' },
+    errors: {
+      404: 'There is no such bank report, or no item is parked under the line',
+      409: 'The item was applied to a debit',
+    },
     command: { name: 'bank-reports resolve' },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
+  }),
+  endpoint({
+    operation: 'applyBankReportItem',
+    method: 'POST',
+    path: '/bank-reports/{report_id}/items/{line}/apply',
+    summary: 'Apply a parked item to a debit: the bank returned it',
+    description:
+      'For a return that does not name its debit rightly, or has no code that can be read. The item is applied, and the ' +
+      'debit returned, once; an item that was resolved can be applied still. The same again changes nothing.',
+    access: operator,
+    params: params.extend({ line: z.string() }),
+    body: z.object({
+      transaction_id: id().describe(
+        'The debit: it stands in a file for the bank, and has the amount of the item',
+      ),
+      return_code: z
+        .string()
+        .regex(RETURN_CODE, 'must be a return code, R01 to R85')
+        .refine(isReturnOfReceiver, 'must not be a code by which a return is disputed, R61 to R77'),
+      reason: text().describe('How that is known. Names nobody: it is kept as it is'),
+    }),
+    answers: { 200: Report },
+    errors: {
+      404: 'There is no such bank report, no item is parked under the line, or there is no such debit',
+      409:
+        'The item was applied to another debit or with another code, is no return, or has another amount than the debit; ' +
+        'or the debit stands in no file, or does not come back as it stands. Nothing is changed',
+    },
+    command: { name: 'bank-reports apply' },
+    async handle(call) {
+      const { report_id, line } = call.params
+      const { transaction_id: transactionId, return_code: returnCode, reason } = call.body
+      if (!isId(report_id)) throw notFound(NONE[404])
+      const item = { line: Number(line), transactionId, returnCode, reason }
+      return shown(accepted(await applyByHand(call.host.app, report_id, item, contextOf(call))))
+    },
   }),
 ]
 
@@ -156,7 +209,8 @@ function shown(report: BankReport) {
     applied,
     repeated,
     parked,
-    resolved,
+    resolved: resolved.map(({ line, note, at }) => ({ line, note, at })),
+    applied_items: report.applied,
     refusal,
     sha256,
     bytes,

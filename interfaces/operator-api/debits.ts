@@ -41,7 +41,10 @@ const body = z.object({
     'Why, for the history of the debit, which partners read. Names nobody: it is kept as it is',
   ),
 })
-const errors = { 404: 'There is no such bank debit', 409: 'The debit is not in quarantine' } as const
+const errors = {
+  404: 'There is no such bank debit',
+  409: 'The verb does not fit how the debit stands; nothing is changed',
+} as const
 
 export const debitEndpoints = [
   endpoint({
@@ -83,9 +86,10 @@ export const debitEndpoints = [
     operation: 'releaseDebit',
     method: 'POST',
     path: '/debits/{transaction_id}/release',
-    summary: 'Let a bank debit out of quarantine',
+    summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',
     description:
-      'It waits for the next run of the batch worker, where every gate looks at it but the one on amounts.',
+      'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but the ' +
+      'one on amounts. A record that still has its premium stops it again: correct the record first.',
     access: operator,
     params,
     body,

@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import type { Application } from '../../application/application.ts'
-import { legacyRecordOf, recordLegacyCollection } from '../../application/banking/legacy-collections.ts'
+import {
+  correctLegacyRecord,
+  legacyRecordOf,
+  recordLegacyCollection,
+} from '../../application/banking/legacy-collections.ts'
 import {
   BATCH_LINES,
   type ImportLine,
@@ -20,6 +24,8 @@ import {
 import { MAX_LINES } from '../../domain/banking/legacy-import.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { check } from '../endpoints/faults.ts'
 import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
 import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../http/lines.ts'
@@ -80,6 +86,7 @@ const Progress = z
   })
   .meta({ id: 'LegacyImportProgress' })
 
+const NONE = 'There is no such record of the legacy service'
 const importName = () => text(200)
 
 export const legacyCollectionEndpoints = [
@@ -170,8 +177,35 @@ export const legacyCollectionEndpoints = [
     command: { name: 'legacy-collections show' },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = isId(transaction_id) ? await legacyRecordOf(app, transaction_id) : null
-      if (!record) throw notFound('There is no such record of the legacy service')
+      if (!record) throw notFound(NONE)
       return shown(app, record)
+    },
+  }),
+  endpoint({
+    operation: 'correctLegacyCollection',
+    method: 'POST',
+    path: '/legacy-collections/{transaction_id}/correct',
+    summary: 'Put right how a record of the legacy service stands',
+    description:
+      'To any status, whatever it is: by the new one it keeps a debit from being collected, or does so no more. What it ' +
+      'has stopped already is raised anew by `POST /debits/{transaction_id}/release`. The same status again changes nothing.',
+    access: operator,
+    params: z.object({ transaction_id: idOf('record') }),
+    body: z.object({
+      status: word(...LEGACY_STATUSES),
+      reason: text().describe('For its history, which partners read. Names nobody: it is kept as it is'),
+    }),
+    answers: { 200: Record },
+    errors: { 404: 'There is no such record' },
+    command: { name: 'legacy-collections correct' },
+    async handle(call) {
+      const { app } = call.host
+      const { transaction_id } = call.params
+      const record = isId(transaction_id)
+        ? await correctLegacyRecord(app, transaction_id, call.body, contextOf(call))
+        : null
+      if (!record) throw notFound(NONE)
+      return shown(app, accepted(record))
     },
   }),
 ]

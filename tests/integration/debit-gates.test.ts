@@ -10,7 +10,8 @@ import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import { slotFor } from '../../domain/banking/banking-days.ts'
 import { legacyCollection } from '../../domain/banking/legacy-collection.ts'
-import { isoTime, utcDate } from '../../domain/kernel/calendar.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
@@ -181,7 +182,7 @@ const collected = async ({ employer_id }: Insured, premium_cents: number, day: s
   const record = { type: 'Record' as const, data }
   accepted(await app.commands.execute(legacyCollection, transaction_id, record, operatorContext()))
 }
-const today = () => utcDate(app.clock.now())
+const today = () => newYorkDate(app.clock.now())
 const at = async (when: number) => {
   if (!isMovable(app.clock)) throw new Error('the test moves the clock')
   app.clock.moveTo(when)
@@ -300,7 +301,7 @@ test('a run that breaks off is repeated, and two at once are one', async () => {
 
 test('a batch passes the gates once more after its close, before the bank is handed any of it', async () => {
   const [one, cancelled] = [await insured(), await insured()]
-  const wanted = utcDate(app.clock.now() + 40 * DAY)
+  const wanted = newYorkDate(app.clock.now() + 40 * DAY)
   const later = { effective_date: wanted }
   await debited(one, 1_000)
   await runBatch(app, operatorContext())

@@ -7,6 +7,7 @@ import {
   AchAccountCreated,
   AchAccountDeleted,
   AchAccountDisabled,
+  AchAccountEnabled,
   type AchAccountEvent,
   AchAccountMicroDepositsRefused,
   AchAccountMicroDepositsSent,
@@ -23,7 +24,11 @@ import {
   BankAccountDeleted,
   bankAccount,
 } from '../../domain/banking/bank-account.ts'
-import { BankNumbersDisabled, disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
+import {
+  BankNumbersDisabled,
+  BankNumbersEnabled,
+  disabledNumbers,
+} from '../../domain/banking/disabled-numbers.ts'
 import {
   PrimaryAccountChosen,
   PrimaryAccountCleared,
@@ -150,6 +155,11 @@ const byOperator = AchAccountVerified.of({
   at,
 })
 const disabled = AchAccountDisabled.of({ ach_account_id: ID, return_code: 'R02', at })
+const frozen = AchAccountDisabled.of({ ...disabled.data, return_code: 'R16' })
+const enabled = (status: 'active' | 'unverified') =>
+  AchAccountEnabled.of({ ach_account_id: ID, reason: 'the block was lifted', status, at })
+const enable = (isVerifiedByOther = false) =>
+  ({ type: 'Enable', reason: 'the block was lifted', isVerifiedByOther, at: NOW }) as const
 const achDeleted = AchAccountDeleted.of({ ach_account_id: ID, at })
 const removed = AchAccountNumbersRemoved.of({ ach_account_id: ID, at })
 const corrected = AchAccountCorrected.of({
@@ -244,7 +254,20 @@ decisions(achAccount, [
     ],
   ],
   ['that is active is not verified', [ach(true)], start(FIRST), conflict('ach_account_verified')],
-  ['that is disabled is not verified', [ach(), disabled], start(FIRST), conflict('ach_account_disabled')],
+  ['that is disabled is not verified', [ach(), frozen], start(FIRST), conflict('ach_account_disabled')],
+  ['of which a return says that it is closed is verified anew', [ach(), disabled], start(FIRST), [started]],
+  [
+    'that was closed is told the amounts, and stays disabled',
+    [ach(true), disabled, started, sent],
+    tell([7, 32]),
+    [byDeposits],
+  ],
+  [
+    'that was closed and verified anew is not verified again',
+    [ach(), disabled, started, sent, byDeposits],
+    start(SECOND),
+    conflict('ach_account_verified'),
+  ],
   ['has its deposits sent', [ach(), started], deposits(true), [sent]],
   ['has them sent once', [ach(), started, sent], deposits(true), []],
   ['has them refused', [ach(), started], deposits(false), [refused]],
@@ -291,9 +314,41 @@ decisions(achAccount, [
   ['is attested', [ach()], attest, [byOperator]],
   ['is attested once', [ach(), byOperator], attest, []],
   ['that the bank link alone vouches for is attested', [linked()], attest, [byOperator]],
-  ['that is disabled stays so', [ach(), disabled], attest, conflict('ach_account_disabled')],
+  ['that is disabled is not attested', [ach(), frozen], attest, conflict('ach_account_disabled')],
+  ['of which a return says that it is closed is attested', [ach(true), disabled], attest, [byOperator]],
+  ['that was closed is attested once', [ach(), disabled, byOperator], attest, []],
   ['is disabled', [ach()], disable, [disabled]],
   ['is disabled once', [ach(), disabled], { ...disable, returnCode: 'R03' }, []],
+  ['is disabled by the code that says more', [ach(), frozen], disable, [disabled]],
+  ['is not by one that says less', [ach(), disabled], { ...disable, returnCode: 'R16' }, []],
+  ['is disabled anew when it was verified since', [ach(), disabled, byOperator], disable, [disabled]],
+  ['is enabled, and verified as before', [ach(true), frozen], enable(), [enabled('active')]],
+  ['is enabled, and unverified as before', [ach(), frozen], enable(), [enabled('unverified')]],
+  ['is enabled once', [ach(), frozen, enabled('unverified')], enable(), []],
+  ['that was not disabled is enabled', [ach()], enable(), []],
+  ['is disabled again', [ach(), frozen, enabled('unverified')], disable, [disabled]],
+  ...['R02', 'R03', 'R04', 'R12', 'R13', 'R28'].map((code): Decision<AchAccountCommand, AchAccountEvent> => {
+    return [
+      `is not enabled after ${code}`,
+      [ach(true), AchAccountDisabled.of({ ...disabled.data, return_code: code })],
+      enable(),
+      conflict('ach_account_unverified'),
+    ]
+  }),
+  ['is enabled once it was verified anew', [ach(), disabled, byOperator], enable(), [enabled('active')]],
+  [
+    'is not enabled when another return came since',
+    [ach(), disabled, byOperator, disabled],
+    enable(),
+    conflict('ach_account_unverified'),
+  ],
+  [
+    'is enabled where another one with its numbers was verified anew',
+    [ach(), disabled],
+    enable(true),
+    [enabled('unverified')],
+  ],
+  ['that is deleted is not enabled', [ach(), frozen, achDeleted], enable(), gone('ach_account_not_found')],
   ['that was deleted is disabled', [ach(), achDeleted], disable, [disabled]],
   [
     'has its numbers read',
@@ -358,18 +413,27 @@ decisions(verificationStarts, [
 const returnedNumbers = { numbers_id: ID, ...place, fingerprint: ID, return_code: 'R29' }
 const numbersDisabled = BankNumbersDisabled.of({ ...returnedNumbers, at })
 const disableNumbers = { type: 'Disable', data: returnedNumbers, at: NOW } as const
+const closed = { ...returnedNumbers, return_code: 'R02' }
+const numbersClosed = BankNumbersDisabled.of({ ...closed, at })
+const closeNumbers = { ...disableNumbers, data: closed }
+const numbersEnabled = BankNumbersEnabled.of({ numbers_id: ID, reason: 'the block was lifted', at })
+const enableNumbers = { type: 'Enable', reason: 'the block was lifted', at: NOW } as const
 decisions(disabledNumbers, [
   ['are disabled', [], disableNumbers, [numbersDisabled]],
   [
     'are disabled once, by the first return',
     [numbersDisabled],
-    { ...disableNumbers, data: { ...returnedNumbers, return_code: 'R02' } },
+    { ...disableNumbers, data: { ...returnedNumbers, return_code: 'R16' } },
     [],
   ],
+  ['are disabled by the return that says more', [numbersDisabled], closeNumbers, [numbersClosed]],
+  ['are enabled', [numbersDisabled], enableNumbers, [numbersEnabled]],
+  ['are enabled once', [numbersDisabled, numbersEnabled], enableNumbers, []],
+  ['are disabled again', [numbersDisabled, numbersEnabled], closeNumbers, [numbersClosed]],
 ])
 
 describe('an ACH account', () => {
-  test('is unverified until it is verified, and disabled for good', () => {
+  test('is unverified until it is verified, and disabled until it is enabled, verified anew or not', () => {
     const status = (...events: readonly AchAccountEvent[]) => {
       const state = fold(achAccount, events)!
       return [state.status, state.verified]
@@ -379,6 +443,8 @@ describe('an ACH account', () => {
     expect(status(...ended)).toEqual(['unverified', false])
     expect(status(ach(), byOperator)).toEqual(['active', true])
     expect(status(ach(), byOperator, disabled)).toEqual(['disabled', true])
+    expect(status(ach(), disabled, byOperator)).toEqual(['disabled', true])
+    expect(status(ach(), disabled, byOperator, enabled('active'))).toEqual(['active', true])
   })
 
   test('remembers where the numbers before a correction are', () => {

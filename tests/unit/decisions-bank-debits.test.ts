@@ -131,6 +131,11 @@ const gated = BankDebitGated.of({ ...leg, ...stop, at })
 const gate = { type: 'Gate', stop, at: NOW } as const
 const billing = { gate: 'billing', status: 'failed', reason: 'policy_inactive_blocked' } as const
 const gatedByBilling = BankDebitGated.of({ ...leg, ...billing, at })
+const collectedBefore = BankDebitGated.of({
+  ...leg,
+  ...({ gate: 'legacy', status: 'legacy_collected', reason: 'legacy_collected' } as const),
+  at,
+})
 const gateOfBilling = { type: 'Gate', stop: billing, at: NOW } as const
 const released = BankDebitReleased.of({ ...leg, note: 'looked at', at })
 const rejected = BankDebitRejected.of({ ...leg, note: null, at })
@@ -328,7 +333,21 @@ decisions(bankDebit, [
   ['is stopped by no gate when the bank has it', [created, scheduled, submitted], gate, []],
   ['does not go while it is in quarantine', [created, gated], schedule(), []],
   ['is released', [created, gated], release, [released]],
-  ['is not released unless it is in quarantine', [created], release, conflict('debit_pending')],
+  ['is not released unless something holds it', [created], release, conflict('debit_pending')],
+  [
+    'is raised anew that the legacy service had not collected',
+    [created, collectedBefore],
+    release,
+    [released],
+  ],
+  ['and then passes the gate on amounts as well', [created, collectedBefore, released], gate, [gated]],
+  [
+    'which asks no more what was in quarantine before',
+    [created, gated, released, collectedBefore, released],
+    gate,
+    [],
+  ],
+  ['that failed by a gate is not raised anew', [created, gatedByBilling], release, conflict('debit_failed')],
   ['goes when it was released', [created, gated, released], schedule(), [scheduled]],
   ['is rejected', [created, gated], refuse, [rejected]],
   ['is not rejected in its batch', [created, scheduled], refuse, conflict('debit_Scheduled')],

@@ -17,7 +17,10 @@ import {
 } from '../../domain/banking/bank-file-events.ts'
 import {
   BankReportCleared,
+  type BankReportCommand,
   BankReportDeliveredAgain,
+  type BankReportEvent,
+  BankReportItemApplied,
   BankReportItemResolved,
   BankReportItemsParked,
   BankReportRead,
@@ -38,7 +41,7 @@ import {
 import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions } from '../support/decider-spec.ts'
 
 const ID = 'a'.repeat(24)
 /** A Tuesday noon in New York. */
@@ -314,6 +317,19 @@ const recordRead = (repeated: number, ...lines: number[]) =>
   ({ type: 'RecordRead', format: 'nacha', items: 3, repeated, parked: lines.map(item), at: NOW }) as const
 const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
+const applied = BankReportItemApplied.of({
+  ...report,
+  ...{ line: 3, transaction_id: ID, return_code: 'R02', reason: 'said the bank', was_resolved: false, at },
+})
+const apply = (
+  changes: { line?: number; transactionId?: string; returnCode?: string; amountCents?: number } = {},
+) =>
+  ({
+    ...({ type: 'Apply', line: 3, transactionId: ID, returnCode: 'R02', amountCents: 5 } as const),
+    ...changes,
+    reason: 'said the bank',
+    at: NOW,
+  }) as const
 const cleared = BankReportCleared.of({ ...report, at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
@@ -385,6 +401,66 @@ decisions(bankReport, [
     [received, parked(3), read(2, 0, 1), resolved, cleared, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
+  ],
+  ['has an item applied to a debit', [received, parked(3, 4), read(1, 0, 2)], apply(), [applied]],
+  ['is cleared with the last one', [received, parked(3), read(2, 0, 1)], apply(), [applied, cleared]],
+  ['has it applied once', [received, parked(3), read(2, 0, 1), applied, cleared], apply(), []],
+  [
+    'does not have it applied to another debit',
+    [received, parked(3), read(2, 0, 1), applied, cleared],
+    apply({ transactionId: 'f'.repeat(24) }),
+    { kind: 'conflict', code: 'item_applied' },
+  ],
+  [
+    'does not have it applied with another code',
+    [received, parked(3), read(2, 0, 1), applied, cleared],
+    apply({ returnCode: 'R03' }),
+    { kind: 'conflict', code: 'item_applied' },
+  ],
+  [
+    'does not have it applied to a debit of another amount',
+    [received, parked(3), read(2, 0, 1)],
+    apply({ amountCents: 6 }),
+    { kind: 'conflict', code: 'item_amount_differs' },
+  ],
+  ...(['change', 'answer'] as const).map((kind): Decision<BankReportCommand, BankReportEvent> => {
+    const items = [{ ...item(3), kind, amount_cents: null }]
+    return [
+      `applies no ${kind} to a debit`,
+      [received, BankReportItemsParked.of({ ...report, items, at }), read(2, 0, 1)],
+      apply(),
+      { kind: 'conflict', code: 'item_no_return' },
+    ]
+  }),
+  [
+    'has an item applied that was resolved while there was no other way',
+    [received, parked(3, 4), read(1, 0, 2), resolved],
+    apply(),
+    [BankReportItemApplied.of({ ...applied.data, was_resolved: true })],
+  ],
+  [
+    'does not have one applied that was read again since',
+    [received, parked(3), read(2, 0, 1), resolved, cleared, again, read(2, 0, 0)],
+    apply(),
+    { kind: 'not_found', code: 'parked_item_not_found' },
+  ],
+  [
+    'has no other one to apply',
+    [received, parked(3), read(2, 0, 1)],
+    apply({ line: 4 }),
+    { kind: 'not_found', code: 'parked_item_not_found' },
+  ],
+  [
+    'does not have one resolved that was applied',
+    [received, parked(3, 4), read(1, 0, 2), applied],
+    resolve(3),
+    { kind: 'conflict', code: 'item_applied' },
+  ],
+  [
+    'is cleared with what is left once an item was applied',
+    [received, parked(3, 4), read(1, 0, 2), applied],
+    resolve(4),
+    [BankReportItemResolved.of({ ...resolved.data, line: 4 }), cleared],
   ],
   [
     'calls for a person again when it parks again',

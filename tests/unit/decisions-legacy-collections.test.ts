@@ -5,6 +5,9 @@ import { ImportedLines } from '../../domain/banking/imported-lines.ts'
 import {
   LEGACY_STATUSES,
   LegacyCollectionAcknowledged,
+  type LegacyCollectionCommand,
+  LegacyCollectionCorrected,
+  type LegacyCollectionEvent,
   LegacyCollectionRecorded,
   LegacyCollectionReturned,
   type LegacyStatus,
@@ -23,7 +26,7 @@ import {
 } from '../../domain/banking/legacy-import.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const [ID, EMPLOYER, POLICY, CARRIER] = ['a', 'e', 'b', 'c'].map((digit) => digit.repeat(24)) as [
@@ -55,6 +58,10 @@ const acknowledge = { type: 'Acknowledge', at: NOW } as const
 const acknowledged = LegacyCollectionAcknowledged.of({ transaction_id: ID, at })
 const giveBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
 const returned = LegacyCollectionReturned.of({ transaction_id: ID, return_code: 'R01', at })
+const correct = (status: LegacyStatus) =>
+  ({ type: 'Correct', status, reason: 'never collected', at: NOW }) as const
+const corrected = (status: LegacyStatus) =>
+  LegacyCollectionCorrected.of({ transaction_id: ID, status, reason: 'never collected', at })
 const doesNotFit = (status: LegacyStatus) =>
   ({ kind: 'conflict', code: `legacy_collection_${status}` }) as const
 
@@ -80,6 +87,34 @@ decisions(legacyCollection, [
   ['is returned for one reason', [recorded('sb_remit'), returned], giveBack('R02'), doesNotFit('returned')],
   ['is not returned before the bank has it', [recorded('pending')], giveBack(), doesNotFit('pending')],
   ['is not returned after it was canceled', [recorded('canceled')], giveBack(), doesNotFit('canceled')],
+  ...LEGACY_STATUSES.flatMap((from) =>
+    LEGACY_STATUSES.map((to): Decision<LegacyCollectionCommand, LegacyCollectionEvent> => {
+      return [
+        `${from} is corrected to ${to}`,
+        [recorded(from)],
+        correct(to),
+        from === to ? [] : [corrected(to)],
+      ]
+    }),
+  ),
+  [
+    'is corrected after its return',
+    [recorded('sb_remit'), returned],
+    correct('sb_remit'),
+    [corrected('sb_remit')],
+  ],
+  [
+    'is returned once more when that was corrected',
+    [recorded('at_sb'), returned, corrected('at_sb')],
+    giveBack(),
+    [returned],
+  ],
+  [
+    'is not corrected before',
+    [],
+    correct('failed'),
+    { kind: 'not_found', code: 'legacy_collection_not_found' },
+  ],
 ])
 
 const row = (line: number, changes: Partial<ImportedRow> = {}): ImportedRow => ({
@@ -142,15 +177,16 @@ test('the id of an imported record tells its import and line', () => {
 })
 
 test('the history of a record begins as the legacy service had it', () => {
-  const record = fold(legacyCollection, [recorded('at_sb'), acknowledged, returned])!
+  const record = fold(legacyCollection, [recorded('at_sb'), acknowledged, returned, corrected('sb_remit')])!
   expect(
-    legacyHistoryOf(record).map(({ at, from_status, to_status }) => [at, from_status, to_status]),
+    legacyHistoryOf(record).map(({ at, from_status, to_status, note }) => [at, from_status, to_status, note]),
   ).toEqual([
-    ['2026-04-26T00:00:00.000Z', null, 'at_sb'],
-    [at, 'at_sb', 'sb_remit'],
-    [at, 'sb_remit', 'returned'],
+    ['2026-04-26T00:00:00.000Z', null, 'at_sb', `As the legacy service had it; taken over at ${at}`],
+    [at, 'at_sb', 'sb_remit', 'Acknowledged by the bank'],
+    [at, 'sb_remit', 'returned', 'Returned by the bank (R01)'],
+    [at, 'returned', 'sb_remit', 'Corrected by an operator: never collected'],
   ])
-  expect(legacyHistoryOf(record).at(-1)!.note).toBe('Returned by the bank (R01)')
+  expect([record.status, record.return_code]).toEqual(['sb_remit', null])
 })
 
 test('every status is shown in one group', () => {

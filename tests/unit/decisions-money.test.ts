@@ -3,6 +3,7 @@ import { BankDebitReturned, BankDebitSubmitted } from '../../domain/banking/bank
 import { nextNight } from '../../domain/banking/banking-days.ts'
 import { ReconciliationMade, reconciliation } from '../../domain/banking/reconciliation.ts'
 import {
+  countedDays,
   isAbove,
   RETURN_RATE_KINDS,
   ReturnRateExceeded,
@@ -35,6 +36,13 @@ const said = (
 })
 const unauthorized = ReturnRateExceeded.of(said('unauthorized', 399, 2, 5))
 const overall = ReturnRateExceeded.of(said('overall', 399, 60, 150))
+
+test.each([
+  ['2026-03-20T04:30:00Z', '2026-01-20', '2026-03-20'],
+  ['2026-11-11T04:30:00Z', '2026-09-12', '2026-11-10'],
+])('the days that count are sixty, also where clocks are changed within: %s', (now, from, to) => {
+  expect(countedDays(Date.parse(now))).toEqual({ from, to })
+})
 
 // each row reads given, when, then
 decisions(returnRate, [

@@ -51,8 +51,13 @@ export async function applyItem(
     : applyReturn(parts.app, item, entry, context)
 }
 
+/** What an item of a report does is done under this id, whenever and however often that is repeated. */
+export function itemCommandId(reportId: string, line: number): string {
+  return derivedId(`bank-report/${reportId}`, String(line))
+}
+
 /** What a bank sends back it has: nobody sends its file again. */
-async function recordSent(
+export async function recordSent(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   fileId: string,
   context: CommandContext,

@@ -5,9 +5,8 @@ import { readReport as parseReport, type ReportItem } from '../../../domain/bank
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
-import { derivedId } from '../../event-registry.ts'
 import { applyAnswer } from './apply-answer.ts'
-import { applyItem, type ItemParts } from './apply-item.ts'
+import { applyItem, type ItemParts, itemCommandId } from './apply-item.ts'
 import type { FileApp } from './file-app.ts'
 import { archivedReport } from './file-references.ts'
 import type { ItemOutcome } from './item-outcome.ts'
@@ -42,6 +41,7 @@ export async function readReport(
     if (!(error instanceof NachaFault)) throw error
     return recorded(app, report, refusedFor(error.message), context)
   }
+  const byHand = new Set(report.applied.map(({ line }) => line))
   const parts: ItemParts = { app, find: sentEntries(app) }
   const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
   let changes: Promise<unknown> = Promise.resolve()
@@ -56,11 +56,12 @@ export async function readReport(
   for (let from = 0; from < parsed.items.length; from += AT_ONCE) {
     signal.throwIfAborted()
     const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
+      // an operator has said which debit it brings back
+      if (byHand.has(item.line)) return [shownItem(item), { outcome: 'applied' }] as const
       const once: CommandContext = {
         ...context,
         mayRepeat: true,
-        // the same whenever the report is read
-        commandId: derivedId(`bank-report/${reportId}`, String(item.line)),
+        commandId: itemCommandId(reportId, item.line),
       }
       return [shownItem(item), await apply(item, once)] as const
     })

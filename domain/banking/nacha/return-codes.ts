@@ -7,7 +7,7 @@ export interface ReturnCode {
   readonly title: string
   /** Whose rate counts it beside the rate of all returns. */
   readonly group: 'unauthorized' | 'administrative' | null
-  /** The account is not debited any more, until a person has seen to it. */
+  /** The account is not debited any more, until an operator enables it again. */
   readonly disables: boolean
   /** Who returns: the receiver's bank; ours, which does not accept a return; or theirs again, which contests that. */
   readonly by: 'receiver' | 'originator' | 'contested'
@@ -104,6 +104,7 @@ export const RETURN_CODES: Readonly<Record<string, ReturnCode>> = {
 
 /** Reasons for which a debit may be presented again: the money was not there. */
 const REPRESENTABLE: ReadonlySet<string> = new Set(['R01', 'R09'])
+const NO_ACCOUNT: ReadonlySet<string> = new Set(['R02', 'R03', 'R04', 'R12', 'R13', 'R28'])
 /** How often a debit may be presented again, and within how many days of its first entry date. */
 export const MOST_REPRESENTMENTS = 2
 export const REPRESENTMENT_DAYS = 180
@@ -111,6 +112,19 @@ export const REPRESENTMENT_DAYS = 180
 /** Whether an account is not debited any more after a return; codes that nobody knows disable nothing. */
 export function disablesAccount(code: string): boolean {
   return RETURN_CODES[code]?.disables ?? false
+}
+
+/**
+ * Whether a return says that there is no such account: closed, unknown, a number that is none, at a bank that gave it away
+ * or takes no part.
+ */
+export function saysNoAccount(code: string): boolean {
+  return NO_ACCOUNT.has(code)
+}
+
+/** Whether a further return of a disabled account says more than the one that disabled it. */
+export function outweighs(code: string, before: string): boolean {
+  return saysNoAccount(code) && !saysNoAccount(before)
 }
 
 /** Whether a debit that was returned may be presented again by its code. */

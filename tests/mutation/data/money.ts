@@ -98,8 +98,8 @@ export const money: readonly Mutation[] = [
   {
     id: 'holiday-on-saturday-moved',
     file: DAYS,
-    find: '(weekdayOf(date) === 0 ? dayAfter(date, 1) : date)',
-    put: '(weekdayOf(date) === 0 ? dayAfter(date, 1) : weekdayOf(date) === 6 ? dayAfter(date, -1) : date)',
+    find: '(weekdayOf(date) === 0 ? daysAfter(date, 1) : date)',
+    put: '(weekdayOf(date) === 0 ? daysAfter(date, 1) : weekdayOf(date) === 6 ? daysAfter(date, -1) : date)',
     harm: 'Debits wait on a Friday on which banks work.',
     suites: ['unit/banking-days'],
   },

@@ -1,0 +1,66 @@
+import { bankDebit } from '../../../domain/banking/bank-debit.ts'
+import { type BankReport, bankReport } from '../../../domain/banking/bank-report.ts'
+import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import type { Application } from '../../application.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import { changed, readable, within } from '../../command-handling/verbs.ts'
+import { itemCommandId, recordSent } from './apply-item.ts'
+
+/** What an operator makes of a parked item. */
+export interface AppliedByHand {
+  readonly line: number
+  readonly transactionId: string
+  readonly returnCode: string
+  readonly reason: string
+}
+
+/**
+ * Applies a parked item to the debit that an operator names: it is returned. Recorded of the report first, so that the item
+ * brings back no second debit; whoever dies behind that leaves the rest to the process manager `bank-files`.
+ */
+export async function applyByHand(
+  app: Application,
+  reportId: string,
+  item: AppliedByHand,
+  context: CommandContext,
+): Promise<BankReport | Rejection> {
+  const { line, transactionId, returnCode, reason } = item
+  const { state: debit } = await app.commands.load(bankDebit, transactionId)
+  if (debit === null) {
+    return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit', 'transaction_id')
+  }
+  const at = app.clock.now()
+  const { amount_cents: amountCents } = debit
+  const apply = { type: 'Apply', line, transactionId, amountCents, returnCode, reason, at } as const
+  const { state: report } = await app.commands.load(bankReport, reportId)
+  const decided = bankReport.decide(apply, report)
+  if (isRejection(decided)) return decided
+  if (decided.length > 0) {
+    if (debit.in_file === null) {
+      const why = 'The debit stands in no file for a bank: none can bring it back'
+      return reject('conflict', 'debit_in_no_file', why, 'transaction_id')
+    }
+    const returned = bankDebit.decide({ type: 'Return', returnCode, at }, debit)
+    if (isRejection(returned)) return { ...returned, field: 'transaction_id' }
+  }
+  const applied = await app.commands.execute(bankReport, reportId, apply, context)
+  if (isRejection(applied)) return applied
+  const after = await returnByHand(app, reportId, item, context)
+  return isRejection(after) ? after : readable(app, bankReport, applied)
+}
+
+/** Returns the debit of an item that was applied by hand, once. */
+export async function returnByHand(
+  app: Application,
+  reportId: string,
+  { line, transactionId, returnCode }: Omit<AppliedByHand, 'reason'>,
+  context: CommandContext,
+): Promise<null | Rejection> {
+  const { state: debit } = await app.commands.load(bankDebit, transactionId)
+  const once = { ...within(context, debit!), commandId: itemCommandId(reportId, line), mayRepeat: true }
+  const command = { type: 'Return', returnCode, at: app.clock.now() } as const
+  const returned = await changed(app, bankDebit, transactionId, command, once)
+  if (isRejection(returned)) return returned
+  if (debit!.in_file !== null) await recordSent(app, debit!.in_file.file_id, once)
+  return null
+}
