@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
+import { type CalendarDate, daysAfter, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
