@@ -131,6 +131,60 @@ describe('a run of the batch worker', () => {
     ])
   })
 
+  test('stops what a record of the legacy service has until that is corrected, and the debit released', async () => {
+    const one = await insured()
+    const of = { employer_id: one.employerId, policy_id: one.policyId, premium_cents: 2_500 }
+    const may = { period_start: '2026-05-01', period_end: '2026-05-31' }
+    const { transaction_id: recordId } = await ops('/legacy-collections', {
+      ...of,
+      ...may,
+      status: 'pending',
+    })
+    const id = await debit(one, 2_500, { effective_date: '2026-05-31' })
+    const collected = ['legacy_collected', 'money_landed', 'legacy_collected']
+    const note = 'The old service has canceled it'
+    const release = async () => {
+      const released = await ops(`/debits/${id}/release`, { note })
+      expect(released).toMatchObject({ transaction_id: id, status: 'pending', reason: null })
+      await ops('/debit-batches')
+      return stands(id)
+    }
+    await ops('/debit-batches')
+    expect(await stands(id)).toEqual(collected)
+    expect(await release()).toEqual(collected)
+
+    const correct = (body: object) => tryOps(`/legacy-collections/${recordId}/correct`, body)
+    expect((await correct({ status: 'canceled' })).status).toBe(400)
+    const wrong = await correct({ status: 'settled', reason: note })
+    expect([wrong.status, wrong.body.message]).toEqual([
+      400,
+      expect.stringMatching(/^status must be one of pending, /),
+    ])
+    for (const _again of [1, 2]) {
+      const { status, body } = await correct({ status: 'canceled', reason: note })
+      expect([status, body.data]).toMatchObject([200, { status: 'canceled', status_group: 'failed' }])
+    }
+    expect(await asked('GET', `/ach/transactions/${recordId}/history`)).toMatchObject([
+      { from_status: null, to_status: 'pending' },
+      { from_status: 'pending', to_status: 'canceled', note: `Corrected by an operator: ${note}` },
+    ])
+    expect(await release()).toEqual(SCHEDULED)
+    const again = await tryOps(`/debits/${id}/release`, { note })
+    expect([again.status, again.body.code]).toEqual([409, 'debit_Scheduled'])
+
+    await ops(`/legacy-collections/${recordId}/correct`, {
+      status: 'sb_remit',
+      reason: 'collected after all',
+    })
+    const later = await debit(one, 2_500, { effective_date: '2026-05-31' })
+    await ops('/debit-batches')
+    expect(await stands(later)).toEqual(collected)
+    expect(
+      (await tryOps(`/legacy-collections/${'f'.repeat(24)}/correct`, { status: 'failed', reason: note }))
+        .status,
+    ).toBe(404)
+  })
+
   test('comes by itself', async () => {
     const id = await debit(await insured(), 1_000)
     await ops('/clock/advance', { seconds: 60 })

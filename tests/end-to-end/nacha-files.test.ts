@@ -344,7 +344,107 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   const statusOfAccount = async (id: string) =>
     (await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${id}`)).body.data.status
   expect(await statusOfAccount(live)).toBe('disabled')
-  expect(await statusOfAccount(await entered(tenant))).toBe('disabled')
+  const other = await entered(tenant)
+  expect(await statusOfAccount(other)).toBe('disabled')
+
+  // it may be debited again once somebody has shown that it is there
+  const enable = (id: string, body: object) => bank.tryOps(`/ach-accounts/${id}/enable`, body)
+  const reason = 'opened after all, says the bank'
+  expect((await enable(live, {})).body).toMatchObject({ code: 'invalid_request', field: 'reason' })
+  const refused = await enable(live, { reason })
+  expect([refused.status, refused.body]).toMatchObject([409, { code: 'ach_account_unverified' }])
+  expect(await bank.ops(`/ach-accounts/${live}/attest`)).toMatchObject({ status: 'disabled', verified: true })
+  expect((await enable(other, { reason })).status).toBe(409)
+  for (const _again of [1, 2]) {
+    const { status, body } = await enable(live, { reason })
+    expect([status, body.data]).toMatchObject([200, { _id: live, status: 'active' }])
+  }
+  expect([await statusOfAccount(other), await statusOfAccount(await entered(tenant))]).toEqual([
+    'unverified',
+    'unverified',
+  ])
+  expect((await enable('f'.repeat(24), { reason })).status).toBe(404)
+  const [enabled] = (await allEvents(service, 'BankNumbersEnabled')) as [Json]
+  expect(enabled).toMatchObject({ data: { reason }, metadata: { actor: { type: 'operator' } } })
+})
+
+test('a return is read among other addenda, and one that cannot be read is applied by an operator', async () => {
+  const [{ leg }, other, third] = [
+    await bank.arranged(of, {}, ownAccount()),
+    await bank.arranged(of, {}, ownAccount()),
+    await bank.arranged(of, { amount_cents: 20_000 }, ownAccount()),
+  ]
+  const entries = await closeBatch()
+  const back = (of: string, code: string) => {
+    const { trace, amountCents } = entryOf(entries, of)
+    return { code, originalTrace: trace, amountCents }
+  }
+  // the entry of the first has remittance before what says that it comes back, the second no code that can be read
+  const remittance = `705INVOICE 17${' '.repeat(70)}00010000001\n`
+  const text = reportFile([
+    back(leg, 'R29'),
+    back(other.leg, 'R02'),
+    { ...back(other.leg, 'R01'), originalTrace: '0'.repeat(15) },
+  ])
+    .replace('799R29', `${remittance}799R29`)
+    .replace('8200000002', '8200000003')
+    .replace(/^(9.{12})00000006/m, '$100000007')
+    .replace('799R02', '799R0O')
+  const report = await brought('addenda.txt', text)
+  expect(report).toMatchObject({ status: 'read', items: 3, applied: 1, applied_items: [] })
+  const [item, unknown] = report.parked
+  expect([item, unknown]).toMatchObject([
+    { kind: 'return', code: null, reason: expect.stringContaining('the code of the addenda record is none') },
+    { kind: 'return', code: 'R01', reason: 'No entry was sent with this trace number' },
+  ])
+  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['returned', 'Scheduled'])
+
+  const apply = ({ line }: Json, changes: object = {}) =>
+    bank.tryOps(`/bank-reports/${report.report_id}/items/${line}/apply`, {
+      ...{ transaction_id: other.leg, return_code: 'R02', reason: 'its letter of today' },
+      ...changes,
+    })
+  const refusals: readonly (readonly [object, number, object])[] = [
+    [{ transaction_id: undefined }, 400, { field: 'transaction_id' }],
+    [{ return_code: 'R86' }, 400, { field: 'return_code' }],
+    [{ return_code: 'R73' }, 400, { field: 'return_code' }],
+    [{ reason: undefined }, 400, { field: 'reason' }],
+    [{ transaction_id: 'f'.repeat(24) }, 404, { field: 'transaction_id' }],
+    [{ transaction_id: third.leg }, 409, { code: 'item_amount_differs', field: 'transaction_id' }],
+    [{ transaction_id: leg }, 409, { code: 'debit_returned', field: 'transaction_id' }],
+  ]
+  for (const [changes, status, body] of refusals) {
+    const refused = await apply(item, changes)
+    expect([changes, refused.status, refused.body]).toMatchObject([changes, status, body])
+  }
+  expect((await apply({ line: 1 })).body).toMatchObject({ code: 'parked_item_not_found', field: 'line' })
+  expect(await statusOf(other.leg)).toBe('Scheduled')
+  for (const _again of [1, 2]) {
+    const { status, body } = await apply(item)
+    const applied = {
+      line: item.line,
+      transaction_id: other.leg,
+      return_code: 'R02',
+      reason: 'its letter of today',
+    }
+    expect([status, body.data]).toMatchObject([
+      200,
+      { applied: 2, parked: [unknown], applied_items: [applied] },
+    ])
+  }
+  expect(await statusOf(other.leg)).toBe('returned')
+  const [told] = (await allEvents(service, 'BankReportItemApplied')) as [Json]
+  expect(told.metadata.actor.type).toBe('operator')
+  expect((await apply(item, { return_code: 'R03' })).body.code).toBe('item_applied')
+  // what was applied by hand is left alone when the report is read again
+  await bank.ops(`/bank-reports/${report.report_id}/read-again`)
+  await bank.drain()
+  expect(await ops('GET', `/bank-reports?limit=1`)).toMatchObject([
+    { items: 3, applied: 1, repeated: 1, parked: 1 },
+  ])
+  await bank.ops(`/bank-reports/${report.report_id}/items/${unknown.line}/resolve`)
+  await bank.drain()
+  expect(await bank.toldOfLeg('payment.failed', other.leg)).toMatchObject([{ return_code: 'R02' }])
 })
 
 test('what is simulated stays apart: no live credit pays a sandbox debit, no live debit takes an invented account', async () => {
