@@ -261,11 +261,11 @@ function decide(
 }
 
 function noParkedItem(): Rejection {
-  return reject('not_found', 'parked_item_not_found', 'No item is parked under this line', 'line')
+  return reject('not_found', 'parked_item_not_found', 'No item is parked under this line')
 }
 
 function alreadyApplied(): Rejection {
-  return reject('conflict', 'item_applied', 'The item was applied to a debit', 'line')
+  return reject('conflict', 'item_applied', 'The item was applied to a debit')
 }
 
 /** Once, and to one debit: also an item that was resolved while there was no other way. */
@@ -289,11 +289,12 @@ function apply(
   const item = open ?? resolved.find((one) => one.line === line)?.item ?? null
   if (item === null) return noParkedItem()
   if (item.kind === 'change' || item.kind === 'answer') {
-    return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return', 'line')
+    return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return')
   }
   if (item.amount_cents !== amountCents) {
-    const why = 'The item brings back another amount than the debit: have the bank dishonor it (R69)'
-    return reject('conflict', 'item_amount_differs', why, 'transaction_id')
+    const why =
+      'transaction_id names a debit of another amount than the item: have the return dishonored (R69)'
+    return reject('conflict', 'item_amount_differs', why)
   }
   const data = { report_id, line, transaction_id, return_code, reason, was_resolved: !open }
   return [BankReportItemApplied.of({ ...data, at: isoTime(at) })]

@@ -170,7 +170,7 @@ describe('a run of the batch worker', () => {
     ])
     expect(await release()).toEqual(SCHEDULED)
     const again = await tryOps(`/debits/${id}/release`, { note })
-    expect([again.status, again.body.code]).toEqual([409, 'debit_Scheduled'])
+    expect([again.status, again.body.message]).toEqual([409, 'The debit is Scheduled: it cannot be released'])
 
     await ops(`/legacy-collections/${recordId}/correct`, {
       status: 'sb_remit',

@@ -350,9 +350,12 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   // it may be debited again once somebody has shown that it is there
   const enable = (id: string, body: object) => bank.tryOps(`/ach-accounts/${id}/enable`, body)
   const reason = 'opened after all, says the bank'
-  expect((await enable(live, {})).body).toMatchObject({ code: 'invalid_request', field: 'reason' })
+  expect((await enable(live, {})).body).toMatchObject({ message: 'reason is required' })
   const refused = await enable(live, { reason })
-  expect([refused.status, refused.body]).toMatchObject([409, { code: 'ach_account_unverified' }])
+  expect([refused.status, refused.body]).toMatchObject([
+    409,
+    { message: expect.stringContaining('R03: it says that there is no such account') },
+  ])
   expect(await bank.ops(`/ach-accounts/${live}/attest`)).toMatchObject({ status: 'disabled', verified: true })
   expect((await enable(other, { reason })).status).toBe(409)
   for (const _again of [1, 2]) {
@@ -404,20 +407,20 @@ test('a return is read among other addenda, and one that cannot be read is appli
       ...{ transaction_id: other.leg, return_code: 'R02', reason: 'its letter of today' },
       ...changes,
     })
-  const refusals: readonly (readonly [object, number, object])[] = [
-    [{ transaction_id: undefined }, 400, { field: 'transaction_id' }],
-    [{ return_code: 'R86' }, 400, { field: 'return_code' }],
-    [{ return_code: 'R73' }, 400, { field: 'return_code' }],
-    [{ reason: undefined }, 400, { field: 'reason' }],
-    [{ transaction_id: 'f'.repeat(24) }, 404, { field: 'transaction_id' }],
-    [{ transaction_id: third.leg }, 409, { code: 'item_amount_differs', field: 'transaction_id' }],
-    [{ transaction_id: leg }, 409, { code: 'debit_returned', field: 'transaction_id' }],
-  ]
-  for (const [changes, status, body] of refusals) {
+  const refusals = [
+    [{ transaction_id: undefined }, 400, 'transaction_id is required'],
+    [{ return_code: 'R86' }, 400, 'return_code must be a return code'],
+    [{ return_code: 'R73' }, 400, 'return_code must not be a code by which a return is disputed'],
+    [{ reason: undefined }, 400, 'reason is required'],
+    [{ transaction_id: 'f'.repeat(24) }, 404, 'transaction_id names no bank debit'],
+    [{ transaction_id: third.leg }, 409, 'transaction_id names a debit of another amount'],
+    [{ transaction_id: leg }, 409, 'The debit is returned'],
+  ] as const
+  for (const [changes, status, message] of refusals) {
     const refused = await apply(item, changes)
-    expect([changes, refused.status, refused.body]).toMatchObject([changes, status, body])
+    expect([refused.status, refused.body.message]).toEqual([status, expect.stringContaining(message)])
   }
-  expect((await apply({ line: 1 })).body).toMatchObject({ code: 'parked_item_not_found', field: 'line' })
+  expect((await apply({ line: 1 })).body).toMatchObject({ message: 'No item is parked under this line' })
   expect(await statusOf(other.leg)).toBe('Scheduled')
   for (const _again of [1, 2]) {
     const { status, body } = await apply(item)
@@ -435,7 +438,7 @@ test('a return is read among other addenda, and one that cannot be read is appli
   expect(await statusOf(other.leg)).toBe('returned')
   const [told] = (await allEvents(service, 'BankReportItemApplied')) as [Json]
   expect(told.metadata.actor.type).toBe('operator')
-  expect((await apply(item, { return_code: 'R03' })).body.code).toBe('item_applied')
+  expect((await apply(item, { return_code: 'R03' })).body.message).toBe('The item was applied to a debit')
   // what was applied by hand is left alone when the report is read again
   await bank.ops(`/bank-reports/${report.report_id}/read-again`)
   await bank.drain()

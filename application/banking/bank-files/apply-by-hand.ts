@@ -27,7 +27,7 @@ export async function applyByHand(
   const { line, transactionId, returnCode, reason } = item
   const { state: debit } = await app.commands.load(bankDebit, transactionId)
   if (debit === null) {
-    return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit', 'transaction_id')
+    return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit')
   }
   const at = app.clock.now()
   const { amount_cents: amountCents } = debit
@@ -37,11 +37,11 @@ export async function applyByHand(
   if (isRejection(decided)) return decided
   if (decided.length > 0) {
     if (debit.in_file === null) {
-      const why = 'The debit stands in no file for a bank: none can bring it back'
-      return reject('conflict', 'debit_in_no_file', why, 'transaction_id')
+      const why = 'transaction_id names a debit that stands in no file for a bank: none can bring it back'
+      return reject('conflict', 'debit_in_no_file', why)
     }
     const returned = bankDebit.decide({ type: 'Return', returnCode, at }, debit)
-    if (isRejection(returned)) return { ...returned, field: 'transaction_id' }
+    if (isRejection(returned)) return returned
   }
   const applied = await app.commands.execute(bankReport, reportId, apply, context)
   if (isRejection(applied)) return applied
