@@ -23,6 +23,7 @@ import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { startOf } from '../../domain/kernel/new-york.ts'
 import {
   accepted,
   Crashed,
@@ -258,7 +259,7 @@ test('numbers of a deleted account go 180 days after the last debit that may com
   rows['open-debits-of-ach-account'] = []
   const day = isoTime(deletedAt + 86_400_000)
   rows['use-of-ach-account'] = [{ created: isoTime(deletedAt - 1), effective: day.slice(0, 10) }]
-  const until = Date.parse(day.slice(0, 10)) + RETURNABLE_MS
+  const until = startOf(day.slice(0, 10)) + RETURNABLE_MS
   expect(await removeNumbers(app, id, context())).toBe(until > app.clock.now() ? until : null)
   moveTo(until)
   expect(await removeNumbers(app, id, context())).toBeNull()
