@@ -4,7 +4,7 @@ import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
 import { amount, type Output, printable, rows } from './output.ts'
-import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
+import { describeColumns, type PayrollCsv, type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
 import { Progress } from './progress.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
 
@@ -57,7 +57,7 @@ export async function submitPayrollFile(io: CliIo, file: string, options: Submit
   const core = new CoreClient(io, options, await clientSecretOf(io, file, options))
   const progress = new Progress(io)
   try {
-    const records = await readPayrollCsv(file, io.stdin, (count) =>
+    const { columns, records } = await readPayrollCsv(file, io.stdin, (count) =>
       progress.show('reading', { done: count, note: 'rows' }),
     )
     const body = reportBody(records, options)
@@ -72,7 +72,7 @@ export async function submitPayrollFile(io: CliIo, file: string, options: Submit
     const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, progress)
     progress.stop()
     const details = agentKey ? await agentDetails(io, options, agentKey, fileId) : null
-    return outcome(report, status, details)
+    return outcome(columns, report, status, details)
   } finally {
     progress.stop()
   }
@@ -257,12 +257,14 @@ async function callTool(
 }
 
 function outcome(
+  columns: PayrollCsv['columns'],
   report: Readonly<Record<string, unknown>>,
   status: FileStatus,
   details: AgentDetails | null,
 ): Output {
   const wagesCents = details?.wagesCents ?? numberOf(status.phase_2?.total_auditable_wages_cents)
   const json = {
+    columns,
     file_id: status.file_id,
     status: status.status,
     ...(status.error === undefined ? {} : { error: status.error }),
@@ -277,10 +279,15 @@ function outcome(
     total_auditable_wages_cents: wagesCents,
     ...(details ? { red_rows: details.redRows, has_more_red_rows: details.hasMore } : {}),
   }
-  const text = outcomeText(report, status, wagesCents, details)
+  const text = `${columnsText(columns)}\n${outcomeText(report, status, wagesCents, details)}`
   if (status.status !== 'failed') return { json, text }
   const why = `File ${status.file_id} failed: ${printable(status.error ?? 'no reason given')}`
   return { json, text, failure: new CliError(why, { error: 'File Failed', exitCode: EXIT.fileFailed }) }
+}
+
+function columnsText(columns: PayrollCsv['columns']): string {
+  const { known, unknown } = describeColumns(columns)
+  return printable(`Columns: ${known}; not understood, and passed on as they are called: ${unknown}`)
 }
 
 function outcomeText(
