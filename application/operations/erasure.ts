@@ -26,6 +26,8 @@ export async function personSubjects(
   const candidates = [{ employee_id: employeeId }, { ssn }, named]
     .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
     .filter((identity) => identity !== null)
+    // releases that did not compose names have sealed under those that were sent decomposed
+    .flatMap((identity) => [...new Set([identity, identity.normalize('NFD')])])
     .map((identity) => personSubject(app.personalData, employerId, identity))
   const generations = await Promise.all(candidates.map((subject) => app.personalData.keyGeneration(subject)))
   return candidates.filter((_, index) => generations[index] !== null)

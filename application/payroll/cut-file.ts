@@ -7,12 +7,8 @@ import {
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import { PayrollRowsRecorded } from '../../domain/payroll/payroll-file-events.ts'
-import {
-  type CanonicalRow,
-  type NormalizedRow,
-  normalizeRow,
-  type RowVocabulary,
-} from '../../domain/payroll/payroll-row.ts'
+import type { CanonicalRow, NormalizedRow, RowVocabulary } from '../../domain/payroll/payroll-row.ts'
+import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -131,11 +127,10 @@ async function chunksOf(
     chunk = []
     bytes = 0
   }
+  const normalize = rowNormalizer(submission.vocabulary, submission.policy.state)
   for (let from = 0; from < submission.rows.length; from += CHUNK_ROWS) {
     const raw = submission.rows.slice(from, from + CHUNK_ROWS)
-    const normalized = await mapInTimeSlices(raw, (row, index) =>
-      normalizeRow(row, from + index + 1, submission.vocabulary),
-    )
+    const normalized = await mapInTimeSlices(raw, (row, index) => normalize(row, from + index + 1))
     await inTimeSlices(await sealPersons(app, submission.employerId, fileId, normalized), (row) => {
       const size = Buffer.byteLength(JSON.stringify(row)) + 1
       if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) close()
@@ -153,7 +148,8 @@ async function sealPersons(
   fileId: string,
   rows: readonly NormalizedRow[],
 ): Promise<readonly CanonicalRow[]> {
-  const drafts = await mapInTimeSlices(rows, ({ row, person }) =>
+  const drafts = await mapInTimeSlices(rows, ({ row: { unknown: _, ...row }, person }) =>
+    // names of unknown fields are kept with their values, sealed: anything may stand there
     person === null ? row : { ...row, person: JSON.stringify(person) },
   )
   const sealed = await sealFields(

@@ -1,5 +1,6 @@
-import { normalizeRow, type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import { type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
+import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Application } from '../application.ts'
 import { inTimeSlices } from '../time-slices.ts'
 
@@ -37,12 +38,13 @@ export async function validatePayroll(
 ): Promise<ValidationResult> {
   const errors: RowFinding[] = []
   const warnings: RowFinding[] = []
+  const normalize = rowNormalizer(TOOL_ROWS, terms)
   await inTimeSlices(rows, (raw, index) => {
     const row = index + 1
-    // whose row it is matters to what is stored alone
-    const { row: normalized } = normalizeRow({ ...raw, ssn: null }, row, TOOL_ROWS)
-    const verdict = validateRow(normalized, terms)
-    for (const reason of verdict.errors) errors.push(finding(row, reason, terms))
+    const verdict = validateRow(normalize(raw, row).row, terms)
+    for (const reason of verdict.errors) {
+      if (reason.field !== 'ssn') errors.push(finding(row, reason, terms))
+    }
     for (const reason of verdict.warnings) warnings.push(finding(row, reason, terms))
   })
   return {

@@ -35,6 +35,9 @@ export const rowReason = z.object({
     'missing_hours',
     'missing_value',
     'unknown_value',
+    'totals_row',
+    'not_nine_digits',
+    'lost_characters',
     'period_ends_before_start',
     'wage_forms_differ',
     'outside_policy_term',
@@ -97,6 +100,8 @@ export interface NormalizedRow {
 export interface RowVocabulary {
   readonly first_name: readonly string[]
   readonly last_name: readonly string[]
+  /** Whole names, for rows without either of the two. */
+  readonly full_name: readonly string[]
   readonly hours: readonly string[]
   /** Whether a field that no rule knows is worth a warning (tools), or expected (flexible reports). */
   readonly warnsOfUnknownFields: boolean
@@ -105,6 +110,7 @@ export interface RowVocabulary {
 export const TOOL_ROWS: RowVocabulary = {
   first_name: ['employee_first_name'],
   last_name: ['employee_last_name'],
+  full_name: [],
   hours: ['hours'],
   warnsOfUnknownFields: true,
 }
@@ -112,9 +118,18 @@ export const TOOL_ROWS: RowVocabulary = {
 export const REPORT_RECORDS: RowVocabulary = {
   first_name: ['first_name', 'employee_first_name'],
   last_name: ['last_name', 'employee_last_name'],
+  full_name: ['name', 'employee_name', 'full_name'],
   hours: ['hours_worked', 'hours'],
   warnsOfUnknownFields: false,
 }
+
+/** What a policy knows of the codes that rows carry. */
+export interface PolicyCodes {
+  readonly class_codes: readonly string[]
+  readonly states: readonly string[]
+}
+
+const NO_CODES: PolicyCodes = { class_codes: [], states: [] }
 
 const MAX_UNKNOWN_FIELDS = 20
 /** Social security numbers, with or without their hyphens, and e-mail addresses. */
@@ -157,16 +172,33 @@ function showNumberOrDate(value: unknown): string {
   return looksPersonal ? MASKED : showValue(value)
 }
 
+/** Digits, with a suffix of two at the most (`8810`, `8810-01`, `7380 F`). */
+const CLASS_CODE_LIKE = /^\s*\d{1,6}(?:[-./ ]?[A-Z0-9]{1,2})?\s*$/i
+/** Two letters as codes are written; with a capital and a small one they are a name. */
+const STATE_LIKE = /^\s*(?:[A-Z]{2}|[a-z]{2})\s*$/
+
+/** Whether a text sent as a code is one of the policy's, or looks like one; a name may have got into the wrong column. */
+function isCodeLike(field: 'class_code' | 'state', text: string, codes: PolicyCodes): boolean {
+  return field === 'class_code'
+    ? CLASS_CODE_LIKE.test(text) || codes.class_codes.includes(text)
+    : STATE_LIKE.test(text) || codes.states.includes(text.trim().toUpperCase())
+}
+
+/** Stands where characters could not be read; two names that differ there read as one. */
+const LOST = '\ufffd'
+
 /**
  * Normalizes one submitted row. Nothing is refused here: what cannot be taken over is noted in
  * `malformed` and becomes an error of phase 1. A null value counts as left out.
  * @param raw the row as parsed from JSON.
  * @param n its 1-based position.
+ * @param codes of the policy: they count as codes, whatever they look like.
  */
 export function normalizeRow(
   raw: Record<string, unknown>,
   n: number,
   vocabulary: RowVocabulary,
+  codes: PolicyCodes = NO_CODES,
 ): NormalizedRow {
   const malformed: RowReason[] = []
   const other: Record<string, unknown> = {}
@@ -176,15 +208,16 @@ export function normalizeRow(
 
   const present = (names: readonly string[]): string =>
     names.find((name) => raw[name] !== undefined && raw[name] !== null) ?? names[0]!
-  const text = (key: string, field: string): string | undefined => {
-    const value = raw[key]
+  const code = (field: 'class_code' | 'state'): string | undefined => {
+    const value = raw[field]
     if (value === undefined || value === null) return undefined
     if (typeof value !== 'string') malformed.push({ field, code: 'not_a_string', value: showValue(value) })
     else if (value.trim() === '') return undefined
-    // a person's identifier that got into the wrong column is kept with the person
-    else if (showValue(value) === MASKED) malformed.push({ field, code: 'unknown_value', value: MASKED })
+    // what may be a person's and got into the wrong column is kept with the person
+    else if (showValue(value) === MASKED || !isCodeLike(field, value, codes))
+      malformed.push({ field, code: 'unknown_value', value: MASKED })
     else return value
-    other[key] = value
+    other[field] = value
     return undefined
   }
   const amount = (key: string, field: 'gross_wages' | 'overtime' | 'hours' | 'rate'): void => {
@@ -212,12 +245,15 @@ export function normalizeRow(
     const value = raw[key]
     if (value === undefined || value === null) return
     if (typeof value === 'string') {
-      if (value.trim() !== '') person[as] = value.trim()
-    } else if (as === 'employee_id' && Number.isSafeInteger(value)) {
+      if (value.includes(LOST)) {
+        malformed.push({ field, code: 'lost_characters' })
+        other[key] = value
+      } else if (value.trim() !== '') person[as] = value.trim()
+    } else if (
+      Number.isSafeInteger(value) &&
+      (as === 'employee_id' || (as === 'ssn' && Number(value) >= 0))
+    ) {
       person[as] = String(value)
-    } else if (as === 'ssn' && Number.isSafeInteger(value) && Number(value) >= 0) {
-      // a number has lost the zeros in front
-      person[as] = String(value).padStart(SSN_DIGITS, '0')
     } else {
       // no text, or a number that was rounded by whoever read it: two people may have become one
       malformed.push({ field, code: 'not_a_string' })
@@ -227,11 +263,24 @@ export function normalizeRow(
 
   personal(present(vocabulary.first_name), 'employee_first_name', 'first_name')
   personal(present(vocabulary.last_name), 'employee_last_name', 'last_name')
+  const wholeName =
+    person.first_name === undefined && person.last_name === undefined
+      ? vocabulary.full_name.find((name) => typeof raw[name] === 'string' && raw[name].trim() !== '')
+      : undefined
+  if (wholeName !== undefined) {
+    personal(wholeName, 'employee_first_name', 'first_name')
+    const { first_name: whole = '' } = person
+    delete person.first_name
+    Object.assign(person, partsOfName(whole))
+  }
   personal('ssn', 'ssn', 'ssn')
+  if (person.ssn !== undefined && digitsOf(person.ssn).length !== SSN_DIGITS) {
+    malformed.push({ field: 'ssn', code: 'not_nine_digits' })
+  }
   personal('employee_id', 'employee_id', 'employee_id')
-  const classCode = text('class_code', 'class_code')
+  const classCode = code('class_code')
   if (classCode !== undefined) row.class_code = classCode
-  const state = text('state', 'state')
+  const state = code('state')
   if (state !== undefined) {
     row.state = state.trim().toUpperCase()
     if (row.state !== state) row.state_as_sent = state
@@ -246,7 +295,7 @@ export function normalizeRow(
 
   const known = knownFields(vocabulary)
   for (const key of Object.keys(raw)) {
-    if (known.has(key)) continue
+    if (known.has(key) || key === wholeName) continue
     other[key] = raw[key]
     if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
   }
@@ -285,12 +334,28 @@ function knownFields(vocabulary: RowVocabulary): ReadonlySet<string> {
   return known
 }
 
-/** Employee id, else a whole social security number, else name. */
+/** `Lee, Ann B` and `Ann B Lee` are the first name `Ann B` and the last name `Lee`; a single word is a first name. */
+function partsOfName(name: string): Pick<Person, 'first_name' | 'last_name'> {
+  const [comma, space] = [name.indexOf(','), name.search(/\s\S+$/u)]
+  const [first, last] =
+    comma >= 0
+      ? [name.slice(comma + 1).trim(), name.slice(0, comma).trim()]
+      : space < 0
+        ? [name, '']
+        : [name.slice(0, space).trim(), name.slice(space + 1)]
+  return { ...(first && { first_name: first }), ...(last && { last_name: last }) }
+}
+
+/** Employee id, else a whole social security number, else name, in Unicode's composed form. */
 function identityOf(person: Person): string | null {
   if (person.employee_id !== undefined) return `employee_id:${person.employee_id}`
   // what stands in for a number ("N/A", all zeros) or is masked in part would make different people one
-  const digits = person.ssn?.replace(/\D/g, '') ?? ''
+  const digits = digitsOf(person.ssn ?? '')
   if (digits.length === SSN_DIGITS && Number(digits) !== 0) return `ssn:${digits}`
   if (person.first_name === undefined && person.last_name === undefined) return null
-  return `name:${person.first_name ?? ''} ${person.last_name ?? ''}`.toLowerCase()
+  return `name:${person.first_name ?? ''} ${person.last_name ?? ''}`.toLowerCase().normalize('NFC')
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/\D/g, '')
 }

@@ -32,7 +32,7 @@ export function validateRow(row: CanonicalRow, terms: PayrollTerms): RowVerdict 
 
   for (const field of ['gross_wages', 'overtime', 'hours', 'rate'] as const) {
     const value = row[field]
-    if (value === undefined) continue
+    if (value === undefined || flawed(field)) continue
     if (value < 0) errors.push({ field, code: 'negative', value: showValue(value) })
     else if (value > MAX_AMOUNT) errors.push({ field, code: 'too_large', value: showValue(value) })
   }
@@ -140,7 +140,7 @@ export function describeReason(
       }
     case 'not_a_number':
       return {
-        message: `${field} must be a number, not${value}`,
+        message: `${field} must be a number, not${value}${readings(reason.value)}`,
         suggestion: `Send ${field} as a JSON number, without quotes, currency signs or separators`,
       }
     case 'not_finite':
@@ -182,6 +182,21 @@ export function describeReason(
         message: `unknown ${label}${value}; valid values: ${list}`,
         suggestion: `Use one of: ${list}`,
       }
+    case 'totals_row':
+      return {
+        message: `${field}${value} is the sum of rows before it: a totals row is nobody's wage`,
+        suggestion: 'Leave totals rows out; where the row is a person, send the name',
+      }
+    case 'not_nine_digits':
+      return {
+        message: `${field} must have nine digits`,
+        suggestion: `Send the whole ${field} as text, with the zeros in front, or leave it out`,
+      }
+    case 'lost_characters':
+      return {
+        message: `${field} holds U+FFFD, which stands for characters that were lost when it was read`,
+        suggestion: `Read the source in its own encoding, and send ${field} in UTF-8`,
+      }
     case 'period_ends_before_start':
       return {
         message: 'pay_period_end lies before pay_period_start',
@@ -207,6 +222,14 @@ export function describeReason(
   }
 }
 
+/** A text with one separator and three digits after it: thousands to some, a fraction to others. */
+const THOUSANDS_OR_FRACTION = /^\D*?(-?\d+)[.,](\d{3})\D*$/
+
+function readings(value: string | undefined): string {
+  const [, whole, rest] = THOUSANDS_OR_FRACTION.exec(value ?? '') ?? []
+  return whole === undefined ? '' : `, which may mean ${whole}${rest} or ${whole}.${rest}`
+}
+
 /** Valid values that a message lists at the most. */
 const LISTED_VALUES = 50
 
@@ -217,7 +240,7 @@ function listed(valid: readonly string[]): string {
   let list = lists.get(valid)
   if (list === undefined) {
     const more = valid.length - LISTED_VALUES
-    list = valid.length > 0 ? valid.slice(0, LISTED_VALUES).join(', ') : 'any value'
+    list = valid.length > 0 ? valid.slice(0, LISTED_VALUES).join(', ') : 'any that has the form of one'
     if (more > 0) list += ` and ${more} more (get_expected_fields lists all)`
     lists.set(valid, list)
   }

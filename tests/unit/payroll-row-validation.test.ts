@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { normalizeRow, REPORT_RECORDS, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import { normalizeRow, REPORT_RECORDS, showValue, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
 import { TERMS } from '../support/payroll.ts'
 
@@ -175,6 +175,10 @@ describe('dates and names', () => {
     ['hours', '+1 (555) 123-6789'],
     ['hours', { of: 'Ann Lee' }],
     ['class_code', ['Ann Lee']],
+    ['class_code', 'Ann Lee'],
+    ['state', 'Ann Lee'],
+    ['class_code', 'Lee6789'],
+    ['state', 'Lee6789'],
   ])(
     'a name or an identifier in the wrong column is one error and kept with the person alone: %s %j',
     (field, value) => {
@@ -202,10 +206,34 @@ describe('dates and names', () => {
     expect(describeReason(error!, TERMS).message).toContain(`"${value}"`)
   })
 
+  test.each([
+    ['class_code', 'Lee'],
+    ['class_code', 'LEE'],
+    ['state', 'Lee'],
+    ['state', 'Li'],
+  ])('what may be a name is not quoted, whatever the policy: %s %j', (field, value) => {
+    for (const terms of [TERMS, { ...TERMS, class_codes: [], states: [] }]) {
+      const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS, terms)
+      const { errors } = validateRow(row, terms)
+      expect(errors).toEqual([{ field, code: 'unknown_value', value: '(masked)' }])
+      expect(person?.other).toEqual({ [field]: value })
+    }
+  })
+
+  test('a code of the policy counts, whatever it looks like', () => {
+    const codes = { class_codes: ['CLERICAL'], states: ['CANADA'] }
+    const { row } = normalizeRow(paid({ class_code: 'CLERICAL', state: 'Canada' }), 1, TOOL_ROWS, codes)
+    expect(validateRow(row, { ...TERMS, ...codes }).errors).toEqual([])
+  })
+
+  test.each(['1,720', '1.720', '$1,720'])('an amount with two readings names both: %s', (gross_wages) => {
+    const [error] = judge(paid({ gross_wages })).errors
+    expect(describeReason(error!, TERMS).message).toMatch(/, which may mean 1720 or 1\.720$/)
+  })
+
   test('a long value is cut between characters, never inside one', () => {
-    const [error] = judge(paid({ class_code: `${'x'.repeat(38)}😀zz` })).errors
-    expect(error!.value).toBe(`${'x'.repeat(38)}😀…`)
-    expect(judge(paid({ class_code: '😀'.repeat(40) })).errors[0]!.value).toBe('😀'.repeat(40))
+    expect(showValue(`${'x'.repeat(38)}😀zz`)).toBe(`${'x'.repeat(38)}😀…`)
+    expect(showValue('😀'.repeat(40))).toBe('😀'.repeat(40))
   })
 })
 
@@ -223,20 +251,53 @@ describe('who a row is about', () => {
     expect(identityOf(fields)).toBe(identity)
   })
 
-  test.each(['N/A', 'pending', '***-**-1234', '000-00-0000', '1234567890', '12345678', 0])(
-    'is not told by %j in place of a social security number',
+  test.each(['N/A', 'pending', '***-**-1234', '1234567890', '12345678', 12345678, 0, '000-00-0000'])(
+    'is not told by %j in place of a social security number, an error where it has not nine digits',
     (ssn) => {
       expect(identityOf({ ssn })).toBe(null)
       expect(identityOf({ ssn, ...named })).toBe('name:ann lee')
       expect(identityOf({ ssn, ...named })).not.toBe(identityOf({ ssn, employee_first_name: 'Bob' }))
+      expect(errorsOf(paid({ ssn }))).toEqual(ssn === '000-00-0000' ? [] : ['ssn not_nine_digits'])
     },
   )
 
+  test('is told by one name, however its accents are composed', () => {
+    const composed = { employee_first_name: 'Jos\u00e9', employee_last_name: 'Pe\u00f1a' }
+    const decomposed = { employee_first_name: 'Jose\u0301', employee_last_name: 'Pen\u0303a' }
+    expect(identityOf(decomposed)).toBe(identityOf(composed))
+  })
+
+  test.each(['employee_first_name', 'employee_last_name', 'employee_id', 'ssn'])(
+    'is not told by a %s of which characters were lost: two people would be one',
+    (field) => {
+      const raw = paid({
+        employee_first_name: undefined,
+        employee_last_name: undefined,
+        [field]: 'Pe\ufffda',
+      })
+      expect(identityOf(raw)).toBe(null)
+      expect(errorsOf(raw)).toEqual([`${field} lost_characters`])
+    },
+  )
+
+  test.each([
+    [{ name: 'Ann B Lee' }, { first_name: 'Ann B', last_name: 'Lee' }],
+    [{ employee_name: 'Lee, Ann B' }, { first_name: 'Ann B', last_name: 'Lee' }],
+    [{ full_name: ' Ann ' }, { first_name: 'Ann' }],
+    [{ name: 'Lee,' }, { last_name: 'Lee' }],
+    [
+      { name: 'Ann Lee', last_name: 'Oak' },
+      { last_name: 'Oak', other: { name: 'Ann Lee' } },
+    ],
+  ])('is told in reports by the whole name where its parts are missing: %j', (raw, person) => {
+    expect(normalizeRow(raw, 1, REPORT_RECORDS).person).toEqual(person)
+  })
+
   test('numbers identify as the same digits in texts do', () => {
     expect(identityOf({ employee_id: 1007, ...named })).toBe(identityOf({ employee_id: '1007' }))
-    expect(identityOf({ ssn: 1234567 })).toBe(identityOf({ ssn: '001-23-4567' }))
-    const { person } = normalizeRow({ ssn: 1234567, employee_id: 7 }, 1, TOOL_ROWS)
-    expect(person).toEqual({ ssn: '001234567', employee_id: '7' })
+    expect(identityOf({ ssn: 123456789 })).toBe(identityOf({ ssn: '123-45-6789' }))
+    const { person } = normalizeRow({ ssn: 123456789, employee_id: 7 }, 1, TOOL_ROWS)
+    expect(person).toEqual({ ssn: '123456789', employee_id: '7' })
     for (const ssn of [12345678.5, -123456789, true, ['123456789']]) expect(identityOf({ ssn })).toBe(null)
     expect(identityOf({ employee_id: Number.MAX_SAFE_INTEGER })).toBe('employee_id:9007199254740991')
     expect(identityOf({ employee_id: -7 })).toBe('employee_id:-7')

@@ -1,0 +1,84 @@
+import { type Decimal, decimal, divideHalfUp } from '../kernel/money.ts'
+import {
+  type NormalizedRow,
+  normalizeRow,
+  type PolicyCodes,
+  type RowVocabulary,
+  showValue,
+} from './payroll-row.ts'
+import { hoursTimesRate } from './row-validation.ts'
+
+/** A word for totals, alone or among others: `Total`, `Grand Totals:`, `Sub-total Dept 7`, `Totales`. */
+const TOTALS = /(?<!\p{L})(?:sub|grand)?[\s_-]*total(?:s|es)?(?!\p{L})/iu
+
+/**
+ * Normalizes the rows of one file, given one after another, and marks those that are totals of others as errors on
+ * `gross_wages`. Such a row names nobody where a row before it names somebody, or its name is a word for totals; and
+ * its wage is the sum of at least two rows right before it, or of those since the last such row. Totals rows
+ * count in no further sum.
+ * @param codes of the policy, see {@link normalizeRow}.
+ */
+export function rowNormalizer(
+  vocabulary: RowVocabulary,
+  codes: PolicyCodes,
+): (raw: Record<string, unknown>, n: number) => NormalizedRow {
+  const sums = new RunningSums()
+  let isAnybodyNamed = false
+  return (raw, n) => {
+    const normalized = normalizeRow(raw, n, vocabulary, codes)
+    const { row, identity } = normalized
+    const cents = wageCents(normalized)
+    const isNamedTotal = TOTALS.test(labelOf(normalized))
+    const mayBeTotal = isNamedTotal || (identity === null && isAnybodyNamed)
+    isAnybodyNamed ||= identity !== null && !isNamedTotal
+    if (mayBeTotal && cents !== null && sums.isSum(cents)) {
+      sums.pass()
+      const reason = { field: 'gross_wages', code: 'totals_row', value: showValue(cents / 100) } as const
+      row.malformed = [...(row.malformed ?? []), reason]
+    } else {
+      sums.add(cents ?? 0)
+    }
+    return normalized
+  }
+}
+
+function labelOf({ person }: NormalizedRow): string {
+  return [person?.first_name, person?.last_name, person?.employee_id].join(' ')
+}
+
+/** The wage of a row in cents, half up; null where it has none that can be read. */
+function wageCents({ row }: NormalizedRow): number | null {
+  const wage: Decimal | null = row.gross_wages === undefined ? hoursTimesRate(row) : decimal(row.gross_wages)
+  if (wage === null || row.malformed?.some(({ field }) => field === 'gross_wages')) return null
+  return Number(divideHalfUp(wage.digits * 100n, 10n ** BigInt(wage.scale)))
+}
+
+/** Sums of consecutive rows, in constant time for each row. */
+class RunningSums {
+  /** The sum of all rows before a row, for each that is followed by at least two. */
+  readonly #starts = new Set<number>()
+  /** The same before the last row; null before the first. */
+  #beforeLast: number | null = null
+  #sum = 0
+  /** The sum at the last totals row, once rows follow it; null before the first. */
+  #atTotal: number | null = null
+  #isAfterTotal = false
+
+  /** Whether an amount is the sum of at least two rows up to here, or of those since the last totals row. */
+  isSum(cents: number): boolean {
+    return this.#starts.has(this.#sum - cents) || (!this.#isAfterTotal && this.#sum - cents === this.#atTotal)
+  }
+
+  add(cents: number): void {
+    if (this.#beforeLast !== null) this.#starts.add(this.#beforeLast)
+    this.#beforeLast = this.#sum
+    this.#sum += cents
+    this.#isAfterTotal = false
+  }
+
+  /** Passes a totals row. */
+  pass(): void {
+    this.#atTotal = this.#sum
+    this.#isAfterTotal = true
+  }
+}
