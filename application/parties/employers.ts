@@ -6,7 +6,7 @@ import {
   EmployerRegistered,
   employer,
 } from '../../domain/parties/employer.ts'
-import { normalizeFein } from '../../domain/parties/fein.ts'
+import { type knownAs, normalizeFein } from '../../domain/parties/fein.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
@@ -24,6 +24,8 @@ export interface NewEmployer {
   readonly legalName: string
   /** 9 digits, with or without a hyphen after the second. */
   readonly fein: string
+  /** `employer` when left out. */
+  readonly feinNotation?: ReturnType<typeof knownAs>
   readonly address: Address | null
   readonly contactEmail: string | null
   readonly payrollCompanyIds: readonly string[]
@@ -66,6 +68,7 @@ export async function register(
       environment,
       legal_name: input.legalName,
       fein: fein.text,
+      fein_notation: input.feinNotation ?? 'employer',
       address: textOf(address),
       contact_email: contactEmail || null,
       payroll_company_ids: [...new Set(input.payrollCompanyIds)],

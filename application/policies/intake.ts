@@ -3,7 +3,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
-import type { FeinNotation } from '../../domain/parties/fein.ts'
+import { type FeinNotation, knownAs, mayBeSameFein } from '../../domain/parties/fein.ts'
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import {
   assignedPolicyNumber,
@@ -147,6 +147,7 @@ async function refuse(
     return outside('employer.fein')
   }
   if (insured && !isOurs) return feinConflict()
+  if (insured && !mayBeSameFein(request.feinNotation, insured.fein_notation)) return notationConflict(insured)
   const { policy_number: number } = request.policy
   return number !== null && (await isInForce(app, client, number))
     ? reject(
@@ -200,7 +201,8 @@ async function received(
       carrier_id: carrierId,
       employer_id,
       employer: JSON.stringify(sent),
-      fein_notation: feinNotation,
+      fein_notation: knownAs(feinNotation),
+      ...(feinNotation === 'digits' && { is_fein_bare: true as const }),
       owners: owners.map((one) => ({ person: JSON.stringify(one), excluded: one.excluded })),
       policy: { ...terms, policy_number },
     },
@@ -248,9 +250,10 @@ async function finish(
 /** The employer of an intake, registered unless it is there. */
 async function registered(
   app: Application,
-  { tenant_id, environment, employer_id, intake_id, employer: text }: ReceivedIntake,
+  received: ReceivedIntake,
   context: CommandContext,
 ): Promise<Employer | Rejection> {
+  const { tenant_id, environment, employer_id, intake_id, employer: text, fein_notation } = received
   const present = (await app.commands.load(employer, employer_id)).state
   if (!present) {
     const { data } = await opened(app.personalData, [
@@ -265,6 +268,7 @@ async function registered(
         environment,
         legalName: legal_name,
         fein,
+        feinNotation: fein_notation,
         address,
         contactEmail: contact_email ?? email,
         payrollCompanyIds: [],
@@ -275,7 +279,9 @@ async function registered(
   }
   // whoever had the FEIN reserved under this id at the same time may have registered it
   const { state } = await app.commands.load(employer, employer_id)
-  return state?.tenant_id === tenant_id ? state : feinConflict()
+  if (state?.tenant_id !== tenant_id) return feinConflict()
+  const sent = received.is_fein_bare ? 'digits' : fein_notation
+  return mayBeSameFein(sent, state.fein_notation) ? state : notationConflict(state)
 }
 
 function newPolicy({ employer_id, carrier_id, policy: sent }: ReceivedIntake): policies.NewPolicy {
@@ -324,4 +330,12 @@ function outside(field: 'carrier_id' | 'employer.fein'): Rejection {
 function feinConflict(): Rejection {
   const why = 'An employer of another account has this employer.fein'
   return reject('conflict', 'fein_conflict', why, 'employer.fein')
+}
+
+/** Nine digits may be the number of a company and of another, unrelated person; one of both can be taken in. */
+function notationConflict({ fein_notation }: Employer): Rejection {
+  const [known, form] =
+    fein_notation === 'person' ? ["a person's", 'XXX-XX-XXXX'] : ["an employer's", 'XX-XXXXXXX']
+  const why = `An employer has the digits of employer.fein as ${known} number; send it as ${form} if it is meant`
+  return reject('conflict', 'fein_notation_conflict', why, 'employer.fein')
 }

@@ -33,6 +33,8 @@ export const EmployerRegistered = eventType({
     environment: environment(),
     /** `XX-XXXXXXX`, sealed. */
     fein: personal(),
+    /** Whether the FEIN was written as a person's, of a sole proprietor. Absent: registered by a release that did not keep it. */
+    fein_notation: z.enum(['employer', 'person']).optional(),
   }),
 })
 export const EmployerDetailsChanged = eventType({

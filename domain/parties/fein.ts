@@ -1,8 +1,8 @@
 const FEIN = /^(\d{2})-?(\d{7})$/
 const PERSON = /^(\d{2})(\d)-(\d{2})-(\d{4})$/
 
-/** How a number was written: as an employer's, or as a person's (a sole proprietor). */
-export type FeinNotation = 'employer' | 'person'
+/** How a number was written: as an employer's, as a person's (a sole proprietor), or as nine digits that do not tell. */
+export type FeinNotation = 'employer' | 'person' | 'digits'
 
 /**
  * A federal employer identification number in the form `XX-XXXXXXX`.
@@ -15,13 +15,26 @@ export function normalizeFein(value: unknown): string | null {
   return match ? `${match[1]}-${match[2]}` : null
 }
 
+/** What a number is known as: nine digits alone count as an employer's. */
+export function knownAs(notation: FeinNotation): Exclude<FeinNotation, 'digits'> {
+  return notation === 'person' ? 'person' : 'employer'
+}
+
 /**
- * The same, of a number that may also be a person's, `XXX-XX-XXXX`. Nine digits are one number however they are written.
+ * Whether a number as it was sent may be the one of an employer.
+ * @param known what that one's is known as; undefined where a release that did not keep it registered the employer.
+ */
+export function mayBeSameFein(sent: FeinNotation, known: ReturnType<typeof knownAs> | undefined): boolean {
+  return sent === 'digits' || known === undefined || sent === known
+}
+
+/**
+ * The same, of a number that may also be a person's, `XXX-XX-XXXX`.
  * @returns null when the value is of neither form.
  */
 export function readFein(value: unknown): { readonly fein: string; readonly notation: FeinNotation } | null {
   const fein = normalizeFein(value)
-  if (fein !== null) return { fein, notation: 'employer' }
+  if (fein !== null) return { fein, notation: fein === value ? 'employer' : 'digits' }
   const person = typeof value === 'string' ? PERSON.exec(value) : null
   if (!person) return null
   const [, area, rest, ...others] = person

@@ -29,6 +29,8 @@ export const IntakeReceived = eventType({
     /** JSON of the employer as it was sent, the FEIN normalized, sealed. */
     employer: personal('employer'),
     fein_notation: z.enum(['employer', 'person']),
+    /** The FEIN was sent as nine digits alone, which may be either's. */
+    is_fein_bare: z.literal(true).optional(),
     owners: z.array(
       z.object({
         /** JSON of the owner as it was sent, sealed. */

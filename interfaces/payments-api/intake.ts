@@ -84,7 +84,9 @@ export const intakeEndpoints = [
     errors: {
       404: 'There is no such carrier',
       403: 'The key is not for payments, or not for this carrier or employer',
-      409: '`fein_conflict`: the FEIN is of an employer of another account. `Conflict`: an active policy has the number',
+      409:
+        '`fein_conflict`: the FEIN is of an employer of another account. `Conflict`: an active policy has the number, or ' +
+        'an employer has the digits of the FEIN, written as a person’s where yours is an employer’s, or the other way round',
       502: 'It broke off before both were there; send it again with the same `idempotency_key`',
     },
     async handle(call) {

@@ -194,12 +194,12 @@ describe('an Idempotency-Key header', () => {
 })
 
 describe('a FEIN', () => {
-  test('leads to the employer that has it, in every notation, unchanged', async () => {
+  test('leads to the employer that has it, as digits or in its notation, unchanged', async () => {
     const nine = newFein().replace('-', '')
     const plain = `${nine.slice(0, 2)}-${nine.slice(2)}`
     const person = `${nine.slice(0, 3)}-${nine.slice(3, 5)}-${nine.slice(5)}`
     const made = []
-    for (const fein of [person, nine, plain, ` ${plain} `]) {
+    for (const fein of [person, nine, ` ${person} `, nine]) {
       made.push(await send201(intakeBody({ employer: { fein, legal_name: `As ${made.length}` } })))
     }
     expect(new Set(made.map(({ employer_id }) => employer_id)).size).toBe(1)
@@ -213,9 +213,34 @@ describe('a FEIN', () => {
     expect(received.map(({ data }) => data.fein_notation)).toEqual([
       'person',
       'employer',
-      'employer',
+      'person',
       'employer',
     ])
+  })
+
+  test('of a person is not that of a company, nor the other way round: 409, and nothing is taken in', async () => {
+    const nine = newFein().replace('-', '')
+    const plain = `${nine.slice(0, 2)}-${nine.slice(2)}`
+    const person = `${nine.slice(0, 3)}-${nine.slice(3, 5)}-${nine.slice(5)}`
+    await send201(intakeBody({ employer: { fein: plain } }))
+    const body = intakeBody({ employer: { fein: person } })
+    const refused = await takeIn(service, headers, body)
+    expect([refused.status, refused.body]).toEqual([
+      409,
+      {
+        ok: false,
+        error: 'Conflict',
+        message:
+          "An employer has the digits of employer.fein as an employer's number; send it as XX-XXXXXXX if it is meant",
+      },
+    ])
+    const digits = newFein().replace('-', '')
+    const asPerson = `${digits.slice(0, 3)}-${digits.slice(3, 5)}-${digits.slice(5)}`
+    await send201(intakeBody({ employer: { fein: asPerson } }))
+    const asCompany = intakeBody({ employer: { fein: `${digits.slice(0, 2)}-${digits.slice(2)}` } })
+    expect((await takeIn(service, headers, asCompany)).status).toBe(409)
+    // its key is free
+    await send201({ ...body, employer: { ...body.employer, fein: plain } })
   })
 
   test('leads to an employer that the operator registered', async () => {

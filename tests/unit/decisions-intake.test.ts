@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { normalizeFein, readFein } from '../../domain/parties/fein.ts'
+import { knownAs, mayBeSameFein, normalizeFein, readFein } from '../../domain/parties/fein.ts'
 import {
   assignedPolicyNumber,
   IntakeCompleted,
@@ -72,7 +72,7 @@ describe('the number of an employer', () => {
       fc.property(digits, (nine) => {
         const fein = `${nine.slice(0, 2)}-${nine.slice(2)}`
         const asPerson = `${nine.slice(0, 3)}-${nine.slice(3, 5)}-${nine.slice(5)}`
-        expect(readFein(nine)).toEqual({ fein, notation: 'employer' })
+        expect(readFein(nine)).toEqual({ fein, notation: 'digits' })
         expect(readFein(fein)).toEqual({ fein, notation: 'employer' })
         expect(readFein(asPerson)).toEqual({ fein, notation: 'person' })
         // as a person's it is taken by intake alone
@@ -80,6 +80,16 @@ describe('the number of an employer', () => {
       }),
       runs(),
     )
+  })
+
+  test("is an employer's and a person's at once, unless the notation tells them apart", () => {
+    expect(mayBeSameFein('person', 'employer')).toBe(false)
+    expect(mayBeSameFein('employer', 'person')).toBe(false)
+    for (const known of ['employer', 'person', undefined] as const) {
+      expect(mayBeSameFein('digits', known)).toBe(true)
+      if (known) expect(mayBeSameFein(known, known)).toBe(true)
+    }
+    expect(knownAs('digits')).toBe('employer')
   })
 
   test('is nothing else', () => {
