@@ -66,7 +66,7 @@ export async function parseLargeJson(bytes: Buffer): Promise<ParsedJson> {
 /** {@link parseJson} step by step: yields after each slice. */
 export function* parseInSlices(bytes: Buffer, sliceBytes: number): Generator<void, ParsedJson, void> {
   if (bytes.length === 0) return { ok: false, kind: 'syntax', message: 'The body is empty' }
-  if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: 'The body is not valid UTF-8' }
+  if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }
   const slices = new Slices(bytes)
   try {
     const value = yield* scan(bytes, sliceBytes, slices)
@@ -78,6 +78,28 @@ export function* parseInSlices(bytes: Buffer, sliceBytes: number): Generator<voi
     const { kind, message, path } = error
     return { ok: false, kind, message, ...(path !== undefined && { path }) }
   }
+}
+
+/** What says where the first character stands that is none in UTF-8. */
+function notUtf8(bytes: Buffer): string {
+  let from = 0
+  while (from < bytes.length) {
+    // up to where a character begins, so that none is cut
+    let end = Math.min(from + SLICE_BYTES, bytes.length)
+    while (end < bytes.length && end > from + 1 && isContinuation(bytes[end])) end -= 1
+    if (!isUtf8(bytes.subarray(from, end))) break
+    from = end
+  }
+  for (let end = from; from < bytes.length; from = end) {
+    do end += 1
+    while (end < bytes.length && isContinuation(bytes[end]))
+    if (!isUtf8(bytes.subarray(from, end))) break
+  }
+  return `The body is not valid UTF-8: byte ${bytes[from]!.toString(16).padStart(2, '0')} at offset ${from}`
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
 /**
