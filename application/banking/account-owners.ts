@@ -6,12 +6,13 @@ import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { isInsuredElsewhere, isInsuredInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
+import { legalName } from '../parties/legal-names.ts'
 
 export type Scope = Pick<
   ApiClient,
   'client_id' | 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'
 >
-type Parts = Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>
+type Parts = Pick<Application, 'commands' | 'log' | 'personalData' | 'read' | 'readModels'>
 
 /** Whom an account belongs to; null: nobody of the kind. */
 export interface Association {
@@ -105,7 +106,7 @@ export function associationOf({ ownerType, ownerId }: AchAccountOwner): Associat
 }
 
 async function legalNameOf(
-  { commands }: Pick<Application, 'commands'>,
+  { commands, personalData }: Pick<Application, 'commands' | 'personalData'>,
   { tenant_id, environment }: Scope,
   kind: AchAccountOwner['ownerType'],
   id: string,
@@ -118,7 +119,9 @@ async function legalNameOf(
     return state?.tenant_id === tenant_id ? state.name : missing
   }
   const { state } = await commands.load(employer, id)
-  return state?.tenant_id === tenant_id && state.environment === environment ? state.legal_name : missing
+  return state?.tenant_id === tenant_id && state.environment === environment
+    ? legalName({ personalData }, state)
+    : missing
 }
 
 function outside(field: string): Rejection {

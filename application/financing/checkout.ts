@@ -17,6 +17,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { requestHash } from '../idempotency/request-hash.ts'
+import { legalName } from '../parties/legal-names.ts'
 import type { Insured } from '../ports/financing-provider.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import { draftSession, findSession, type NewFinancingSession, refuseAccount } from './create-session.ts'
@@ -71,7 +72,7 @@ export async function financingCheckout(
   if (!session?.request) {
     const create = session
       ? await refuseStored(app, client, session, request, found.checkout)
-      : await draftSession(app, client, request.session, found, (named) => refuseDetails(named, request))
+      : await draftSession(app, client, request.session, found, (named) => refuseDetails(app, named, request))
     if (isRejection(create)) return create
     if (notInvited) return notInvited
     const insured = await sealedInsured(app, id, request)
@@ -139,15 +140,16 @@ async function refuseStored(
     employer: (await app.commands.load(employer, employer_id)).state!,
     policy: (await app.commands.load(policy, policy_id)).state!,
   }
-  return refuseDetails(named, request) ?? refuseAccount(app, client, checkout)
+  return (await refuseDetails(app, named, request)) ?? refuseAccount(app, client, checkout)
 }
 
 /** Why what a request says of employer and policy is not as they are stored; null when it is. */
-function refuseDetails(
+async function refuseDetails(
+  app: Application,
   named: Pick<NamedPolicy, 'employer' | 'policy'>,
   { insured, policy: said }: FinancingCheckoutRequest,
-): Rejection | null {
-  if (written(insured.business_name) !== written(named.employer.legal_name)) {
+): Promise<Rejection | null> {
+  if (written(insured.business_name) !== written(await legalName(app, named.employer))) {
     return mismatch('insured.business_name', 'the name of the employer')
   }
   for (const name of ['effective_date', 'expiration_date', 'policy_number'] as const) {

@@ -91,14 +91,14 @@ export async function draftSession(
   client: ApiClient,
   input: NewFinancingSession,
   { id, fingerprint, checkout }: FoundSession,
-  refuse: (named: NamedPolicy) => Rejection | null = () => null,
+  refuse: (named: NamedPolicy) => Promise<Rejection | null> = async () => null,
 ) {
   const noPlan = { totalInstallments: null, downPaymentPercent: null, downPaymentCents: null }
   const amounts = sessionAmounts({ ...input.amounts, ...noPlan })
   if (isRejection(amounts)) return amounts
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
-  const refusal = refuse(named) ?? (await refuseAccount(app, client, checkout))
+  const refusal = (await refuse(named)) ?? (await refuseAccount(app, client, checkout))
   if (refusal) return refusal
   const { settings, config_version } = checkout
   const { amount_cents, premium_cents, fee_cents, line_items } = amounts

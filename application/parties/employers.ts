@@ -12,6 +12,7 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { changed, readable, within } from '../command-handling/verbs.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import { feinReservation, holderOf, isTaken, reserve } from '../uniqueness/reservations.ts'
+import { legalName as openedName } from './legal-names.ts'
 import { unknownPayrollCompany } from './payroll-companies.ts'
 import { unknownTenant } from './tenants.ts'
 
@@ -154,12 +155,13 @@ export async function change(
     if (unknown) return unknown
   }
   const { legalName, address, contactEmail, payrollCompanyIds } = changes
+  const isRenamed = legalName !== undefined && legalName !== (await openedName(app, state))
   const { employer_id: _id, ...details } = await sealFields(
     app.personalData,
     EmployerDetailsChanged,
     {
       employer_id: employerId,
-      ...(legalName !== undefined && legalName !== state.legal_name && { legal_name: legalName }),
+      ...(isRenamed && { legal_name: legalName }),
       ...(address !== undefined && { address: textOf(address) }),
       ...(contactEmail !== undefined && { contact_email: contactEmail || null }),
     },

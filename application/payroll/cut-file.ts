@@ -6,7 +6,7 @@ import {
   type PayrollFileCommand,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
-import { PayrollRowsRecorded } from '../../domain/payroll/payroll-file-events.ts'
+import { PayrollFileReceived, PayrollRowsRecorded } from '../../domain/payroll/payroll-file-events.ts'
 import type { CanonicalRow, NormalizedRow, RowVocabulary } from '../../domain/payroll/payroll-row.ts'
 import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
@@ -14,7 +14,8 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-registry.ts'
-import { personSubject, sealFields } from '../sealing.ts'
+import { legalName } from '../parties/legal-names.ts'
+import { employerSubject, personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 
 /** A payroll submission whose sender, employer and policy are settled already. */
@@ -25,6 +26,7 @@ export interface PayrollSubmission {
   readonly tenantId: string
   readonly environment: Environment
   readonly employerId: string
+  /** As it is stored. */
   readonly employerName: string
   readonly policy: Loaded<Policy | null> & { readonly state: Policy }
   readonly rows: readonly Record<string, unknown>[]
@@ -58,7 +60,7 @@ export async function cutFile(
   const fileId = fileIdOf(context, givenUp)
   const submissionId = submission.source === 'tool' ? derivedId(fileId, 'submission') : null
   const chunks = await chunksOf(app, submission, fileId)
-  const received = receiveCommand(app, submission, fileId, submissionId, chunks.length)
+  const received = await receiveCommand(app, submission, fileId, submissionId, chunks.length)
   return { fileId, received, chunks, givenUp }
 }
 
@@ -68,17 +70,22 @@ export function fileIdOf(context: CommandContext, givenUp: number): string {
   return givenUp === 0 ? first : derivedId(first, `again/${givenUp}`)
 }
 
-function receiveCommand(
+async function receiveCommand(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
   submissionId: string | null,
   chunkCount: number,
-): Command<'Receive'> {
-  const { policy, period } = submission
-  return {
-    type: 'Receive',
-    data: {
+): Promise<Command<'Receive'>> {
+  const { employerId, policy, period } = submission
+  const employerName = await legalName(app, {
+    employer_id: employerId,
+    legal_name: submission.employerName,
+  })
+  const data = await sealFields(
+    app.personalData,
+    PayrollFileReceived,
+    {
       file_id: fileId,
       tenant_id: submission.tenantId,
       environment: submission.environment,
@@ -86,12 +93,14 @@ function receiveCommand(
       policy_id: policy.state.policy_id,
       policy_number: policy.state.policy_number,
       source: { kind: submission.source, submission_id: submissionId, sender_id: submission.senderId },
-      file_name: fileName(submission.employerName, period, policy.state.policy_number, app.clock.now()),
+      file_name: fileName(employerName, period, policy.state.policy_number, app.clock.now()),
       row_count: submission.rows.length,
       chunk_count: chunkCount,
       period,
     },
-  }
+    () => employerSubject(app.personalData, employerId),
+  )
+  return { type: 'Receive', data }
 }
 
 /** `<employer>_<start>_<end>_<policy number>.json`; without a period both dates are the day of receipt. */

@@ -1,6 +1,7 @@
 import type { Employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
+import { legalName } from '../parties/legal-names.ts'
 import { policiesOf } from '../policies/list-employer-policies.ts'
 
 /** One field of a payroll row, as a policy expects it. */
@@ -40,11 +41,11 @@ const ALWAYS_OPTIONAL: readonly FieldDescriptor[] = [
  * @param policyId the one policy to describe, known to exist; null describes all active ones.
  */
 export async function describeExpectedFields(
-  app: Pick<Application, 'read' | 'readModels' | 'log' | 'clock'>,
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'clock' | 'personalData'>,
   employer: Employer,
   policyId: string | null,
 ) {
-  const { employer_id, legal_name } = employer
+  const { employer_id } = employer
   const find = async () =>
     (await policiesOf(app, employer_id)).filter((policy) =>
       policyId === null ? policy.status === 'active' : policy.policy_id === policyId,
@@ -56,7 +57,7 @@ export async function describeExpectedFields(
   }
   return {
     employer_id,
-    employer_name: legal_name,
+    employer_name: await legalName(app, employer),
     policies: described.map((policy) => ({
       policy_id: policy.policy_id,
       policy_number: policy.policy_number,

@@ -1,14 +1,16 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { type Employer, EmployerRegistered, employer } from '../../domain/parties/employer.ts'
 import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { PayrollFileReceived } from '../../domain/payroll/payroll-file-events.ts'
 import { REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Creation, Loaded, Reads } from '../command-handling/command-handler.ts'
+import { opened } from '../sealed-fields.ts'
 import { feinReservation, policyNumberReservation } from '../uniqueness/reservations.ts'
 import { resultOf, type SubmittedPayroll, submitPayroll } from './submit-payroll.ts'
 
@@ -124,7 +126,7 @@ export async function subjectOfAttempt(
   )
 }
 
-/** A report that was taken over, as its answer tells of it. */
+/** A report that was taken over, as its answer tells of it; names as they are stored, see {@link openNames}. */
 export interface TakenReport extends Pick<SubmittedPayroll, 'fileId' | 'fileName' | 'rowCount' | 'outcome'> {
   readonly employerId: string
   readonly employerName: string
@@ -144,6 +146,22 @@ export function takenReport({ state, keyedRequest }: Creation<PayrollFile>): Tak
     employerName: keyedRequest?.answer?.business_name ?? '',
     ...resultOf(state, 'complete'),
   }
+}
+
+/** Names in the answer to a report as people read them. */
+export async function openNames(
+  { personalData }: Pick<Application, 'personalData'>,
+  taken: Pick<TakenReport, 'employerId' | 'employerName' | 'fileId' | 'fileName'>,
+): Promise<Pick<TakenReport, 'employerName' | 'fileName'>> {
+  const { data } = await opened(personalData, [
+    {
+      schema: EmployerRegistered.schema,
+      data: { employer_id: taken.employerId, legal_name: taken.employerName },
+    },
+    { schema: PayrollFileReceived.schema, data: { file_id: taken.fileId, file_name: taken.fileName } },
+  ])
+  const [{ legal_name }, { file_name }] = data as [{ legal_name: string }, { file_name: string }]
+  return { employerName: legal_name, fileName: file_name }
 }
 
 /** Takes a report over as a payroll file; see {@link submitPayroll} for what is done before it returns. */

@@ -53,6 +53,11 @@ export function sealed(field: SealedField) {
     .register(sealedFields, field)
 }
 
+/** The same of a text that earlier releases stored in the open: what they stored is read as it is. */
+export function sealedSince(field: SealedField) {
+  return z.string().register(sealedFields, field)
+}
+
 /** Schema of a text that is not personal and still nobody's to read: the hash of a secret, its place in the vault. */
 export function secret() {
   return z.string().register(secretFields, {})

@@ -3,22 +3,23 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { sealContext, sealed } from '../kernel/sealed.ts'
+import { type SealedField, sealContext, sealed, sealedSince } from '../kernel/sealed.ts'
 
 /**
- * An employer: who is insured and whose payroll is reported. FEIN, address and contact are sealed
+ * An employer: who is insured and whose payroll is reported. Name, FEIN, address and contact are sealed
  * under the employer's own data key (a FEIN may be a person's number); links to payroll companies
  * decide which agents may act for it.
  */
-const personal = () =>
-  sealed({
-    subject: 'employer',
-    // whichever event wrote it last
-    boundTo: ({ data, path }) =>
-      sealContext(`employer-${data.employer_id}`, 'EmployerRegistered', path.join('.')),
-  })
+const OF_EMPLOYER: SealedField = {
+  subject: 'employer',
+  // whichever event wrote it last
+  boundTo: ({ data, path }) =>
+    sealContext(`employer-${data.employer_id}`, 'EmployerRegistered', path.join('.')),
+}
+const personal = () => sealed(OF_EMPLOYER)
 const details = z.object({
-  legal_name: z.string(),
+  /** Of a sole proprietor it is a person's. */
+  legal_name: sealedSince(OF_EMPLOYER),
   /** JSON of `{ line1, city, state, zip }`, sealed. */
   address: personal().nullable(),
   contact_email: personal().nullable(),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { sealContext, sealedSince } from '../kernel/sealed.ts'
 import { canonicalRow } from './payroll-row.ts'
 import { premiumResult, validationResult, wagesResult } from './phases.ts'
 
@@ -40,7 +41,11 @@ export const PayrollFileReceived = eventType({
       /** Credential, client or connection that sent it. */
       sender_id: z.string(),
     }),
-    file_name: z.string(),
+    /** With the employer's name in it. */
+    file_name: sealedSince({
+      subject: 'employer',
+      boundTo: ({ data }) => sealContext(`payrollFile-${data.file_id}`, 'PayrollFileReceived', 'file_name'),
+    }),
     row_count: z.number().int().positive(),
     chunk_count: z.number().int().positive(),
     period,

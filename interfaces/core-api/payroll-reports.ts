@@ -8,6 +8,7 @@ import { requestHash } from '../../application/idempotency/request-hash.ts'
 import {
   acceptedSubject,
   findReportSubject,
+  openNames,
   type PayrollReport,
   PipelineUnreachable,
   type ReportSender,
@@ -23,7 +24,7 @@ import { inTimeSlices } from '../../application/time-slices.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { Answer, accepted } from '../endpoints/endpoint.ts'
+import { type Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { date, idOf, rows, TOLERANT, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
@@ -37,6 +38,7 @@ const Employee = z
     employee_id: z.string().optional().describe("The caller's own identifier of the person"),
     first_name: z.string().optional(),
     last_name: z.string().optional(),
+    name: z.string().optional().describe('The whole name, where both parts are left out'),
     class_code: z.string().optional(),
     state: z.string().optional(),
     gross_wages: z.number().optional().describe('Dollars, overtime included'),
@@ -232,7 +234,7 @@ async function takeReport(
   const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
 
   if (keys.signature !== null) {
-    return answered(202, await onceBySignature(keys.signature))
+    return answered(202, await shown(app, await onceBySignature(keys.signature)))
   }
   if (keys.header !== null) {
     const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context: ifNew, restore }
@@ -252,10 +254,11 @@ async function takeReport(
         },
       },
     )
-    return answered(202, accepted(outcome))
+    return answered(202, await shown(app, accepted(outcome)))
   }
   const subject = accepted(await find())
-  return new Answer(202, answer(await take(subject, { ...context, commandId: app.randomness.commandId() })))
+  const taken = await take(subject, { ...context, commandId: app.randomness.commandId() })
+  return answered(202, await shown(app, { status: 202, body: answer(taken), replayed: false }))
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
@@ -301,6 +304,19 @@ async function takeReport(
     await runClaimed(app, signed, async () => kept(outcome.body as ReportAnswer))
     return outcome
   }
+}
+
+/** An outcome with the names in its body opened: what the log keeps of it has them sealed. */
+async function shown(app: Application, outcome: IdempotentOutcome): Promise<IdempotentOutcome> {
+  const body = outcome.body as ReportAnswer
+  const { employer } = body
+  const { employerName: business_name, fileName: file_name } = await openNames(app, {
+    employerId: employer.id,
+    employerName: employer.business_name,
+    fileId: body.file_id ?? body.report_id!,
+    fileName: body.file_name,
+  })
+  return { ...outcome, body: { ...body, employer: { ...employer, business_name }, file_name } }
 }
 
 /** An answer of which the log keeps all but the FEIN: that is personal, and the same request brings it again. */

@@ -157,12 +157,26 @@ describe('payroll submit', () => {
     expect(stdout).toContain('2 red rows; give --agent-key-file to see the reasons.')
   })
 
-  test('waits for the background pipeline of more than 500 rows', async () => {
+  test('charges no totals row, and says which columns it did not understand', async () => {
+    const export_ =
+      'Employee\tRegular Hours\tClass\tState\tGross\r\nAnn Lee\t40\t8810\tCA\t1720\n' +
+      '"Oak, Ben"\t38\t8810\tCA\t1,305.00\nGrand Totals\t78\t8810\tCA\t3025\n'
+    const { code, stdout } = await submit(await csv(export_), '--agent-key', made.agentKey)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Columns: "Employee" as name, .*; not understood, .*: "Regular Hours"\n/)
+    expect(stdout).toContain('2 green, 1 red')
+    expect(stdout).toContain('$3,025.00')
+    expect(stdout).toMatch(/3 .* Grand Totals .* gross_wages .*totals row/)
+  })
+
+  test('waits for the background pipeline of more than 500 rows, the total of which is charged no second time', async () => {
     const rows = Array.from({ length: 1201 }, (_, n) => `E${n},8810,CA,100\n`).join('')
-    const { json } = await submit(await csv(`employee_id,class_code,state,gross_wages\n${rows}`), '--json')
+    const text = `employee_id,class_code,state,gross_wages\n${rows},8810,CA,120100\n`
+    const { json } = await submit(await csv(text), '--json')
     expect(json()).toMatchObject({
-      employee_count: 1201,
-      phase_1: { green_rows: 1201, red_rows: 0 },
+      columns: [{ name: 'employee_id', field: 'employee_id' }, {}, {}, {}],
+      employee_count: 1202,
+      phase_1: { green_rows: 1201, red_rows: 1 },
       phase_3: { status: 'complete', total_premium_cents: 1201 * 250 },
     })
   })

@@ -75,8 +75,8 @@ describe('the events', () => {
       BankDebitCreated: 'account.account_ref',
       BankTransactionsReceived: 'changed.*.description',
       EmployeeChangesRecorded: 'changes.*.record',
-      EmployerDetailsChanged: 'address contact_email',
-      EmployerRegistered: 'address contact_email fein',
+      EmployerDetailsChanged: 'address contact_email legal_name',
+      EmployerRegistered: 'address contact_email fein legal_name',
       FinancingInvitationBegun: 'to to_fingerprint',
       FinancingRequested:
         'insured.address insured.business_name insured.city insured.state ' +
@@ -93,7 +93,7 @@ describe('the events', () => {
       PaymentSessionDebitArranged: 'account.account_ref',
       PaymentSessionInvited: 'to',
       PayrollFileProcessed: 'validation.failures.*.person',
-      PayrollFileReceived: 'rows.*.person',
+      PayrollFileReceived: 'file_name rows.*.person',
       PayrollRowsRecorded: 'rows.*.person',
       PayrollRowsValidated: 'failures.*.person',
       WebhookSecretRotated: 'former_ref secret_ref',
@@ -158,8 +158,6 @@ describe('the events', () => {
       DebitKeyReleased: 'claim_id key',
       EmployeeChangesRecorded: 'changes.*.effective_date changes.*.subject',
       EmployeeSyncReceived: 'sender_id',
-      EmployerDetailsChanged: 'legal_name',
-      EmployerRegistered: 'legal_name',
       FinancingDownPaymentReported: 'notice_id quote_key',
       FinancingInvitationBegun: 'page_address',
       FinancingSessionCreated: 'client_id created_by description line_items.*.label',
@@ -204,7 +202,7 @@ describe('the events', () => {
         'validation.failures.*.reasons.*.value validation.valid.class_codes.* validation.valid.states.* ' +
         'wages.wages.*.2 wages.wages.*.3',
       PayrollFileReceived:
-        'file_name period.end period.start policy_number rows.*.check_date ' +
+        'period.end period.start policy_number rows.*.check_date ' +
         'rows.*.class_code rows.*.malformed.*.field rows.*.malformed.*.value rows.*.pay_period_end ' +
         'rows.*.pay_period_start rows.*.state rows.*.state_as_sent rows.*.unknown.* source.sender_id',
       PayrollPremiumCalculated: 'completed.period.end completed.period.start completed.policy_number',
@@ -297,6 +295,16 @@ describe('what values are bound to is what stored values were bound to', () => {
       'PayrollFileReceived',
       { file_id, rows: [{ n: 7, person: one }] },
       [`payrollFile-${ID}|PayrollRowsRecorded|rows.7.person`],
+    ],
+    [
+      'PayrollFileReceived',
+      { file_id, file_name: employer },
+      [`payrollFile-${ID}|PayrollFileReceived|file_name`],
+    ],
+    [
+      'EmployerDetailsChanged',
+      { employer_id: ID, legal_name: 'Ada Moss' },
+      [`employer-${ID}|EmployerRegistered|legal_name`],
     ],
     [
       'PayrollRowsValidated',

@@ -1,0 +1,14 @@
+import { type Employer, EmployerRegistered } from '../../domain/parties/employer.ts'
+import type { PersonalData } from '../ports/personal-data.ts'
+import { opened } from '../sealed-fields.ts'
+
+/** The legal name of an employer, opened; `(erased)` where its data key was destroyed. */
+export async function legalName(
+  { personalData }: { readonly personalData: Pick<PersonalData, 'open'> },
+  { employer_id, legal_name }: Pick<Employer, 'employer_id' | 'legal_name'>,
+): Promise<string> {
+  const { data } = await opened(personalData, [
+    { schema: EmployerRegistered.schema, data: { employer_id, legal_name } },
+  ])
+  return (data[0] as Pick<Employer, 'legal_name'>).legal_name
+}
