@@ -1,5 +1,11 @@
 import type { EventType } from '../domain/kernel/event-type.ts'
-import { isSealed, type Sealed, type SensitiveValue, sensitiveValues } from '../domain/kernel/sealed.ts'
+import {
+  hiddenValues,
+  isSealed,
+  type Sealed,
+  type SensitiveValue,
+  sensitiveValues,
+} from '../domain/kernel/sealed.ts'
 import type { PersonalData } from './ports/personal-data.ts'
 
 /** What readers see of sensitive values: masked, or opened by the declarations on the event types. */
@@ -14,7 +20,7 @@ type TypedData = { readonly schema: EventType['schema']; readonly data: unknown 
 /** A copy of an event's data with every sensitive value masked. */
 export function masked({ schema, data }: TypedData): unknown {
   const copy = structuredClone(data)
-  for (const { holder, key } of sensitiveValues(schema, copy)) holder[key] = MASK
+  for (const { holder, key } of hiddenValues(schema, copy)) holder[key] = MASK
   return copy
 }
 

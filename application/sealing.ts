@@ -10,7 +10,7 @@ type SealedDraft<Draft, Data> = {
 /**
  * Seals the plain texts at the sealed fields of an event's data, each bound to its place as the event type declares.
  * @param draft the data, or as much of it as the binding refers to; it is changed in place, since it may be large.
- * @param subjectOf the data subject under whose key the text at a place is sealed.
+ * @param subjectOf the data subject under whose key the text at a place is sealed; null leaves one in plain text that may be.
  * @returns the draft, sealed.
  * @throws Error when a subject is not of the kind that the field declares.
  */
@@ -18,13 +18,14 @@ export async function sealFields<Schema extends z.ZodType, Draft extends object>
   personalData: Pick<PersonalData, 'seal'>,
   type: EventType<string, Schema>,
   draft: Draft,
-  subjectOf: (place: Place) => string,
+  subjectOf: (place: Place) => string | null,
 ): Promise<SealedDraft<Draft, z.output<Schema>>> {
   const items = sensitiveValues(type.schema, draft).flatMap((place) => {
     const { sealed, value: plaintext } = place
     if (!sealed) return []
     const subject = subjectOf(place)
-    if (!subject.startsWith(`${sealed.subject}/`)) {
+    if (subject === null && sealed.mayBePlain) return []
+    if (!subject?.startsWith(`${sealed.subject}/`)) {
       throw new Error(`${type.name}: ${place.path.join('.')} is sealed under the key of a ${sealed.subject}`)
     }
     return [{ place, subject, context: sealed.boundTo(place), plaintext }]

@@ -135,6 +135,8 @@ export interface components {
             employee_id?: string;
             first_name?: string;
             last_name?: string;
+            /** @description The whole name, where both parts are left out */
+            name?: string;
             class_code?: string;
             state?: string;
             /** @description Dollars, overtime included */

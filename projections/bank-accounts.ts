@@ -12,7 +12,12 @@ import {
   AchAccountUnverified,
   AchAccountVerified,
 } from '../domain/banking/ach-account-events.ts'
-import { BankAccountChanged, BankAccountCreated, BankAccountDeleted } from '../domain/banking/bank-account.ts'
+import {
+  BankAccountChanged,
+  BankAccountCreated,
+  BankAccountDeleted,
+  userOf,
+} from '../domain/banking/bank-account.ts'
 import { PrimaryAccountChosen, PrimaryAccountCleared } from '../domain/banking/primary-account.ts'
 import { projection } from './runtime/projection.ts'
 
@@ -42,7 +47,8 @@ export const bankAccounts = projection({
   handlers: (on) => [
     on(BankAccountCreated, {
       apply({ data, position }, { bank_accounts }) {
-        const { bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id } = data
+        const { bank_account_id, tenant_id, environment, employer_id, carrier_id } = data
+        const user_id = userOf(data)
         bank_accounts.put({
           bank_account_id,
           tenant_id,
@@ -53,7 +59,7 @@ export const bankAccounts = projection({
           client_id: data.client_id ?? null,
           connection_type: data.connection_type,
           status: 'active',
-          owner: ownerOf(data),
+          owner: ownerOf({ employer_id, carrier_id, user_id }),
           seq: position,
         })
       },

@@ -1,5 +1,5 @@
 // npm run generate: writes what follows from the declarations of endpoints and settings: the client's types and the
-// tables of docs/reference. With --check it writes nothing and fails when a file is not as it should be.
+// tables of docs/reference and docs/security.md. With --check it writes nothing and fails when a file is not as it should be.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { referenceOf } from './generate/api-reference.mjs'
 import { clientTypesOf, eventTypesOf } from './generate/client-types.mjs'
+import { withPersonalData } from './generate/personal-data.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
 import { webhooksPage } from './generate/webhooks-page.mjs'
 
@@ -36,6 +37,7 @@ async function load(path) {
 
 const { descriptions, eventDescription } = await load('interfaces/descriptions.ts')
 const events = eventDescription()
+const { keptTexts } = await load('interfaces/personal-data-table.ts')
 const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
 const { core, operator, payments } = descriptions()
 const files = {
@@ -47,6 +49,7 @@ const files = {
   'docs/reference/payments-api.md': referenceOf(payments),
   'docs/reference/webhooks.md': webhooksPage(events),
   'docs/reference/settings.md': settingsPage(settingsReference()),
+  'docs/security.md': withPersonalData(await readFile(join(root, 'docs/security.md'), 'utf8'), keptTexts()),
 }
 
 let outdated = 0

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { aggregates } from '../../domain/catalogue.ts'
 import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
-import { sensitiveValues } from '../../domain/kernel/sealed.ts'
+import { hiddenValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { EventMetadata, RecordedEvent } from '../event-registry.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
@@ -260,7 +260,7 @@ export async function stateAt(
       if (point.revision !== undefined && event.revision > point.revision) break reading
       if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break reading
       state = aggregate.evolve(state, event)
-      for (const { value } of sensitiveValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
+      for (const { value } of hiddenValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
       last = event
     }
     if (page.length < READ_PAGE) break

@@ -1,5 +1,6 @@
 import {
   type BankAccountChange,
+  BankAccountCreated,
   type BankAccountCreation,
   type BankAccountRecord,
   bankAccount,
@@ -15,6 +16,7 @@ import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
 import {
   type Association,
   insuredAsOfNow,
@@ -23,6 +25,7 @@ import {
   type Scope,
 } from './account-owners.ts'
 import { choosePrimary, clearPrimary, isPrimary, ofBankAccount } from './primary-accounts.ts'
+import { withUser } from './users.ts'
 
 /** A bank account of the metadata layer, and whether it is its owner's primary one. */
 export interface ShownBankAccount {
@@ -55,7 +58,15 @@ export async function createBankAccount(
   const { tenant_id, environment } = client
   const { bank_account_id = createdId(context, bankAccount) } = input
   const created_at = isoTime(app.clock.now())
-  const data = { ...input, bank_account_id, tenant_id, environment, client_id, created_at }
+  const { employer_id, user_id } = input
+  const user_fingerprint = app.personalData.fingerprint('bank-user', `${tenant_id}|${environment}|${user_id}`)
+  const whose = { bank_account_id, tenant_id, environment, client_id, user_fingerprint }
+  const data = await sealFields(
+    app.personalData,
+    BankAccountCreated,
+    { ...input, ...whose, created_at },
+    () => employerSubject(app.personalData, employer_id ?? bank_account_id),
+  )
   const account = await created(app, data, context)
   if (isRejection(account)) return account
   if (input.primary) await choosePrimary(app, ofBankAccount(account), context, true)
@@ -97,10 +108,10 @@ export async function bankAccountOf(
 }
 
 export async function shownBankAccount(
-  app: Pick<Application, 'commands'>,
+  app: Pick<Application, 'commands' | 'personalData'>,
   account: BankAccountRecord,
 ): Promise<ShownBankAccount> {
-  return { account, isPrimary: await isPrimary(app, ofBankAccount(account)) }
+  return { account: await withUser(app, account), isPrimary: await isPrimary(app, ofBankAccount(account)) }
 }
 
 /** Changes an account; one that moves to another owner is not primary there unless that is asked for as well. */

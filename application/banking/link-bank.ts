@@ -1,4 +1,8 @@
-import { type BankConnection, bankConnection } from '../../domain/banking/bank-connection.ts'
+import {
+  type BankConnection,
+  BankConnectionLinked,
+  bankConnection,
+} from '../../domain/banking/bank-connection.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
@@ -8,6 +12,7 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { secretGone } from '../idempotency/secret-gone.ts'
 import { BankLinkRefused, type LinkedItem } from '../ports/bank-link.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
+import { connectionSubject, sealFields } from '../sealing.ts'
 import { type Association, isInScope, refuseAssociation, type Scope } from './account-owners.ts'
 import { connectionIdOf, connectionOutside } from './bank-connections.ts'
 import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from './bank-links.ts'
@@ -70,7 +75,7 @@ export async function exchange(
   const { user_id, employer_id, carrier_id } = input
   const connection_id = connectionIdOf(app, client, item.itemId)
   const at = app.clock.now()
-  const data = {
+  const draft = {
     connection_id,
     tenant_id,
     environment,
@@ -82,6 +87,9 @@ export async function exchange(
     item_id: item.itemId,
     linked_at: isoTime(at),
   }
+  const data = await sealFields(app.personalData, BankConnectionLinked, draft, () =>
+    connectionSubject(app.personalData, draft),
+  )
   // claims the item before anything of it is anybody's: whoever repeats what broke off after that goes on with it
   const link = { type: 'Link', data } as const
   const claimed = await app.commands.execute(bankConnection, connection_id, link, within(context, client))

@@ -1,5 +1,5 @@
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
-import type { BankAccountRecord } from '../../domain/banking/bank-account.ts'
+import { type BankAccountRecord, userOf } from '../../domain/banking/bank-account.ts'
 import { type PrimaryOwner, primaryAccount } from '../../domain/banking/primary-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
@@ -15,13 +15,13 @@ interface Candidate {
 
 /** A metadata account: its owner is the employer, else the carrier, else the user. */
 export function ofBankAccount(account: BankAccountRecord): Candidate {
-  const { bank_account_id: accountId, tenant_id, environment, employer_id, carrier_id, user_id } = account
+  const { bank_account_id: accountId, tenant_id, environment, employer_id, carrier_id } = account
   const whose =
     employer_id !== null
       ? ({ owner_type: 'employer', owner_id: employer_id } as const)
       : carrier_id !== null
         ? ({ owner_type: 'carrier', owner_id: carrier_id } as const)
-        : ({ owner_type: 'user', owner_id: user_id } as const)
+        : ({ owner_type: 'user', owner_id: userOf(account) } as const)
   return { accountId, owner: { tenant_id, environment, layer: 'bank_account', ...whose } }
 }
 

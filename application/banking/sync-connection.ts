@@ -16,6 +16,7 @@ import { createBankAccount } from './bank-accounts.ts'
 import { askAbout, isWithoutProduct, textOf } from './bank-links.ts'
 import { accountsWith } from './disabled-numbers.ts'
 import { syncTransactions, type TransactionCounts } from './sync-transactions.ts'
+import { withLinkingUser } from './users.ts'
 
 /** An account of a connection as its partner sees it. */
 export interface ShownLinkedAccount extends ConnectedAccount {
@@ -48,10 +49,11 @@ type ConnectionOwner = Pick<
 export async function keepAccounts(
   app: Application,
   client: Scope,
-  { connection_id, user_id, employer_id, carrier_id, client_id }: ConnectionOwner,
+  owner: ConnectionOwner,
   found: { readonly institutionName: string | null; readonly accounts: readonly LinkedAccount[] },
   context: CommandContext,
 ): Promise<FoundAccounts | Rejection> {
+  const { connection_id, user_id, employer_id, carrier_id, client_id } = await withLinkingUser(app, owner)
   const institutionName = textOf(found.institutionName ?? '') || null
   const accounts: ShownLinkedAccount[] = []
   for (const { accountId: bankconnect_account_id, type, ...said } of found.accounts) {

@@ -1,12 +1,13 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isSealed } from '../../domain/kernel/sealed.ts'
 import {
   type Employer,
   EmployerDetailsChanged,
   EmployerRegistered,
   employer,
 } from '../../domain/parties/employer.ts'
-import { type knownAs, normalizeFein } from '../../domain/parties/fein.ts'
+import { normalizeFein } from '../../domain/parties/fein.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
@@ -25,8 +26,10 @@ export interface NewEmployer {
   readonly legalName: string
   /** 9 digits, with or without a hyphen after the second. */
   readonly fein: string
-  /** `employer` when left out. */
-  readonly feinNotation?: ReturnType<typeof knownAs>
+  /** It was written as a person's. */
+  readonly isFeinOfPerson?: boolean
+  /** A sole proprietor, whose legal name is sealed as well. */
+  readonly isPerson?: boolean
   readonly address: Address | null
   readonly contactEmail: string | null
   readonly payrollCompanyIds: readonly string[]
@@ -69,12 +72,12 @@ export async function register(
       environment,
       legal_name: input.legalName,
       fein: fein.text,
-      fein_notation: input.feinNotation ?? 'employer',
+      ...(input.isFeinOfPerson && { fein_notation: 'person' as const }),
       address: textOf(address),
       contact_email: contactEmail || null,
       payroll_company_ids: [...new Set(input.payrollCompanyIds)],
     },
-    () => employerSubject(app.personalData, employerId),
+    ({ key }) => subjectOf(app, employerId, key, input.isPerson ?? false),
   )
   const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
   if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
@@ -102,6 +105,16 @@ export async function reserveFein(
   }
   const reserved = await reserve(app, value, next, within(context, { tenant_id: tenantId, environment }))
   return reserved ?? (await holderOf(app, value))!
+}
+
+/** Under whose key a field of an employer is sealed; a company's name is not. */
+function subjectOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  employerId: string,
+  field: string | number,
+  isPerson: boolean,
+): string | null {
+  return field === 'legal_name' && !isPerson ? null : employerSubject(personalData, employerId)
 }
 
 /** A registration whose parts are known: the FEIN, and the employer that is to hold it. */
@@ -165,7 +178,7 @@ export async function change(
       ...(address !== undefined && { address: textOf(address) }),
       ...(contactEmail !== undefined && { contact_email: contactEmail || null }),
     },
-    () => employerSubject(app.personalData, employerId),
+    ({ key }) => subjectOf(app, employerId, key, isSealed(state.legal_name)),
   )
   return changed(
     app,

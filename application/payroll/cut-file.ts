@@ -1,5 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { newYorkDate } from '../../domain/kernel/new-york.ts'
+import { isSealed } from '../../domain/kernel/sealed.ts'
 import {
   CHUNK_BYTES,
   CHUNK_ROWS,
@@ -98,7 +99,7 @@ async function receiveCommand(
       chunk_count: chunkCount,
       period,
     },
-    () => employerSubject(app.personalData, employerId),
+    () => (isSealed(submission.employerName) ? employerSubject(app.personalData, employerId) : null),
   )
   return { type: 'Receive', data }
 }

@@ -10,6 +10,7 @@ export const bankAccounts = table('bank_accounts', {
     bank_account_id: text(),
     tenant_id: text(),
     environment: text<Environment>(),
+    /** What its user is known by. */
     user_id: text(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),

@@ -4,6 +4,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
+import { maybeSealed, sealContext } from '../kernel/sealed.ts'
 
 /**
  * A bank account as it is displayed and associated: names, who it belongs to, how it is connected. It holds no numbers;
@@ -27,8 +28,14 @@ export const BankAccountCreated = eventType({
     bank_account_id: id(),
     tenant_id: id(),
     environment: environment(),
-    /** The partner's own word for who manages it. */
-    user_id: z.string(),
+    /** The partner's own word for who manages it, which may be a name or an address. */
+    user_id: maybeSealed({
+      subject: 'employer',
+      boundTo: ({ data }) =>
+        sealContext(`bankAccount-${data.bank_account_id}`, 'BankAccountCreated', 'user_id'),
+    }),
+    /** Keyed fingerprint of the same, by which accounts of one user are known; absent where `user_id` is in plain text. */
+    user_fingerprint: z.string().optional(),
     /** The client that created it; absent in events from before it was kept. */
     client_id: z.string().optional(),
     /** It was asked to be its owner's primary account. */
@@ -115,4 +122,12 @@ export function differing<State extends object, Change extends Partial<State>>(
     ([name, value]) => value !== undefined && state[name as keyof State] !== value,
   )
   return pairs.length === 0 ? null : (Object.fromEntries(pairs) as Partial<Change>)
+}
+
+/** What the user who manages an account is known by. */
+export function userOf({
+  user_id,
+  user_fingerprint,
+}: Pick<BankAccountCreation, 'user_id' | 'user_fingerprint'>): string {
+  return user_fingerprint ?? user_id
 }

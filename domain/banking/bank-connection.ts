@@ -4,7 +4,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { secret } from '../kernel/sealed.ts'
+import { maybeSealed, sealContext, secret } from '../kernel/sealed.ts'
 
 /**
  * A linked item: a user's log-in at a bank, with its accounts. What opens it at the bank link is in the vault; the
@@ -39,8 +39,12 @@ export const BankConnectionLinked = eventType({
     provider: z.enum(['simulated', 'plaid']),
     /** The bank link's id. */
     item_id: z.string(),
-    /** The partner's own word for who linked it. */
-    user_id: z.string(),
+    /** The partner's own word for who linked it, which may be a name or an address. */
+    user_id: maybeSealed({
+      subject: 'employer',
+      boundTo: ({ data }) =>
+        sealContext(`bankConnection-${data.connection_id}`, 'BankConnectionLinked', 'user_id'),
+    }),
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     /** The client that linked it; absent in events from before it was kept. */

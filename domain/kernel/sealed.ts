@@ -41,6 +41,8 @@ export interface SealedField {
   readonly subject: 'person' | 'employer'
   /** What the ciphertext at a place is bound to, see {@link sealContext}. Stored values depend on it: it never changes. */
   readonly boundTo: (place: Place) => string
+  /** It is sealed where it is personal, and in plain text elsewhere, as in what earlier releases stored. */
+  readonly mayBePlain?: true
 }
 
 const sealedFields = z.registry<SealedField>()
@@ -53,9 +55,9 @@ export function sealed(field: SealedField) {
     .register(sealedFields, field)
 }
 
-/** The same of a text that earlier releases stored in the open: what they stored is read as it is. */
-export function sealedSince(field: SealedField) {
-  return z.string().register(sealedFields, field)
+/** The same of a text that may be personal, and is in plain text where it is not. */
+export function maybeSealed(field: SealedField) {
+  return z.string().register(sealedFields, { ...field, mayBePlain: true })
 }
 
 /** Schema of a text that is not personal and still nobody's to read: the hash of a secret, its place in the vault. */
@@ -97,6 +99,11 @@ export function sensitiveValues(schema: z.ZodType, data: unknown): readonly Sens
     walk(root, [])
   }
   return found
+}
+
+/** Those of {@link sensitiveValues} that are nobody's to read. */
+export function hiddenValues(schema: z.ZodType, data: unknown): readonly SensitiveValue[] {
+  return sensitiveValues(schema, data).filter(({ sealed, value }) => !sealed?.mayBePlain || isSealed(value))
 }
 
 const known = new WeakMap<z.ZodType, readonly SensitiveField[]>()

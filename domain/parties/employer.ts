@@ -3,7 +3,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { type SealedField, sealContext, sealed, sealedSince } from '../kernel/sealed.ts'
+import { maybeSealed, type SealedField, sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * An employer: who is insured and whose payroll is reported. Name, FEIN, address and contact are sealed
@@ -18,8 +18,8 @@ const OF_EMPLOYER: SealedField = {
 }
 const personal = () => sealed(OF_EMPLOYER)
 const details = z.object({
-  /** Of a sole proprietor it is a person's. */
-  legal_name: sealedSince(OF_EMPLOYER),
+  /** Sealed where it is a person's. */
+  legal_name: maybeSealed(OF_EMPLOYER),
   /** JSON of `{ line1, city, state, zip }`, sealed. */
   address: personal().nullable(),
   contact_email: personal().nullable(),
@@ -34,8 +34,8 @@ export const EmployerRegistered = eventType({
     environment: environment(),
     /** `XX-XXXXXXX`, sealed. */
     fein: personal(),
-    /** Whether the FEIN was written as a person's, of a sole proprietor. Absent: registered by a release that did not keep it. */
-    fein_notation: z.enum(['employer', 'person']).optional(),
+    /** The FEIN was written as a person's. */
+    fein_notation: z.literal('person').optional(),
   }),
 })
 export const EmployerDetailsChanged = eventType({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
-import { sealContext, sealedSince } from '../kernel/sealed.ts'
+import { maybeSealed, sealContext } from '../kernel/sealed.ts'
 import { canonicalRow } from './payroll-row.ts'
 import { premiumResult, validationResult, wagesResult } from './phases.ts'
 
@@ -41,8 +41,8 @@ export const PayrollFileReceived = eventType({
       /** Credential, client or connection that sent it. */
       sender_id: z.string(),
     }),
-    /** With the employer's name in it. */
-    file_name: sealedSince({
+    /** With the employer's name in it, and sealed where that is. */
+    file_name: maybeSealed({
       subject: 'employer',
       boundTo: ({ data }) => sealContext(`payrollFile-${data.file_id}`, 'PayrollFileReceived', 'file_name'),
     }),

@@ -7,6 +7,7 @@ import {
   listBankAccounts,
   shownBankAccount,
 } from '../../application/banking/bank-accounts.ts'
+import { withUser } from '../../application/banking/users.ts'
 import { ACH_ACCOUNT_STATUSES } from '../../domain/banking/ach-account.ts'
 import { bankAccount, CONNECTION_TYPES } from '../../domain/banking/bank-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -42,7 +43,8 @@ export const bankAccountEndpoints = [
         create: (context) => createBankAccount(host.app, caller.client, body, context),
         idOf: ({ bank_account_id }) => bank_account_id,
         // as it began, also when it is answered again
-        show: (account) => showBankAccount({ account, isPrimary: account.primary }),
+        show: async (account) =>
+          showBankAccount({ account: await withUser(host.app, account), isPrimary: account.primary }),
         repeated: bankAccount,
       })
     },

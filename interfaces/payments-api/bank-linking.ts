@@ -14,6 +14,7 @@ import {
 import { createLinkToken, exchange } from '../../application/banking/link-bank.ts'
 import { createLinkedAchAccount } from '../../application/banking/linked-ach-account.ts'
 import { syncConnection } from '../../application/banking/sync-connection.ts'
+import { withLinkingUser } from '../../application/banking/users.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { CONNECTION_STATUSES } from '../../domain/banking/bank-connection.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
@@ -136,7 +137,8 @@ export const bankLinkingEndpoints = [
         create: (context) =>
           exchange(host.app, caller.client, { publicToken, user_id, ...association }, context),
         idOf: ({ connection }) => connection.connection_id,
-        show: showExchanged,
+        show: async (made) =>
+          showExchanged({ ...made, connection: await withLinkingUser(host.app, made.connection) }),
         repeated: null,
       })
     },
@@ -200,7 +202,8 @@ export const bankLinkingEndpoints = [
       const filter = { employerId: employer_id, carrierId: carrier_id, status }
       const wanted = pageOf(query)
       const { items, total } = await listConnections(host.app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: items.map(showConnection), total })
+      const opened = await Promise.all(items.map((one) => withLinkingUser(host.app, one)))
+      return listAnswer(wanted, { items: opened.map(showConnection), total })
     },
   }),
   endpoint({
@@ -213,7 +216,8 @@ export const bankLinkingEndpoints = [
     answers: { 200: Connection },
     errors: { 404: 'There is no such bank connection' },
     async handle({ host, caller, params }) {
-      return showConnection(accepted(await connectionOf(host.app, caller.client, params.connection_id)))
+      const connection = accepted(await connectionOf(host.app, caller.client, params.connection_id))
+      return showConnection(await withLinkingUser(host.app, connection))
     },
   }),
   endpoint({

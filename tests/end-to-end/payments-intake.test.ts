@@ -567,6 +567,40 @@ async function subjectOf(employerId: string): Promise<string> {
 }
 
 describe('personal data', () => {
+  test('are the name of a sole proprietor, also in the file name and the kept answers of a report', async () => {
+    const nine = newFein().replace('-', '')
+    const fein = `${nine.slice(0, 3)}-${nine.slice(3, 5)}-${nine.slice(5)}`
+    const named = { fein, legal_name: 'Ottilie Quandt' }
+    const effective_date = await daysFromNow(-3)
+    const { employer_id, policy_id } = await send201(
+      intakeBody({ employer: named, policy: { effective_date } }),
+    )
+    await operate(service, 'POST', `/policies/${policy_id}/activate`)
+    const { policy_number } = await policyOf(policy_id)
+    const insured = { ...tenant, fein: nine, policyNumber: policy_number }
+    const row = { first_name: 'Jo', gross_wages: 10, class_code: '2812', state: 'OR' }
+    const key = { 'Idempotency-Key': newIntakeKey() }
+    const again = { 'Idempotency-Key': newIntakeKey() }
+    const large = Array.from({ length: 501 }, () => row)
+    const first = await report(service, insured, { employees: [row] }, key)
+    const second = await report(service, insured, { employees: large }, again)
+    for (const { body } of [first, second]) {
+      expect(body.employer.business_name).toBe('Ottilie Quandt')
+      expect(body.file_name).toMatch(/^ottilie-quandt_2026-01-01_/)
+    }
+    expect((await report(service, insured, { employees: [row] }, key)).body).toEqual(first.body)
+    expect((await report(service, insured, { employees: large }, again)).body).toEqual(second.body)
+    expect(JSON.stringify(await allEvents(service))).not.toMatch(/quandt/i)
+
+    await operate(service, 'PATCH', `/employers/${employer_id}`, { legal_name: 'Ottilie Quandt-Rey' })
+    expect((await employerOf(employer_id)).legal_name).toBe('Ottilie Quandt-Rey')
+    expect(JSON.stringify(await allEvents(service))).not.toMatch(/quandt/i)
+    await operate(service, 'POST', '/erasures', { subject: await subjectOf(employer_id) })
+    expect((await employerOf(employer_id)).legal_name).toBe('(erased)')
+    const erased = (await report(service, insured, { employees: [row] }, key)).body
+    expect([erased.employer.business_name, erased.file_name]).toEqual(['(erased)', '(erased)'])
+  })
+
   test('stand in no event in plain text; auditors may open them, an erasure closes them', async () => {
     const body = intakeBody({ employer: { legal_name: 'Lantern Works LLC' } })
     const { employer_id, policy_id } = await send201(body)

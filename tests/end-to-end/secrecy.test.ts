@@ -42,6 +42,9 @@ const personal = {
   otherFein: `${number(2)}-${number(7)}`,
   soleProprietor,
   soleFein: `${nine.slice(0, 2)}-${nine.slice(2)}`,
+  soleName: `Sn${letters}`,
+  misplacedName: `Mi${letters}`,
+  userId: `Ui${letters}`,
   ownerFirst: `Of${letters}`,
   ownerLast: `Ol${letters}`,
   ownerBirth: `Ob${letters}`,
@@ -193,6 +196,7 @@ async function work(): Promise<void> {
     }),
     employeeRecord({ first_name: personal.firstName, last_name: personal.lastName, class_code: '0000' }),
     employeeRecord({ first_name: personal.firstName, class_code: personal.misplacedSsn, last_name: 7 }),
+    employeeRecord({ class_code: personal.misplacedName, state: personal.misplacedName }),
     employeeRecord({ class_code: '0000', state: personal.ssn, check_date: personal.ssn, rate: personal.ssn }),
     employeeRecord({ [personal.ssn]: personal.ssn, hours_worked: { of: personal.firstName } }),
   ]
@@ -280,7 +284,7 @@ async function work(): Promise<void> {
     idempotency_key: `${personal.key}-intake`,
     carrier_id,
     employer: {
-      legal_name: legalName,
+      legal_name: personal.soleName,
       fein: personal.soleProprietor,
       contact_name: personal.contactName,
       contact_email: personal.contactEmail,
@@ -480,7 +484,7 @@ async function work(): Promise<void> {
   const public_token = `public-sandbox-${letters}`
   const linked = await banks('link bank', '/bankconnect/exchange', {
     public_token,
-    user_id: 'u',
+    user_id: personal.userId,
     employer_id,
   })
   const { access_token, bankconnect_item_id, accounts: linkedAccounts } = linked.body.data
@@ -637,6 +641,8 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   'fein (digits)': [],
   otherFein: ['create /employers', 'employer'],
   soleFein: ['intake employer'],
+  soleName: ['intake employer'],
+  userId: ['link bank'],
   contactEmail: ['create /employers', 'employer', 'intake employer'],
   changedEmail: ['employer'],
   address: ['create /employers', 'employer', 'intake employer'],

@@ -1,0 +1,22 @@
+import { BankAccountCreated, type BankAccountRecord } from '../../domain/banking/bank-account.ts'
+import { type BankConnection, BankConnectionLinked } from '../../domain/banking/bank-connection.ts'
+import type { Application } from '../application.ts'
+import { opened } from '../sealed-fields.ts'
+
+/** What accounts and connections say of their users, opened; `(erased)` where the data key was destroyed. */
+
+export async function withUser(
+  { personalData }: Pick<Application, 'personalData'>,
+  account: BankAccountRecord,
+): Promise<BankAccountRecord> {
+  const { data } = await opened(personalData, [{ schema: BankAccountCreated.schema, data: account }])
+  return data[0] as BankAccountRecord
+}
+
+export async function withLinkingUser<Connection extends Pick<BankConnection, 'connection_id' | 'user_id'>>(
+  { personalData }: Pick<Application, 'personalData'>,
+  connection: Connection,
+): Promise<Connection> {
+  const { data } = await opened(personalData, [{ schema: BankConnectionLinked.schema, data: connection }])
+  return data[0] as Connection
+}

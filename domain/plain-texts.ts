@@ -1,0 +1,216 @@
+/**
+ * Every text of an event that is neither sealed nor secret, and whose it may be: `<field> <field>` by event type, `*` for
+ * each item of a list. A test holds it against the schemas; the table in docs/security.md is made of it.
+ */
+export interface PlainTexts {
+  readonly what: string
+  readonly whose: string
+  readonly why: string
+  readonly fields: Readonly<Record<string, string>>
+}
+
+const ROW =
+  'rows.*.check_date rows.*.class_code rows.*.malformed.*.field rows.*.malformed.*.value rows.*.pay_period_end ' +
+  'rows.*.pay_period_start rows.*.state rows.*.state_as_sent'
+
+export const PLAIN_TEXTS: readonly PlainTexts[] = [
+  {
+    what: 'codes, dates, states, class codes, percentages and words of ours',
+    whose: "nobody's",
+    why: 'they have a form; what of a payroll row has not is sealed with the person, and quoted as `(masked)`',
+    fields: {
+      AchAccountCorrected: 'change_code',
+      AchAccountCreated: 'unverified_reason',
+      AchAccountDisabled: 'return_code',
+      AchAccountUnverified: 'reason',
+      BankDebitGated: 'reason',
+      BankDebitMatched: 'matcher_version',
+      BankDebitReturned: 'return_code',
+      BankFileAnswered: 'reason',
+      BankNumbersDisabled: 'return_code',
+      BankReportItemsParked: 'items.*.code items.*.reason',
+      BankReportRefused: 'reason',
+      BankTransactionsReceived: 'changed.*.currency',
+      CheckoutSettingsChanged: 'settings.accent_color',
+      EmployeeChangesRecorded: 'changes.*.effective_date',
+      IntakeReceived:
+        'policy.class_code policy.effective_date policy.el_limit_tier policy.expiration_date policy.state',
+      IntakeRefused: 'reason',
+      LegacyCollectionReturned: 'return_code',
+      LogoMissed: 'why',
+      PayerAccountCorrected: 'change_code',
+      PaymentSessionInvited: 'reason',
+      PayrollFileFailed: 'error',
+      PayrollFileProcessed:
+        'period.end period.start validation.failures.*.reasons.*.field validation.failures.*.reasons.*.value ' +
+        'validation.valid.class_codes.* validation.valid.states.* wages.wages.*.2 wages.wages.*.3',
+      PayrollFileReceived: `period.end period.start ${ROW}`,
+      PayrollPremiumCalculated: 'completed.period.end completed.period.start',
+      PayrollRowsRecorded: ROW,
+      PayrollRowsValidated:
+        'failures.*.reasons.*.field failures.*.reasons.*.value valid.class_codes.* valid.states.*',
+      PayrollWagesCalculated: 'wages.*.2 wages.*.3',
+      PolicyIssued:
+        'class_codes.* effective_date expiration_date locations.*.state payroll_frequency rates.*.class_code ' +
+        'rates.*.rate_per_100 rates.*.state states.*',
+      PolicyTermsChanged:
+        'class_codes.* locations.*.state payroll_frequency rates.*.class_code rates.*.rate_per_100 rates.*.state ' +
+        'states.*',
+      ReconciliationMade: 'differences.*.expected differences.*.found',
+      SubscriptionChargeFailed: 'failure_code',
+    },
+  },
+  {
+    what: 'names of fields that no rule knows, of releases that kept them',
+    whose: "an employer's or a person's, where a header row was taken for one",
+    why: 'written no more: they are sealed with their values',
+    fields: {
+      PayrollFileReceived: 'rows.*.unknown.*',
+      PayrollRowsRecorded: 'rows.*.unknown.*',
+    },
+  },
+  {
+    what: 'ids, references, hashes and keyed fingerprints',
+    whose: "a partner's, a bank's or a provider's",
+    why: 'what happens is found by them; they name nobody outside of who gave them',
+    fields: {
+      AgentCredentialIssued: 'api_key_prefix entity_id',
+      ApiClientDeactivated: 'client_id',
+      ApiClientIssued: 'client_id',
+      ApiClientSecretRotated: 'client_id',
+      BankAccountCreated: 'client_id user_fingerprint',
+      BankConnectionAccountsFound: 'accounts.*.bankconnect_account_id',
+      BankConnectionLinked: 'client_id item_id',
+      BankCreditReceived: 'bank_transaction_id reference',
+      BankDebitMatched: 'bank_transaction_id',
+      BankFileRecorded: 'originator.company_id originator.destination_routing originator.origin_id',
+      BankReportItemsParked: 'items.*.original_trace',
+      BankTransactionsReceived:
+        'changed.*.bankconnect_account_id changed.*.bankconnect_transaction_id client_id cursor item_id',
+      DebitKeyClaimed: 'claim_id content key',
+      DebitKeyReleased: 'claim_id key',
+      EmployeeChangesRecorded: 'changes.*.subject',
+      EmployeeSyncReceived: 'sender_id',
+      FinancingDownPaymentReported: 'notice_id quote_key',
+      FinancingSessionCreated: 'client_id',
+      FinancingSubmitted: 'provider_request_id',
+      IdempotencyKeyAnswered: 'created_id fingerprint',
+      IdempotencyKeyClaimed: 'command_id fingerprint request_hash',
+      IdempotencyKeyReleased: 'command_id fingerprint',
+      IntakeReceived: 'command_id policy.policy_number',
+      PaymentLinkAmountDiffered: 'processor_payment_id',
+      PaymentLinkCreated: 'invoice_id processor_payment_link_id',
+      PaymentLinkPaid: 'payment_method_id processor_payment_id',
+      PaymentLinkPaidAgain: 'processor_payment_id',
+      PaymentLinkRefundFailed: 'processor_refund_id',
+      PaymentLinkRefunded: 'processor_refund_id',
+      PaymentSessionAmountDiffered: 'processor_payment_id',
+      PaymentSessionCheckoutBegun: 'processor_checkout_id',
+      PaymentSessionCreated: 'token_prefix',
+      PaymentSessionPaid: 'processor_payment_id',
+      PaymentSessionPaidAgain: 'processor_payment_id',
+      PayrollFileProcessed: 'policy_number',
+      PayrollFileReceived: 'policy_number source.sender_id',
+      PayrollPremiumCalculated: 'completed.policy_number',
+      PersonalDataErased: 'subject',
+      PolicyIssued: 'locations.*.id policy_number',
+      PolicyTermsChanged: 'locations.*.id',
+      PrimaryAccountChosen: 'owner_id',
+      PrimaryAccountCleared: 'owner_id',
+      ProcessorCustomerCreated: 'customer_id',
+      ReservationReleased: 'fingerprint owner_id',
+      SubscriptionChargeFailed: 'processor_payment_id',
+      SubscriptionChargePaid: 'processor_payment_id',
+      SubscriptionChargePaidAgain: 'processor_payment_id',
+      SubscriptionPaymentDiffered: 'processor_payment_id',
+      SubscriptionStarted: 'customer_id payment_method_id processor_subscription_id',
+      ValueReserved: 'fingerprint owner_id',
+      WebhookSubscriptionRegistered: 'client_id',
+    },
+  },
+  {
+    what: 'names of companies and banks, web addresses, labels',
+    whose: "a business's",
+    why: 'they are shown to everybody who pays it or works with it',
+    fields: {
+      AchAccountChanged: 'bank_name',
+      AchAccountCreated: 'bank_name',
+      ApiClientIssued: 'name',
+      BankAccountChanged: 'bank_name',
+      BankAccountCreated: 'bank_name',
+      BankConnectionAccountsFound: 'institution_name',
+      BankFileRecorded: 'batches.*.description name',
+      BankReportDeliveredAgain: 'name',
+      BankReportReceived: 'name',
+      CarrierRegistered: 'name',
+      CheckoutSettingsChanged:
+        'settings.display_name settings.embed_origins.* settings.link_format settings.logo_url ' +
+        'settings.sender_email settings.sender_name settings.sms_from settings.support_email settings.web_address',
+      FinancingInvitationBegun: 'page_address',
+      FinancingSessionCreated: 'line_items.*.label',
+      LegacyImportBegun: 'name',
+      LogoCopied: 'logo_url',
+      LogoMissed: 'logo_url',
+      PaymentLinkCreated: 'after_completion_url fee_breakdown.*.label processor_url',
+      PaymentSessionCreated: 'line_items.*.label',
+      PayrollCompanyRegistered: 'name',
+      PolicyIssued: 'fees.*.label',
+      PolicyTermsChanged: 'fees.*.label',
+      TenantRegistered: 'name',
+      WebAddressUnverified: 'web_address',
+      WebAddressVerified: 'web_address',
+      WebhookSubscriptionChanged: 'url',
+      WebhookSubscriptionRegistered: 'url',
+    },
+  },
+  {
+    what: "a partner's own words for an account, a payment or who asked for it",
+    whose: "the partner's; of a person where the partner writes one down there, which it should not",
+    why: 'they go out again as they came: in answers, in webhooks, to banks and processors, which keep them',
+    fields: {
+      AchAccountChanged: 'nickname',
+      AchAccountCreated: 'nickname',
+      AgentCredentialIssued: 'agent_name created_by',
+      BankAccountChanged: 'name',
+      BankAccountCreated: 'name',
+      BankDebitCreated: 'description metadata.*',
+      DebitCollectionAccepted: 'entries.*.description',
+      FinancingSessionCreated: 'created_by description',
+      PaymentLinkCreated: 'created_by metadata.*',
+      PaymentSessionCreated: 'created_by description',
+      PaymentSessionPlanStopped: 'disabled_by',
+      PolicyCancelled: 'reason',
+      SubscriptionStarted: 'metadata.*',
+    },
+  },
+  {
+    what: 'what was answered under a key, or sent as a webhook',
+    whose: "the partner's: ids, amounts and states of what it asked for",
+    why: 'it is answered and sent again as it was; names, numbers and addresses of employers and payers are left out, or sealed',
+    fields: {
+      IdempotencyKeyAnswered: 'body',
+      WebhookEventRaised: 'payload.*',
+    },
+  },
+  {
+    what: 'notes and actions of operators; what processors say of a failure',
+    whose: "the operator's or the processor's",
+    why: 'auditors read why something was done; bodies of requests are not among the details',
+    fields: {
+      AchAccountVerified: 'note',
+      BankDebitFailed: 'note',
+      BankDebitRejected: 'note',
+      BankDebitReleased: 'note',
+      BankDebitReported: 'processor_status',
+      BankDebitRepresented: 'note',
+      BankFileExposureRepeated: 'note',
+      BankFileTreatedAsSent: 'note',
+      BankReportItemResolved: 'note',
+      MicroDepositsLeftOut: 'note',
+      OperatorActed: 'action details.* target',
+      OperatorAlertAcknowledged: 'note',
+      PaymentLinkPaymentFailed: 'failure_message',
+      PaymentSessionPaymentFailed: 'failure_message',
+    },
+  },
+]
