@@ -28,6 +28,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       BankDebitReturned: 'return_code',
       BankFileAnswered: 'reason',
       BankNumbersDisabled: 'return_code',
+      BankReportItemApplied: 'return_code',
       BankReportItemsParked: 'items.*.code items.*.reason',
       BankReportRefused: 'reason',
       BankTransactionsReceived: 'changed.*.currency',
@@ -56,6 +57,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       PolicyTermsChanged:
         'class_codes.* locations.*.state payroll_frequency rates.*.class_code rates.*.rate_per_100 rates.*.state ' +
         'states.*',
+      ReadModelRebuildHeldBack: 'projection tables.*',
       ReconciliationMade: 'differences.*.expected differences.*.found',
       SubscriptionChargeFailed: 'failure_code',
     },
@@ -197,6 +199,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
     whose: "the operator's or the processor's",
     why: 'auditors read why something was done; bodies of requests are not among the details',
     fields: {
+      AchAccountEnabled: 'reason',
       AchAccountVerified: 'note',
       BankDebitFailed: 'note',
       BankDebitRejected: 'note',
@@ -205,7 +208,10 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       BankDebitRepresented: 'note',
       BankFileExposureRepeated: 'note',
       BankFileTreatedAsSent: 'note',
+      BankNumbersEnabled: 'reason',
+      BankReportItemApplied: 'reason',
       BankReportItemResolved: 'note',
+      LegacyCollectionCorrected: 'reason',
       MicroDepositsLeftOut: 'note',
       OperatorActed: 'action details.* target',
       OperatorAlertAcknowledged: 'note',

@@ -10,6 +10,7 @@ import {
   employeeSync,
 } from '../../domain/parties/employee-sync.ts'
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
+import { LOST } from '../../domain/payroll/payroll-row.ts'
 import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -82,6 +83,8 @@ function faultsOf(value: unknown): (readonly [string, string])[] {
   else if (typeof employee_id !== 'string') faults.push(['employee_id', 'must be a string'])
   else if (employee_id.length > MAX_EMPLOYEE_ID) {
     faults.push(['employee_id', `must not be longer than ${MAX_EMPLOYEE_ID} characters`])
+  } else if (employee_id.includes(LOST)) {
+    faults.push(['employee_id', 'holds U+FFFD, which stands for characters that were lost'])
   }
   if (isMissing(action)) faults.push(['action', 'is required: hire, terminate or update'])
   else if (!ACTIONS.includes(action)) faults.push(['action', 'must be hire, terminate or update'])

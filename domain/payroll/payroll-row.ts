@@ -185,7 +185,7 @@ function isCodeLike(field: 'class_code' | 'state', text: string, codes: PolicyCo
 }
 
 /** Stands where characters could not be read; two names that differ there read as one. */
-const LOST = '\ufffd'
+export const LOST = '\ufffd'
 
 /**
  * Normalizes one submitted row. Nothing is refused here: what cannot be taken over is noted in

@@ -107,6 +107,7 @@ describe('one bad record refuses the whole sync', () => {
     ['employee_id a number that JSON rounds', { ...UPDATE, employee_id: 2 ** 53 + 2 }, 'employee_id'],
     ['another id that JSON rounds', { ...UPDATE, manager_id: -(2 ** 53) }, 'manager_id'],
     ['an inner id that JSON rounds', { ...UPDATE, manager: { ids: [1e16] } }, 'manager'],
+    ['employee_id of lost characters', { ...UPDATE, employee_id: 'E-\ufffd' }, 'employee_id'],
     ['unknown action', { ...UPDATE, action: 'fire' }, 'action'],
     ['hire without name', { ...HIRE, name: undefined }, 'name'],
     ['hire without hire_date', { ...HIRE, hire_date: undefined }, 'hire_date'],

@@ -642,7 +642,7 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   otherFein: ['create /employers', 'employer'],
   soleFein: ['intake employer'],
   soleName: ['intake employer'],
-  userId: ['link bank'],
+  userId: ['link bank', 'bank connections'],
   contactEmail: ['create /employers', 'employer', 'intake employer'],
   changedEmail: ['employer'],
   address: ['create /employers', 'employer', 'intake employer'],
