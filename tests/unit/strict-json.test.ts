@@ -27,12 +27,15 @@ describe('parseJson', () => {
     }
   })
 
-  it.each([5, 32_768, 70_001])('says where text of another encoding begins, after %d characters', (before) => {
-    const text = `"${'ä'.repeat(before)}Pe`
-    const bytes = Buffer.concat([Buffer.from(text), Buffer.from('ña"', 'latin1')])
-    const message = `The body is not valid UTF-8: byte f1 at offset ${Buffer.byteLength(text)}`
-    expect(parseJson(bytes)).toMatchObject({ message })
-  })
+  it.each([5, 32_768, 70_001])(
+    'says where text of another encoding begins, after %d characters',
+    (before) => {
+      const text = `"${'ä'.repeat(before)}Pe`
+      const bytes = Buffer.concat([Buffer.from(text), Buffer.from('ña"', 'latin1')])
+      const message = `The body is not valid UTF-8: byte f1 at offset ${Buffer.byteLength(text)}`
+      expect(parseJson(bytes)).toMatchObject({ message })
+    },
+  )
 
   it.each([
     ['{"a":1,"a":2}', 'a'],
