@@ -10,6 +10,7 @@ import { type Policy, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
 import { createAccountDebit } from './account-debits.ts'
 import type { Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
@@ -52,15 +53,24 @@ export async function collect(
     await createDebitsOf(app, examined.known, scoped)
     return { collection: examined.known, isNew: false }
   }
-  const refusal = await claimAll(app, client, examined.fresh, context)
-  if (refusal) return refusal
   const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
-  const id = data.collection_id
-  const accepted = await app.commands.execute(debitCollection, id, { type: 'Accept', data }, scoped)
-  if (isRejection(accepted)) throw new Error(accepted.message)
-  const last = await createDebitsOf(app, accepted.state!, scoped)
+  const { collection_id } = data
+  const refusal = await claimAll(app, client, examined, context)
+  if (refusal) {
+    const refuse = { type: 'Refuse', collectionId: collection_id, at: app.clock.now() } as const
+    const refused = await app.commands.execute(debitCollection, collection_id, refuse, scoped)
+    // the same one at the same moment may have got through
+    const isRefused = !isRejection(refused) && refused.state === 'refused'
+    return isRefused ? refusal : collect(app, client, asked, context)
+  }
+  const accept = { type: 'Accept', data } as const
+  const accepted = await app.commands.execute(debitCollection, collection_id, accept, scoped)
+  // the same one at the same moment lost a key
+  if (isRejection(accepted)) return collect(app, client, asked, context)
+  const collection = accepted.state as DebitCollection
+  const last = await createDebitsOf(app, collection, scoped)
   if (last !== null) await app.readModels.tellOf(bankDebit, last)
-  return { collection: accepted.state!, isNew: accepted.events.length > 0 }
+  return { collection, isNew: accepted.events.length > 0 }
 }
 
 /** Why a collection would be refused at this moment, null when it would not. */
@@ -132,11 +142,13 @@ async function examine(
   const { employerId: employer_id, bankAccountId } = asked
   const place = `${tenant_id}|${environment}|${employer_id}|${bankAccountId}`
   const contents = asked.entries.map((one) => [one.policyId, one.amountCents, one.description, one.key])
-  const collection_id = app.personalData.fingerprint(
-    'debit_collection',
-    `${place}|${JSON.stringify(contents)}`,
-  )
-  const known = (await app.commands.load(debitCollection, collection_id)).state
+  let collection_id = app.personalData.fingerprint('debit_collection', `${place}|${JSON.stringify(contents)}`)
+  let known = (await app.commands.load(debitCollection, collection_id)).state
+  // what was refused is sent anew
+  while (known === 'refused') {
+    collection_id = derivedId(collection_id, 'again')
+    known = (await app.commands.load(debitCollection, collection_id)).state
+  }
   if (known) {
     const carriers = known.entries.map(({ carrier_id }) => carrier_id)
     return outsideKey(client, known.employer_id, carriers) ?? { known }
@@ -221,11 +233,11 @@ function policiesOf(
 async function claimAll(
   app: Application,
   client: Scope,
-  fresh: readonly NamedDebit[],
+  { fresh, accepting }: Extract<Examined, { readonly fresh: unknown }>,
   context: CommandContext,
 ): Promise<Rejection | null> {
   for (const one of fresh.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-    const refusal = await claimKey(app, client, one, context)
+    const refusal = await claimKey(app, client, one, context, accepting.collection_id)
     if (refusal) return refusal
   }
   return null

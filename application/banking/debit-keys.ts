@@ -1,7 +1,8 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
-import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
+import { debitCollection } from '../../domain/banking/debit-collection.ts'
+import { type DebitKeyCommand, debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
@@ -74,10 +75,19 @@ export async function standingOf(
   { commands }: Reads,
   { key, content, transactionId }: NamedDebit,
 ): Promise<BankDebit | 'other' | null> {
-  const { state } = await commands.load(debitKey, key)
-  if (state.content === null) return null
-  if (state.content !== content) return 'other'
+  const standsFor = await contentOf({ commands }, key)
+  if (standsFor === null) return null
+  if (standsFor !== content) return 'other'
   return (await commands.load(bankDebit, transactionId)).state
+}
+
+/** What a key stands for: a claim of a collection that was refused does not count. */
+async function contentOf({ commands }: Reads, key: string): Promise<string | null> {
+  const { content, claims } = (await commands.load(debitKey, key)).state
+  for (const claim of claims) {
+    if (claim === null || (await commands.load(debitCollection, claim)).state !== 'refused') return content
+  }
+  return null
 }
 
 /** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
@@ -106,6 +116,7 @@ export async function keyTaken(
 
 /**
  * Claims a key for its debit. Of many who ask for the same at once the first one claims it for all.
+ * @param collectionId whose entry it is: the claim counts unless that is refused. Absent: it counts for good.
  * @returns why not: it stands for another debit.
  */
 export async function claimKey(
@@ -113,9 +124,25 @@ export async function claimKey(
   client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
   named: NamedDebit,
   context: CommandContext,
+  collectionId?: string,
 ): Promise<Rejection | null> {
   const { key, content, place } = named
-  const command = { type: 'Claim', key, content } as const
-  const outcome = await app.commands.execute(debitKey, key, command, within(context, place))
-  return isRejection(outcome) ? keyTaken(app, client, named) : null
+  const step = (command: DebitKeyCommand, name: string) => {
+    const commandId = derivedId(context.commandId, `${name}/${collectionId ?? ''}`)
+    return app.commands.execute(debitKey, key, command, within({ ...context, commandId }, place))
+  }
+  const claim = {
+    type: 'Claim',
+    key,
+    content,
+    ...(collectionId !== undefined && { claimId: collectionId }),
+  } as const
+  if (!isRejection(await step(claim, 'claim'))) return null
+  if ((await contentOf(app, key)) !== null) return keyTaken(app, client, named)
+  const { claims } = (await app.commands.load(debitKey, key)).state
+  // those of collections that were refused
+  for (const claimId of claims) {
+    if (claimId !== null) await step({ type: 'Release', key, claimId }, `release/${claimId}`)
+  }
+  return isRejection(await step(claim, 'claim-again')) ? keyTaken(app, client, named) : null
 }

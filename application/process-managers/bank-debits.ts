@@ -89,16 +89,19 @@ export function bankDebits(app: Application, intervalMs: number) {
         // each time that it is presented
         perform('find-credit', `${leg_id}/${at}`, { leg_id }),
       ]),
-      on(BankDebitReported, ({ data }) =>
+      // each of them: a debit is reported on again, and comes back again, before the work of the last one is done
+      on(BankDebitReported, ({ data, stream, revision }) =>
         data.settled_on === null
           ? []
-          : [perform('settle', data.leg_id, { ...data, settled_on: data.settled_on })],
+          : [perform('settle', `${stream}@${revision}`, { ...data, settled_on: data.settled_on })],
       ),
       on(BankDebitMatched, ({ data }) => [perform('clear', data.match_id, data)]),
       // it can come back again, once it is presented again
-      on(BankDebitReturned, ({ data }) => [
+      on(BankDebitReturned, ({ data, stream, revision }) => [
         perform('take-back', `${data.leg_id}/${data.at}`, data),
-        ...(disablesAccount(data.return_code) ? [perform('disable-account', data.leg_id, data)] : []),
+        ...(disablesAccount(data.return_code)
+          ? [perform('disable-account', `${stream}@${revision}`, data)]
+          : []),
       ]),
       // a debit in quarantine has not ended: an operator decides
       on(BankDebitGated, ({ data: { leg_id, status, at } }) =>
@@ -236,7 +239,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       }),
       'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, (item) =>
         unlessLate(async () => {
-          const debit = await load(app, item.key)
+          const debit = await load(app, item.payload.leg_id)
           const { tenant_id, environment, bank_account_id: achAccountId } = debit
           const returned = { tenant_id, environment, achAccountId, numbers: await numbersOf(app, debit) }
           await disableNumbers(app, returned, item.payload.return_code, contextOf(item))

@@ -16,7 +16,8 @@ export function debitCollections(app: Application) {
         { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 },
         async (item) => {
           const { state } = await app.commands.load(debitCollection, item.key)
-          await createDebitsOf(app, state!, within(contextOf(item), state!))
+          if (state === null || state === 'refused') return { outcome: 'done' }
+          await createDebitsOf(app, state, within(contextOf(item), state))
           return { outcome: 'done' }
         },
       ),

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { reject } from '../kernel/rejection.ts'
 
 /**
  * A batch collection: debits of several policies of one employer that were asked for in one call. All its entries are
@@ -34,19 +36,36 @@ export const DebitCollectionAccepted = eventType({
   }),
 })
 
-const events = [DebitCollectionAccepted] as const
-export type DebitCollectionEvent = EventOf<(typeof events)[number]>
-export type DebitCollection = DebitCollectionEvent['data']
-export interface AcceptCollection {
-  readonly type: 'Accept'
-  readonly data: DebitCollection
-}
+/** It lost a key to another request: it is never accepted, and its claims of other keys count no more. */
+export const DebitCollectionRefused = eventType({
+  name: 'DebitCollectionRefused',
+  schema: z.object({ collection_id: id(), at: z.iso.datetime({ precision: 3 }) }),
+})
 
-export const debitCollection: Decider<DebitCollection | null, AcceptCollection, DebitCollectionEvent> = {
+const events = [DebitCollectionAccepted, DebitCollectionRefused] as const
+export type DebitCollectionEvent = EventOf<(typeof events)[number]>
+export type DebitCollection = EventOf<typeof DebitCollectionAccepted>['data']
+export type DebitCollectionCommand =
+  | { readonly type: 'Accept'; readonly data: DebitCollection }
+  /** @param at epoch milliseconds. */
+  | { readonly type: 'Refuse'; readonly collectionId: string; readonly at: number }
+
+export const debitCollection: Decider<
+  DebitCollection | 'refused' | null,
+  DebitCollectionCommand,
+  DebitCollectionEvent
+> = {
   category: 'debitCollection',
   events,
   initialState: null,
-  evolve: (_state, { data }) => data,
+  evolve: (_state, { type, data }) => (type === 'DebitCollectionAccepted' ? data : 'refused'),
   // its id says what is in it: whoever sends it again means this one
-  decide: ({ data }, state) => (state ? [] : [DebitCollectionAccepted.of(data)]),
+  decide(command, state) {
+    if (command.type === 'Accept') {
+      if (state === 'refused') return reject('conflict', 'collection_refused', 'It was refused meanwhile')
+      return state ? [] : [DebitCollectionAccepted.of(command.data)]
+    }
+    const { collectionId: collection_id, at } = command
+    return state ? [] : [DebitCollectionRefused.of({ collection_id, at: isoTime(at) })]
+  },
 }

@@ -1,11 +1,12 @@
 // @module-tag each-log
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { claimKey, namedDebit } from '../../application/banking/debit-keys.ts'
+import { claimKey, namedDebit, standingOf } from '../../application/banking/debit-keys.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type ClaimedCall, runClaimed } from '../../application/idempotency/claims.ts'
 import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { debitCollection } from '../../domain/banking/debit-collection.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { openRegistrationProcesses, type RegistrationProcesses } from '../support/registrations.ts'
@@ -192,6 +193,21 @@ test('the key of a debit is claimed by all who ask for the same debit in many pr
   const other = namedDebit(one.personalData, place, sent, { ...asked, amount_cents: 501 })
   const context = { ...request.context, commandId: one.randomness.commandId() }
   expect(await claimKey(one, client, other, context)).toMatchObject({ code: 'debit_key_reused' })
+
+  // a collection that loses a key gives the others back, though whoever was to do so died
+  const second = { ...sent, key: `${sent.key}-second` }
+  const [entry, another] = [500, 501].map((amount_cents) =>
+    namedDebit(one.personalData, place, second, { ...asked, amount_cents }),
+  )
+  const collectionId = 'c'.repeat(24)
+  const step = () => ({ ...request.context, commandId: one.randomness.commandId() })
+  expect(await claimKey(one, client, entry!, step(), collectionId)).toBeNull()
+  expect(await claimKey(one, client, another!, step())).toMatchObject({ code: 'debit_key_reused' })
+  const refuse = { type: 'Refuse', collectionId, at: 0 } as const
+  await one.commands.execute(debitCollection, collectionId, refuse, step())
+  expect(await standingOf(one, another!)).toBeNull()
+  expect(await claimKey(one, client, another!, step())).toBeNull()
+  expect(await standingOf(one, entry!)).toBe('other')
 })
 
 describe('an answer that holds a secret', () => {

@@ -12,6 +12,8 @@ import {
   BankDebitGated,
   BankDebitInFile,
   BankDebitReleased,
+  BankDebitReported,
+  BankDebitReturned,
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
@@ -30,13 +32,18 @@ function wantedBy(
   intervalMs = MINUTE,
   managers: readonly ProcessManager[] = [bankDebits(nothing, intervalMs), bankFiles(nothing)],
 ): readonly string[] {
-  const intents = managers
-    .flatMap(({ on }) => on.filter(({ type }) => type.name === event.type))
-    .flatMap(({ react }) => react(event as unknown as RecordedEvent, undefined as never))
-  return intents.map((intent) => {
+  return intentsOf(event, managers).map((intent) => {
     const at = intent.intent === 'perform' && intent.dueAt !== undefined ? ` at ${isoTime(intent.dueAt)}` : ''
     return `${intent.intent} ${intent.kind}${at}`
   })
+}
+function intentsOf(
+  event: Pick<RecordedEvent, 'type'> & Partial<RecordedEvent>,
+  managers: readonly ProcessManager[] = [bankDebits(nothing, MINUTE)],
+) {
+  return managers
+    .flatMap(({ on }) => on.filter(({ type }) => type.name === event.type))
+    .flatMap(({ react }) => react(event as unknown as RecordedEvent, undefined as never))
 }
 const createdAt = (created_at: string) =>
   BankDebitCreated.of({
@@ -96,6 +103,30 @@ test('money is compared in the night after a day on which any moved, in whicheve
 test('a debit that was released waits for the next run', () => {
   const released = BankDebitReleased.of({ leg_id: ID, note: null, at: '2026-11-24T17:00:30.000Z' })
   expect(wantedBy(released)).toEqual(['perform run-batch at 2026-11-24T17:01:00.000Z'])
+})
+
+test('each report and each return of a debit has work of its own', () => {
+  const at = '2026-11-24T17:00:00.000Z'
+  const reported = BankDebitReported.of({
+    leg_id: ID,
+    processor_status: 'settled',
+    transmission_date: null,
+    effective_date: null,
+    settled_on: '2026-11-24',
+    at,
+  })
+  const returned = BankDebitReturned.of({ leg_id: ID, return_code: 'R02', at })
+  for (const [event, kind] of [
+    [reported, 'settle'],
+    [returned, 'disable-account'],
+  ] as const) {
+    const keys = [3, 4].flatMap((revision) =>
+      intentsOf({ ...event, stream: `bankDebit-${ID}`, revision })
+        .filter((intent) => intent.kind === kind)
+        .map(({ key }) => key),
+    )
+    expect([kind, new Set(keys).size]).toEqual([kind, 2])
+  }
 })
 
 test('a batch is handed over once all that was put into it before its close is recorded', () => {

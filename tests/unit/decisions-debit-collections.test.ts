@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { DebitCollectionAccepted, debitCollection } from '../../domain/banking/debit-collection.ts'
+import {
+  DebitCollectionAccepted,
+  DebitCollectionRefused,
+  debitCollection,
+} from '../../domain/banking/debit-collection.ts'
 import { DebitKeyClaimed, DebitKeyReleased, debitKey } from '../../domain/banking/debit-key.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { centsOf } from '../../domain/kernel/money.ts'
@@ -12,23 +16,35 @@ const claimed = (content = 'ten dollars') => DebitKeyClaimed.of({ key: ID, conte
 const heldBy = (claim_id: string) => DebitKeyClaimed.of({ key: ID, claim_id, content: 'ten dollars' })
 const released = (claim_id: string) => DebitKeyReleased.of({ key: ID, claim_id })
 const claim = (content = 'ten dollars') => ({ type: 'Claim', key: ID, content }) as const
+const claimFor = (claimId: string, content = 'ten dollars') => ({ ...claim(content), claimId })
+const release = (claimId: string) => ({ type: 'Release', key: ID, claimId }) as const
 const reused = { kind: 'conflict', code: 'debit_key_reused' } as const
 
-decisions(
-  debitKey,
+decisions(debitKey, [
+  ['is claimed for what is debited', [], claim(), [claimed()]],
+  ['is claimed once by all who ask for the same', [claimed()], claim(), []],
+  ['stands for nothing else', [claimed()], claim('nine dollars'), reused],
   [
-    ['is claimed for what is debited', [], claim(), [claimed()]],
-    ['is claimed once by all who ask for the same', [claimed()], claim(), []],
-    ['stands for nothing else', [claimed()], claim('nine dollars'), reused],
-    [
-      'stands for what others may have held it for when one gave it back',
-      [heldBy('one'), heldBy('two'), released('one')],
-      claim('nine dollars'),
-      reused,
-    ],
+    'stands for what others may have held it for when one gave it back',
+    [heldBy('one'), heldBy('two'), released('one')],
+    claim('nine dollars'),
+    reused,
   ],
-  [DebitKeyReleased],
-)
+  ['is claimed for a collection', [], claimFor('one'), [heldBy('one')]],
+  ['is claimed once by the same collection', [heldBy('one')], claimFor('one'), []],
+  ['is claimed by another collection as well', [heldBy('one')], claimFor('two'), [heldBy('two')]],
+  ['is claimed for good where a collection has it', [heldBy('one')], claim(), [claimed()]],
+  ['is claimed for good by all', [claimed()], claimFor('one'), []],
+  ['is given back', [heldBy('one')], release('one'), [released('one')]],
+  ['is given back by who has it', [heldBy('one')], release('two'), []],
+  ['is not given back for others', [claimed()], release('one'), []],
+  [
+    'stands for something else once all gave it back',
+    [heldBy('one'), heldBy('two'), released('one'), released('two')],
+    claim('nine dollars'),
+    [claimed('nine dollars')],
+  ],
+])
 
 const collection = {
   collection_id: ID,
@@ -48,9 +64,16 @@ const collection = {
 const accepted = DebitCollectionAccepted.of(collection)
 const accept = { type: 'Accept', data: collection } as const
 
+const refused = DebitCollectionRefused.of({ collection_id: ID, at: collection.accepted_at })
+const refuse = { type: 'Refuse', collectionId: ID, at: Date.parse(collection.accepted_at) } as const
+
 decisions(debitCollection, [
   ['accepts all entries at once', [], accept, [accepted]],
   ['accepts them once', [accepted], accept, []],
+  ['is refused', [], refuse, [refused]],
+  ['is refused once', [refused], refuse, []],
+  ['that was accepted is not refused', [accepted], refuse, []],
+  ['that was refused is not accepted', [refused], accept, { kind: 'conflict', code: 'collection_refused' }],
 ])
 
 test('a collection is what was accepted', () => {
