@@ -41,6 +41,11 @@ export interface components {
             verified: boolean;
             /** @description Of a linked account that is `unverified`: the bank link’s word for why it does not vouch for it */
             unverified_reason?: string;
+            /**
+             * @description The bank does not list the linked account any more: it cannot be debited
+             * @constant
+             */
+            unlisted?: true;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

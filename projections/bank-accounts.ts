@@ -9,6 +9,7 @@ import {
   AchAccountDeleted,
   AchAccountDisabled,
   AchAccountEnabled,
+  AchAccountIdentified,
   AchAccountUnverified,
   AchAccountVerified,
 } from '../domain/banking/ach-account-events.ts'
@@ -107,6 +108,7 @@ export const bankAccounts = projection({
           status: data.verified ? 'active' : 'unverified',
           seq: position,
           fingerprint: data.account.fingerprint,
+          persistent_fingerprint: data.persistent_fingerprint ?? null,
         })
       },
     }),
@@ -114,6 +116,13 @@ export const bankAccounts = projection({
       reads: ofAchAccount,
       apply({ data: { ach_account_id, account } }, { ach_accounts }) {
         ach_accounts.change([ach_account_id], { fingerprint: account.fingerprint })
+      },
+    }),
+    on(AchAccountIdentified, {
+      reads: ofAchAccount,
+      apply({ data: { ach_account_id, persistent_fingerprint } }, { ach_accounts }) {
+        if (ach_accounts.get(ach_account_id))
+          ach_accounts.change([ach_account_id], { persistent_fingerprint })
       },
     }),
     on(AchAccountVerified, {

@@ -8,6 +8,7 @@ import {
 } from '../../domain/banking/ach-account.ts'
 import type { AchAccountData } from '../../domain/banking/ach-account-events.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
+import type { BankConnection } from '../../domain/banking/bank-connection.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
@@ -43,7 +44,18 @@ export interface NewAchAccount extends AchAccountOwner {
     /** The metadata account that is the same one; null: another ACH account is tied to that already. */
     readonly bankAccountId: string | null
     readonly unverifiedReason: LinkedAccount['unverifiedReason']
+    readonly persistentFingerprint?: string
   } | null
+}
+
+/** What tells an account of a bank link from others, whichever connection and numbers it has. */
+export function persistentOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  { provider }: Pick<BankConnection, 'provider'>,
+  persistentId: LinkedAccount['persistentId'],
+): { readonly persistentFingerprint?: string } {
+  if (persistentId === undefined) return {}
+  return { persistentFingerprint: personalData.fingerprint('bank-account', `${provider}/${persistentId}`) }
 }
 
 /**
@@ -84,6 +96,7 @@ export async function createAchAccount(
     bank_account_id: linked?.bankAccountId ?? null,
     verified: linked !== null && linked.unverifiedReason === null,
     ...(linked?.unverifiedReason && { unverified_reason: linked.unverifiedReason }),
+    ...(linked?.persistentFingerprint && { persistent_fingerprint: linked.persistentFingerprint }),
     created_at: isoTime(app.clock.now()),
   }
   const command = { type: 'Create', data } as const
@@ -164,7 +177,7 @@ export interface ReturnedAccount {
 
 /**
  * A return says that numbers take no debits any more: every account that has them is disabled, and whichever is given them
- * later.
+ * later. So is every one that the bank link says is the same account, whatever its numbers.
  * @throws ReadModelsLate when it cannot be told yet which accounts have them.
  */
 export async function disableNumbers(
@@ -173,13 +186,24 @@ export async function disableNumbers(
   returnCode: string,
   context: CommandContext,
 ): Promise<void> {
-  // whoever creates an account with them from here on sees that
-  await recordDisabled(app, place, numbers, returnCode, context)
   // a deleted one is found nowhere else
-  const own = achAccountId === null ? [] : [achAccountId]
-  for (const id of new Set([...own, ...(await accountsWith(app, place, numbers))])) {
-    await disableAchAccount(app, id, returnCode, context)
+  const accounts = new Set(achAccountId === null ? [] : [achAccountId])
+  const known = new Set<string>()
+  for (let more = numbers.map(({ fingerprint }) => fingerprint); more.length > 0; ) {
+    const found = more.map((fingerprint) => ({ fingerprint }))
+    // whoever creates an account with them from here on sees that
+    await recordDisabled(app, place, found, returnCode, context)
+    for (const fingerprint of more) known.add(fingerprint)
+    for (const id of await accountsWith(app, place, found)) accounts.add(id)
+    const states = (await app.commands.loadAll(achAccount, [...accounts])).map(({ state }) => state!)
+    more = [...new Set(states.flatMap(identitiesOf))].filter((one) => !known.has(one))
   }
+  for (const id of accounts) await disableAchAccount(app, id, returnCode, context)
+}
+
+/** Fingerprints of what an account is known by: its numbers, and what the bank link says that it is. */
+function identitiesOf({ account, persistent_fingerprint: same }: AchAccount): readonly string[] {
+  return [account.fingerprint, ...(same === undefined ? [] : [same])]
 }
 
 /**
@@ -216,11 +240,12 @@ export async function enableNumbers(
 /** Disables an account whose numbers are disabled. To be asked once the account has them. */
 export async function disableIfNumbersAre(
   app: Application,
-  { ach_account_id, account, ...place }: AchAccount,
+  account: AchAccount,
   context: CommandContext,
 ): Promise<void> {
-  const returnCode = await disabledBy(app, place, [account])
-  if (returnCode !== null) await disableAchAccount(app, ach_account_id, returnCode, context)
+  const known = identitiesOf(account).map((fingerprint) => ({ fingerprint }))
+  const returnCode = await disabledBy(app, account, known)
+  if (returnCode !== null) await disableAchAccount(app, account.ach_account_id, returnCode, context)
 }
 
 async function disableAchAccount(

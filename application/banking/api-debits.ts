@@ -162,7 +162,11 @@ export async function refuseOwner(
   return reject('invalid', 'account_mismatch', `${field} names an account of another owner`, field)
 }
 
-export function refuseDisabled({ status }: AchAccount, field: string): Rejection | null {
+export function refuseDisabled({ status, unlisted }: AchAccount, field: string): Rejection | null {
+  if (unlisted) {
+    const why = `${field} names an account that its bank does not list any more: have its user link it again`
+    return reject('conflict', 'account_unlisted', why, field)
+  }
   if (status !== 'disabled') return null
   return reject('conflict', 'account_disabled', `${field} names an account that is disabled`, field)
 }

@@ -99,7 +99,12 @@ const WITH_NUMBERS = statement(
       .select(['ach_account_id', 'seq'])
       .where('tenant_id', '=', $('tenant_id'))
       .where('environment', '=', $('environment'))
-      .where('fingerprint', '=', ({ fn }) => fn.any($('fingerprints')))
+      .where(({ eb, fn, or }) =>
+        or([
+          eb('fingerprint', '=', fn.any($('fingerprints'))),
+          eb('persistent_fingerprint', '=', fn.any($('fingerprints'))),
+        ]),
+      )
       .where('seq', '>', $('after') as never)
       .orderBy('seq')
       .limit($('limit')),

@@ -1,3 +1,4 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
 import type { BankDebit, DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import {
   type BilledPolicy,
@@ -53,6 +54,7 @@ export function gateInquiry(app: Application, runId: string): GateInquiry {
   const since = isoTime(app.clock.now() - RECENT_DAYS * DAY_MS)
   const policies = new Map<string, BilledPolicy | null>()
   const recent = new Map<string, RecentDebits>()
+  const unlisted = new Map<string, boolean>()
   return async (debits) => {
     const [collected] = await Promise.all([
       collectedByLegacy(
@@ -63,6 +65,7 @@ export function gateInquiry(app: Application, runId: string): GateInquiry {
         }),
       ),
       learn(policies, idsOf(debits, 'policy_id'), (ids) => readPolicies(app, ids)),
+      learn(unlisted, idsOf(debits, 'bank_account_id'), (ids) => readUnlisted(app, ids)),
       learn(recent, idsOf(debits, 'employer_id'), (ids) => readRecent(app, ids, { since, runId })),
     ])
     const isCollected = new Set([...collected].map(({ leg_id }) => leg_id))
@@ -75,14 +78,15 @@ export function gateInquiry(app: Application, runId: string): GateInquiry {
         isCollectedByLegacy: isCollected.has(debit.leg_id),
         forwardCutoff: app.forwardCutoff,
         recent: recent.get(debit.employer_id)!,
+        isUnlisted: debit.bank_account_id !== null && unlisted.get(debit.bank_account_id) === true,
       })
     }
     return facts
   }
 }
 
-const idsOf = (debits: readonly BankDebit[], name: 'policy_id' | 'employer_id') => [
-  ...new Set(debits.map((debit) => debit[name])),
+const idsOf = (debits: readonly BankDebit[], name: 'policy_id' | 'employer_id' | 'bank_account_id') => [
+  ...new Set(debits.map((debit) => debit[name]).filter((id) => id !== null)),
 ]
 
 /** Looks for what is not known yet. */
@@ -112,6 +116,23 @@ async function readPolicies(
     }
   }
   await commands.preload(policy, ids)
+  return new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const)))
+}
+
+/** Which accounts the bank link lists no more; one that cannot be read is told of when its batch is written. */
+async function readUnlisted(
+  { commands }: Application,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, boolean>> {
+  const read = async (id: string) => {
+    try {
+      return (await commands.load(achAccount, id)).state?.unlisted ?? false
+    } catch (error) {
+      if (error instanceof UnreadableEvent) return false
+      throw error
+    }
+  }
+  await commands.preload(achAccount, ids)
   return new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const)))
 }
 

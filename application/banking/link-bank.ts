@@ -16,7 +16,7 @@ import { connectionSubject, sealFields } from '../sealing.ts'
 import { type Association, isInScope, refuseAssociation, type Scope } from './account-owners.ts'
 import { connectionIdOf, connectionOutside } from './bank-connections.ts'
 import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from './bank-links.ts'
-import { findAccounts, keepAccounts, type ShownLinkedAccount } from './sync-connection.ts'
+import { findAccounts, keepAccounts, type ShownLinkedAccount, unlistMissing } from './sync-connection.ts'
 import { syncTransactions } from './sync-transactions.ts'
 
 export interface NewConnection extends Association {
@@ -99,6 +99,7 @@ export async function exchange(
   const found = await keepAccounts(app, client, claimed.state!, said, context)
   if (isRejection(found)) return found
 
+  await unlistMissing(app, claimed.state!, found, context)
   const { handle, hash: handleHash } = newHandle(app)
   const issue = { type: 'IssueHandle', handleHash, tokenRef: ref, at } as const
   const outcome = await app.commands.execute(

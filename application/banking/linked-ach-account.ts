@@ -5,7 +5,7 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { type AchAccountOwner, ownersName, type Scope } from './account-owners.ts'
-import { createAchAccount, tiedTo } from './ach-accounts.ts'
+import { createAchAccount, persistentOf, tiedTo } from './ach-accounts.ts'
 import { connectionOfItem } from './bank-connections.ts'
 import { askAbout, isHandleOf } from './bank-links.ts'
 
@@ -41,7 +41,7 @@ export async function createLinkedAchAccount(
   )
   if (isRejection(numbers)) return numbers
   if (numbers === null) return withoutNumbers()
-  const { unverifiedReason, ...ofBank } = numbers
+  const { unverifiedReason, persistentId, ...ofBank } = numbers
   const { bank_account_id } = account
   const { state } = await app.commands.load(bankAccount, bank_account_id)
   // the first one that is there stays the one: debits may name either of the two
@@ -57,7 +57,11 @@ export async function createLinkedAchAccount(
       isPrimary,
       ...ofBank,
       bankName: connection.institution_name ?? state!.bank_name,
-      linked: { bankAccountId: isTaken ? null : bank_account_id, unverifiedReason },
+      linked: {
+        bankAccountId: isTaken ? null : bank_account_id,
+        unverifiedReason,
+        ...persistentOf(app, connection, persistentId),
+      },
     },
     context,
   )

@@ -1,4 +1,4 @@
-import { achAccount } from '../../domain/banking/ach-account.ts'
+import { type AchAccount, type AchAccountCommand, achAccount } from '../../domain/banking/ach-account.ts'
 import {
   type BankConnection,
   bankConnection,
@@ -11,7 +11,7 @@ import { changed } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { LinkedAccount } from '../ports/bank-link.ts'
 import type { Scope } from './account-owners.ts'
-import { tiedTo } from './ach-accounts.ts'
+import { disableIfNumbersAre, persistentOf, tiedTo } from './ach-accounts.ts'
 import { createBankAccount } from './bank-accounts.ts'
 import { askAbout, isWithoutProduct, textOf } from './bank-links.ts'
 import { accountsWith } from './disabled-numbers.ts'
@@ -100,11 +100,13 @@ export async function syncConnection(
   if (isRejection(said)) return said
   const found = await keepAccounts(app, client, connection, said, context)
   if (isRejection(found)) return found
+  await unlistMissing(app, connection, found, context)
   const command = findAccounts(found, app.clock.now())
   const after = await changed(app, bankConnection, connection.connection_id, command, context)
   if (isRejection(after)) return after
-  for (const [index, { unverifiedReason }] of said.accounts.entries()) {
-    await hearOfLink(app, found.accounts[index]!.bank_account_id, unverifiedReason, context)
+  for (const [index, { unverifiedReason, persistentId }] of said.accounts.entries()) {
+    const heard = { unverifiedReason, ...persistentOf(app, connection, persistentId) }
+    await hearOfLink(app, found.accounts[index]!.bank_account_id, heard, context)
   }
   const transactions = await syncTransactions(app, after, context)
   if (isRejection(transactions) && !isWithoutProduct(transactions)) return transactions
@@ -112,22 +114,58 @@ export async function syncConnection(
   return { connection: after, accounts: found.accounts, transactions: counts }
 }
 
+/**
+ * Tells the linked ACH accounts of accounts that the bank link no longer lists, before the connection forgets them: whoever
+ * repeats what broke off finds them.
+ * @throws ReadModelsLate when it cannot be told which these are.
+ */
+export async function unlistMissing(
+  app: Application,
+  { accounts }: Pick<BankConnection, 'accounts'>,
+  found: FoundAccounts,
+  context: CommandContext,
+): Promise<void> {
+  const listed = new Set(found.accounts.map(({ bank_account_id }) => bank_account_id))
+  const command = { type: 'Unlist', at: app.clock.now() } as const
+  for (const { bank_account_id } of accounts) {
+    if (!listed.has(bank_account_id)) await tellLinked(app, bank_account_id, command, context)
+  }
+}
+
 /** Tells the linked ACH accounts of a metadata account, which have the same numbers, whether the bank link vouches for them. */
 async function hearOfLink(
   app: Application,
   bankAccountId: string,
-  unverifiedReason: LinkedAccount['unverifiedReason'],
+  heard: Omit<Extract<AchAccountCommand, { readonly type: 'HearOfLink' }>, 'type' | 'at'>,
   context: CommandContext,
 ): Promise<void> {
-  const achAccountId = await tiedTo(app, bankAccountId)
-  if (achAccountId === null) return
-  const tied = (await app.commands.load(achAccount, achAccountId)).state!
-  const command = { type: 'HearOfLink', unverifiedReason, at: app.clock.now() } as const
-  for (const id of await accountsWith(app, tied, [tied.account])) {
-    const outcome = await changed(app, achAccount, id, command, context)
-    // deleted meanwhile, it is nobody's any more
-    if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
+  const command = { type: 'HearOfLink', ...heard, at: app.clock.now() } as const
+  for (const account of await tellLinked(app, bankAccountId, command, context)) {
+    await disableIfNumbersAre(app, account, context)
   }
+}
+
+/** @returns those that were told. */
+async function tellLinked(
+  app: Application,
+  bankAccountId: string,
+  command: AchAccountCommand,
+  context: CommandContext,
+): Promise<readonly AchAccount[]> {
+  const achAccountId = await tiedTo(app, bankAccountId)
+  if (achAccountId === null) return []
+  const tied = (await app.commands.load(achAccount, achAccountId)).state!
+  const told: AchAccount[] = []
+  for (const id of await accountsWith(app, tied, [tied.account])) {
+    const { state } = await app.commands.load(achAccount, id)
+    // of another connection, which says so itself
+    if (state!.bank_account_id !== bankAccountId && state!.bank_account_id !== null) continue
+    const outcome = await changed(app, achAccount, id, command, context)
+    if (!isRejection(outcome)) told.push(outcome)
+    // deleted meanwhile, it is nobody's any more
+    else if (outcome.kind !== 'not_found') throw new Error(outcome.message)
+  }
+  return told
 }
 
 function lastOf(mask: string | null): string | null {

@@ -58,6 +58,7 @@ const STOPPED_BY: Readonly<Record<Gate, string>> = {
   billing: 'Stopped by the billing eligibility gate',
   legacy: 'Not collected: the legacy service has collected it',
   cutoff: 'Not collected: its source was accepted before the cutoff',
+  account: 'Held until an operator decides: its bank does not list its account any more',
   anomaly: 'Held by the anomaly rail until an operator decides',
 }
 

@@ -58,6 +58,8 @@ export interface LinkedAccount {
   readonly type: 'checking' | 'savings' | 'other'
   /** The bank link's word for why it does not vouch for it; null: it does. */
   readonly unverifiedReason: string | null
+  /** The same for the same account in each of its connections, whatever its numbers; absent where the bank link has none. */
+  readonly persistentId?: string
 }
 
 /** Amounts are cents; null where the bank does not say. */
@@ -74,6 +76,7 @@ export interface LinkedNumbers {
   readonly accountNumber: string
   readonly accountType: 'checking' | 'savings'
   readonly unverifiedReason: LinkedAccount['unverifiedReason']
+  readonly persistentId?: LinkedAccount['persistentId']
 }
 
 export interface LinkedTransaction {

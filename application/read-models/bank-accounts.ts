@@ -57,6 +57,8 @@ export const achAccounts = table('ach_accounts', {
     bank_account_id: orNull(text()),
     /** Of its numbers, as its bank has corrected them. */
     fingerprint: text(),
+    /** Of the bank link's word for the account itself. */
+    persistent_fingerprint: orNull(text()),
     /** Order of creation. */
     seq: bigint(),
   },
@@ -65,5 +67,6 @@ export const achAccounts = table('ach_accounts', {
     ['owner_id', 'seq desc'],
     ['bank_account_id'],
     ['fingerprint', 'seq'],
+    ['persistent_fingerprint', 'seq'],
   ],
 })

@@ -8,6 +8,7 @@ import { debitedAccount } from './debited-account.ts'
 const time = () => z.iso.datetime({ precision: 3 })
 const last4 = () => z.string().regex(/^\d{4}$/)
 const account = { ach_account_id: id() }
+const { fingerprint } = debitedAccount.shape
 const verification = { ...account, verification_id: id() }
 
 export const AchAccountCreated = eventType({
@@ -31,6 +32,8 @@ export const AchAccountCreated = eventType({
     verified: z.boolean(),
     /** The bank link's word for why it did not; absent where it did, and of accounts that were entered by hand. */
     unverified_reason: z.string().optional(),
+    /** Keyed, of the bank link's word for the account itself, whichever connection and numbers it has; absent: it has none. */
+    persistent_fingerprint: fingerprint.optional(),
     created_at: time(),
   }),
 })
@@ -79,6 +82,20 @@ export const AchAccountVerified = eventType({
 export const AchAccountUnverified = eventType({
   name: 'AchAccountUnverified',
   schema: z.object({ ...account, reason: z.string(), at: time() }),
+})
+/** The bank link tells which account it is, which it did not before. */
+export const AchAccountIdentified = eventType({
+  name: 'AchAccountIdentified',
+  schema: z.object({ ...account, persistent_fingerprint: fingerprint, at: time() }),
+})
+/** The bank link lists it no more: nothing is debited from it. */
+export const AchAccountUnlisted = eventType({
+  name: 'AchAccountUnlisted',
+  schema: z.object({ ...account, at: time() }),
+})
+export const AchAccountListed = eventType({
+  name: 'AchAccountListed',
+  schema: z.object({ ...account, at: time() }),
 })
 /** A bank returned a debit for a reason that holds for all others, too. */
 export const AchAccountDisabled = eventType({
@@ -131,6 +148,9 @@ export const achAccountEvents = [
   AchAccountVerificationFailed,
   AchAccountVerified,
   AchAccountUnverified,
+  AchAccountIdentified,
+  AchAccountUnlisted,
+  AchAccountListed,
   AchAccountDisabled,
   AchAccountEnabled,
   AchAccountNumbersRead,

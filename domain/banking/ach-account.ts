@@ -10,10 +10,13 @@ import {
   AchAccountDisabled,
   AchAccountEnabled,
   type AchAccountEvent,
+  AchAccountIdentified,
+  AchAccountListed,
   AchAccountMicroDepositsRefused,
   AchAccountMicroDepositsSent,
   AchAccountNumbersRead,
   AchAccountNumbersRemoved,
+  AchAccountUnlisted,
   AchAccountUnverified,
   AchAccountVerificationFailed,
   AchAccountVerificationStarted,
@@ -50,6 +53,8 @@ export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
   readonly verified_by: AchAccountData<'AchAccountVerified'>['by'] | null
   /** The last one; null: there was none. */
   readonly verification: Verification | null
+  /** The bank link lists it no more. */
+  readonly unlisted: boolean
   /** The return that disabled it; null: none did, or it was enabled since. */
   readonly return_code: string | null
   /** It is disabled, and was verified since. */
@@ -91,8 +96,11 @@ export type AchAccountCommand =
       readonly type: 'HearOfLink'
       /** Null: the bank link vouches for it. */
       readonly unverifiedReason: string | null
+      /** See {@link AchAccountData}; absent: the bank link has none. */
+      readonly persistentFingerprint?: string
       readonly at: number
     }
+  | { readonly type: 'Unlist'; readonly at: number }
   | { readonly type: 'Attest'; readonly note: string | null; readonly at: number }
   | { readonly type: 'Disable'; readonly returnCode: string; readonly at: number }
   | {
@@ -129,6 +137,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         status: verified ? 'active' : 'unverified',
         verified_by: verified ? 'bank_link' : null,
         verification: null,
+        unlisted: false,
         return_code: null,
         verified_anew: false,
         account_refs: [account.account_ref],
@@ -176,6 +185,12 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
             ? {}
             : { verification: verification({ state: 'verified' }) }),
         }
+      case 'AchAccountIdentified':
+        return { ...known, persistent_fingerprint: event.data.persistent_fingerprint }
+      case 'AchAccountUnlisted':
+        return { ...before, unlisted: true }
+      case 'AchAccountListed':
+        return { ...before, unlisted: false }
       case 'AchAccountDisabled':
         return {
           ...before,
@@ -237,6 +252,9 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         return verify(command, state)
       case 'HearOfLink':
         return hearOfLink(command, state)
+      case 'Unlist':
+        if (state.connection_type !== 'bankconnect' || state.unlisted) return []
+        return [AchAccountUnlisted.of({ ach_account_id, at })]
       case 'Attest': {
         // what the bank link says alone may be over tomorrow
         if (isVerifiedNow(state) && state.verified_by !== 'bank_link') return []
@@ -362,17 +380,26 @@ function verify(
 
 /** What its owner or an operator showed stands, whatever the bank link says. */
 function hearOfLink(
-  { unverifiedReason: reason, at: now }: CommandOf<'HearOfLink'>,
-  { ach_account_id, connection_type, status, verified_by, unverified_reason }: AchAccount,
+  { unverifiedReason: reason, persistentFingerprint, at: now }: CommandOf<'HearOfLink'>,
+  { ach_account_id, connection_type, status, verified_by, unverified_reason, ...state }: AchAccount,
 ): readonly AchAccountEvent[] {
   const at = isoTime(now)
-  if (connection_type !== 'bankconnect' || status === 'disabled') return []
+  if (connection_type !== 'bankconnect') return []
+  const isIdentified =
+    persistentFingerprint === undefined || persistentFingerprint === state.persistent_fingerprint
+  const heard = [
+    ...(state.unlisted ? [AchAccountListed.of({ ach_account_id, at })] : []),
+    ...(isIdentified
+      ? []
+      : [AchAccountIdentified.of({ ach_account_id, persistent_fingerprint: persistentFingerprint, at })]),
+  ]
+  if (status === 'disabled') return heard
   if (reason === null) {
     const by = { by: 'bank_link', verification_id: null, note: null } as const
-    return status === 'active' ? [] : [AchAccountVerified.of({ ach_account_id, ...by, at })]
+    return status === 'active' ? heard : [...heard, AchAccountVerified.of({ ach_account_id, ...by, at })]
   }
   const isKnown = status === 'active' ? verified_by !== 'bank_link' : unverified_reason === reason
-  return isKnown ? [] : [AchAccountUnverified.of({ ach_account_id, reason, at })]
+  return isKnown ? heard : [...heard, AchAccountUnverified.of({ ach_account_id, reason, at })]
 }
 
 /** For the history of a debit that is not taken from an account that is disabled. */

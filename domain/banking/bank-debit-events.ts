@@ -89,7 +89,7 @@ export const BankDebitGated = eventType({
   name: 'BankDebitGated',
   schema: z.object({
     ...leg,
-    gate: z.enum(['billing', 'legacy', 'cutoff', 'anomaly']),
+    gate: z.enum(['billing', 'legacy', 'cutoff', 'account', 'anomaly']),
     status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
     reason: z.string(),
     run_id,

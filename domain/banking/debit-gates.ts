@@ -5,7 +5,7 @@ import type { BankDebitData } from './bank-debit-events.ts'
 import { type BankDebit, type DebitStatus, isGated, mayBeQuarantined } from './bank-debit-state.ts'
 
 /**
- * What can stop a debit that was accepted: four gates, asked in order, of which the first that stops it gives the reason.
+ * What can stop a debit that was accepted: five gates, asked in order, of which the first that stops it gives the reason.
  * Who sends a debit has no say in them. Amounts are cents, times epoch milliseconds.
  */
 
@@ -26,6 +26,7 @@ const NOT_PAY_AS_YOU_GO: Stop = { gate: 'billing', status: 'failed', reason: 'no
 const POLICY_INACTIVE: Stop = { gate: 'billing', status: 'failed', reason: 'policy_inactive_blocked' }
 const COLLECTED_BEFORE: Stop = { gate: 'legacy', status: 'legacy_collected', reason: 'legacy_collected' }
 const BEFORE_CUTOFF: Stop = { gate: 'cutoff', status: 'cancelled', reason: 'before_forward_cutoff' }
+const ACCOUNT_UNLISTED: Stop = { gate: 'account', status: 'quarantined', reason: 'account_not_listed' }
 const UNUSUAL_AMOUNT: Stop = {
   gate: 'anomaly',
   status: 'quarantined',
@@ -49,6 +50,8 @@ export interface GateFacts {
   /** Debits whose source was accepted earlier are not collected. */
   readonly forwardCutoff: number
   readonly recent: RecentDebits
+  /** Whether the bank link no longer lists the account that is debited. */
+  readonly isUnlisted: boolean
 }
 
 type Dated = Pick<BankDebit, 'check_date' | 'effective_date' | 'created_at'>
@@ -61,6 +64,7 @@ export function stopOf(debit: Gated, facts: GateFacts): Stop | null {
     billingStop(debit, facts.policy) ??
     (facts.isCollectedByLegacy ? COLLECTED_BEFORE : null) ??
     (Date.parse(debit.ingested_at) < facts.forwardCutoff ? BEFORE_CUTOFF : null) ??
+    (facts.isUnlisted && !debit.is_released ? ACCOUNT_UNLISTED : null) ??
     (mayBeQuarantined(debit) && isUnusual(debit.amount_cents, facts.recent) ? UNUSUAL_AMOUNT : null)
   )
 }

@@ -85,6 +85,10 @@ export const AchAccount = z
       .describe(
         'Of a linked account that is `unverified`: the bank link’s word for why it does not vouch for it',
       ),
+    unlisted: z
+      .literal(true)
+      .optional()
+      .describe('The bank does not list the linked account any more: it cannot be debited'),
     created_at: time(),
     updated_at: time(),
   })
@@ -108,6 +112,7 @@ export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
     connection_type,
     verified: account.verified,
     ...(account.status === 'unverified' && { unverified_reason: account.unverified_reason }),
+    ...(account.unlisted && { unlisted: true as const }),
     created_at,
     updated_at,
   }

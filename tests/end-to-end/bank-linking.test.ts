@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { achDebitsOf } from '../support/ach-debits.ts'
+import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import { PlaidStandIn } from '../support/plaid-stand-in.ts'
@@ -496,6 +498,67 @@ describe('with Plaid', () => {
     expect(active).not.toHaveProperty('unverified_reason')
     const expired = { status: 'unverified', verified: false, unverified_reason: 'verification_expired' }
     expect(await synced('verification_expired')).toMatchObject(expired)
+  })
+
+  describe('an account', () => {
+    const link = async (persistent_account_id: string) => {
+      const public_token = plaid.logIn()
+      plaid.say({ persistent_account_id })
+      const linked = { public_token, user_id: 'u', employer_id: tenant.employerId }
+      const { bankconnect_item_id, access_token, accounts } = await calls.exchange(linked)
+      const { bankconnect_account_id, bank_account_id } = accounts[0]
+      const account = {
+        owner_type: 'employer',
+        owner_id: tenant.employerId,
+        bankconnect_item_id,
+        bankconnect_account_id,
+        access_token,
+      }
+      const made = await calls.data(calls.post('/bank-accounts/ach/from-bankconnect', account), 201)
+      return { id: made._id as string, bank_account_id, item: bankconnect_item_id }
+    }
+    const status = async (id: string) => (await calls.get(`/bank-accounts/ach/${id}`)).status
+
+    test('that is linked twice under two numbers is one: a return for one binds the other', async () => {
+      const bank = achDebitsOf(service, tenant)
+      const [one, other, third] = [await link('same'), await link('same'), await link('another')]
+      const [debit, waiting] = [await bank.created(one.id), await bank.created(other.id)]
+      await bank.ops('/debit-batches')
+      await bank.ops(`/bank-rail/${debit}/acknowledge`)
+      await bank.ops(`/bank-rail/${debit}/return`, { return_code: 'R02' })
+      await bank.drain()
+      expect(await Promise.all([one, other, third].map(({ id }) => status(id)))).toEqual([
+        ...['disabled', 'disabled', 'active'],
+      ])
+      expect((await bank.shown(`/ach/debits/${waiting}/status`)).status).toBe('failed')
+      expect(await status((await link('same')).id)).toBe('disabled')
+      expect(JSON.stringify(await allEvents(service))).not.toContain('"same"')
+    })
+
+    test('that its bank lists no more is not debited until it does', async () => {
+      const bank = achDebitsOf(service, tenant)
+      const { id, bank_account_id, item } = await link('vanishing')
+      const waiting = await bank.created(id)
+      const list = plaid.unlist()
+      await calls.sync(item)
+      for (const named of [id, bank_account_id]) {
+        const refused = await bank.ask('POST', '/ach/debits', bank.debit(named))
+        expect([refused.status, refused.body.message]).toEqual([
+          409,
+          expect.stringContaining('bank_account_id'),
+        ])
+        const collection = bank.collection(named, bank.entry())
+        expect((await bank.ask('POST', '/ach/collections', collection)).status).toBe(409)
+      }
+      expect(await calls.get(`/bank-accounts/ach/${id}`)).toMatchObject({ status: 'active', unlisted: true })
+      await bank.ops('/debit-batches')
+      const quarantined = { status: 'quarantined', reason: 'account_not_listed' }
+      expect(await bank.shown(`/ach/debits/${waiting}/status`)).toMatchObject(quarantined)
+      list()
+      await calls.sync(item)
+      expect(await calls.get(`/bank-accounts/ach/${id}`)).not.toHaveProperty('unlisted')
+      await bank.created(id)
+    })
   })
 
   test('transactions come, change and go', async () => {

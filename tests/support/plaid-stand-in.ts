@@ -137,9 +137,24 @@ export class PlaidStandIn {
 
   /** What Plaid says of whether the first account of the latest item is its user's. */
   verify(verification_status: string | null): void {
+    this.say({ verification_status })
+  }
+
+  /** What Plaid says of the first account of the latest item from now on. */
+  say(changed: object): void {
     const item = [...this.#items.values()].at(-1)!
     const [first, ...others] = item.accounts
-    item.accounts = [{ ...first!, verification_status } as Plain<AccountBase>, ...others]
+    item.accounts = [{ ...first!, ...changed } as Plain<AccountBase>, ...others]
+  }
+
+  /** The first account of the latest item is listed no more. @returns how it is listed again. */
+  unlist(): () => void {
+    const item = [...this.#items.values()].at(-1)!
+    const { accounts } = item
+    item.accounts = accounts.slice(1)
+    return () => {
+      item.accounts = accounts
+    }
   }
 
   /** Something happened to a transaction of the latest item. */

@@ -26,6 +26,7 @@ const facts: GateFacts = {
   isCollectedByLegacy: false,
   forwardCutoff: CUTOFF,
   recent: { count: 3, sumCents: 3_000n },
+  isUnlisted: false,
 }
 /** As gate, status and reason; null: it passes. */
 const stopped = (changed: Partial<Debit>, known: Partial<GateFacts> = {}) => {
@@ -39,6 +40,13 @@ const INACTIVE = ['billing', 'failed', 'policy_inactive_blocked']
 const LEGACY = ['legacy', 'legacy_collected', 'legacy_collected']
 const TOO_EARLY = ['cutoff', 'cancelled', 'before_forward_cutoff']
 const UNUSUAL = ['anomaly', 'quarantined', 'amount_anomaly_above_100pct_of_recent_average']
+
+test('an account that its bank does not list any more waits for an operator, also in its batch', () => {
+  const vanished = ['account', 'quarantined', 'account_not_listed']
+  expect(stopped({}, { isUnlisted: true })).toEqual(vanished)
+  expect(stopped({ status: 'Scheduled' }, { isUnlisted: true })).toEqual(vanished)
+  expect(stopped({ is_released: true }, { isUnlisted: true })).toBeNull()
+})
 
 describe('the billing gate', () => {
   test.each<[string, Partial<Debit>, Partial<GateFacts['policy']>, readonly string[] | null]>([

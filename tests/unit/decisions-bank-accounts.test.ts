@@ -9,10 +9,13 @@ import {
   AchAccountDisabled,
   AchAccountEnabled,
   type AchAccountEvent,
+  AchAccountIdentified,
+  AchAccountListed,
   AchAccountMicroDepositsRefused,
   AchAccountMicroDepositsSent,
   AchAccountNumbersRead,
   AchAccountNumbersRemoved,
+  AchAccountUnlisted,
   AchAccountUnverified,
   AchAccountVerificationFailed,
   AchAccountVerificationStarted,
@@ -196,6 +199,10 @@ const byLink = AchAccountVerified.of({
 })
 const unverified = (reason: string) => AchAccountUnverified.of({ ach_account_id: ID, reason, at })
 const hear = (unverifiedReason: string | null) => ({ type: 'HearOfLink', unverifiedReason, at: NOW }) as const
+const identified = AchAccountIdentified.of({ ach_account_id: ID, persistent_fingerprint: SECOND, at })
+const unlisted = AchAccountUnlisted.of({ ach_account_id: ID, at })
+const listed = AchAccountListed.of({ ach_account_id: ID, at })
+const unlist = { type: 'Unlist', at: NOW } as const
 const attest = { type: 'Attest', note: 'voided check', at: NOW } as const
 const disable = { type: 'Disable', returnCode: 'R02', at: NOW } as const
 const change = { type: 'Change', change: { nickname: 'Main', account_type: 'savings' }, at: NOW } as const
@@ -276,6 +283,18 @@ decisions(achAccount, [
   ['has none sent that came back', [ach(), started, refused], deposits(true), []],
   ['that is verified stays so when they come back', [ach(), started, sent, byDeposits], deposits(false), []],
   ['hears nothing of other deposits', [ach(), started], deposits(true, SECOND), []],
+  ['that its bank lists no more is unlisted', [linked()], unlist, [unlisted]],
+  ['is unlisted once', [linked(), unlisted], unlist, []],
+  ['that was entered by hand is no bank’s to unlist', [ach()], unlist, []],
+  ['that its bank lists again is listed', [linked(), unlisted], hear(null), [listed]],
+  [
+    'that its bank lists again is not vouched for unasked',
+    [linked(), unlisted],
+    hear('pending'),
+    [listed, unverified('pending')],
+  ],
+  ['learns which account it is', [linked()], { ...hear(null), persistentFingerprint: SECOND }, [identified]],
+  ['learns it once', [linked(), identified], { ...hear(null), persistentFingerprint: SECOND }, []],
   ['is told the amounts', [ach(), started, sent], tell([7, 32]), [byDeposits]],
   ['is told them in either order', [ach(), started, sent], tell([32, 7]), [byDeposits]],
   ['is told them before the bank has answered', [ach(), started], tell([7, 32]), [byDeposits]],

@@ -60,11 +60,20 @@ const account = z
     type: z.string(),
     subtype: orNull(z.string()),
     verification_status: orNull(word()),
+    persistent_account_id: orNull(word()),
   })
-  .transform(({ account_id: accountId, name, mask, type, subtype, verification_status }): LinkedAccount => {
+  .transform(({ account_id: accountId, name, mask, type, subtype, ...said }): LinkedAccount => {
     const debitable = type === 'depository' ? DEBITABLE.get(subtype) : undefined
+    const { verification_status, persistent_account_id: persistentId } = said
     const unverifiedReason = VERIFIED.has(verification_status) ? null : verification_status
-    return { accountId, name, mask, type: debitable ?? 'other', unverifiedReason }
+    return {
+      accountId,
+      name,
+      mask,
+      type: debitable ?? 'other',
+      unverifiedReason,
+      ...(persistentId !== null && { persistentId }),
+    }
   })
 
 const balance = z

@@ -101,8 +101,9 @@ export class PlaidBankLink implements BankLink {
     const account = accounts.find((one) => one.accountId === accountId)
     const found = numbers.ach.find((one) => one.account_id === accountId)
     if (!found || !account || account.type === 'other') return null
-    const { type: accountType, unverifiedReason } = account
-    return { ...readAs(ANSWERS.numbersOfOne, found), accountType, unverifiedReason }
+    const { type: accountType, unverifiedReason, persistentId } = account
+    const numbersOfOne = readAs(ANSWERS.numbersOfOne, found)
+    return { ...numbersOfOne, accountType, unverifiedReason, ...(persistentId && { persistentId }) }
   }
 
   async transactions(
