@@ -40,6 +40,7 @@ import { logo } from './payments/logo.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { paymentSession } from './payments/payment-session.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { processorNotice } from './payments/processor-notice.ts'
 import { processorNotices } from './payments/processor-notices.ts'
 import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
@@ -65,6 +66,7 @@ export const aggregates: readonly Aggregate[] = [
   payrollFile,
   processorCustomer,
   processorNotices,
+  processorNotice,
   checkoutSettings,
   logo,
   paymentLink,

@@ -57,6 +57,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       PolicyTermsChanged:
         'class_codes.* locations.*.state payroll_frequency rates.*.class_code rates.*.rate_per_100 rates.*.state ' +
         'states.*',
+      ProcessorNoticeNotUnderstood: 'type version',
       ReadModelRebuildHeldBack: 'projection tables.*',
       ReconciliationMade: 'differences.*.expected differences.*.found',
       SubscriptionChargeFailed: 'failure_code',
@@ -120,6 +121,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       PrimaryAccountChosen: 'owner_id',
       PrimaryAccountCleared: 'owner_id',
       ProcessorCustomerCreated: 'customer_id',
+      ProcessorNoticeNotUnderstood: 'processor_notice_id',
       ReservationReleased: 'fingerprint owner_id',
       SubscriptionChargeFailed: 'processor_payment_id',
       SubscriptionChargePaid: 'processor_payment_id',
@@ -217,6 +219,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       OperatorAlertAcknowledged: 'note',
       PaymentLinkPaymentFailed: 'failure_message',
       PaymentSessionPaymentFailed: 'failure_message',
+      ProcessorNoticeResolved: 'note',
     },
   },
 ]

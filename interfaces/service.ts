@@ -26,6 +26,7 @@ import { payrollDebits } from '../application/process-managers/payroll-debits.ts
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { policyCancellations } from '../application/process-managers/policy-cancellations.ts'
 import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
+import { processorNotices } from '../application/process-managers/processor-notices.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
 import { subscriptions } from '../application/process-managers/subscriptions.ts'
@@ -253,7 +254,7 @@ async function compose(
     [
       ...[payrollPipeline(patient), erasure(patient), checkoutSettings(patient)],
       ...[policyIntakes(patient), paymentLinks(patient)],
-      ...[subscriptions(patient), policyCancellations(patient)],
+      ...[subscriptions(patient), policyCancellations(patient), processorNotices(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
       ...[

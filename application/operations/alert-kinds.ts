@@ -44,6 +44,14 @@ import {
   PaymentSessionPlanStopped,
 } from '../../domain/payments/payment-session-events.ts'
 import {
+  ProcessorNoticeCarriedOut,
+  ProcessorNoticeNotUnderstood,
+  ProcessorNoticeResolved,
+} from '../../domain/payments/processor-notice.ts'
+import {
+  SubscriptionChargeFailed,
+  SubscriptionChargeOverdue,
+  SubscriptionChargePaid,
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
@@ -183,8 +191,8 @@ export const ALERTS = {
   ),
   debit_quarantined: raisedBy(
     BankDebitGated,
-    'The amount of a bank debit is more than twice the mean of what its employer was debited in the last 90 days: it is in ' +
-      'quarantine until somebody releases or rejects it, which ends this alert',
+    'The amount of a bank debit is more than twice the mean of what its employer was debited in the last 90 days, or its ' +
+      'bank does not list the linked account any more: it is in quarantine until somebody releases or rejects it, which ends this alert',
     ({ leg_id, status }) => (status === 'quarantined' ? { leg_id } : null),
     ({ leg_id }) => leg_id,
     [BankDebitReleased, BankDebitRejected, BankDebitCancelled, BankDebitFailed],
@@ -283,10 +291,36 @@ export const ALERTS = {
   ),
   subscription_held_up: raisedBy(
     SubscriptionHeldUp,
-    'The card processor of a subscription has been away for hours, its keys are not set any more, or it refused to end ' +
-      'what its policy no longer needs: `work` is not done, and it may go on to be charged. See that it can be reached ' +
-      'and that its keys are right; what was refused, end there',
+    'The card processor of a subscription has been away for hours, its keys are not set any more, it refused to end ' +
+      'what its policy no longer needs, or it says that one is paid which ended unpaid: `work` is not done, and it may go on ' +
+      'to be charged. See that it can be reached and that its keys are right; what was refused, or is not wanted, end there',
     ({ subscription_id, work }) => ({ subscription_id, work }),
+  ),
+  processor_notice_not_understood: raisedBy(
+    ProcessorNoticeNotUnderstood,
+    'The card processor told something of `about_id` in a shape that is not understood: nothing followed from it. Look at ' +
+      'the notice there. A release that understands it carries it out when its work is redriven; else see to it by hand, and ' +
+      'resolve it. Both end this alert',
+    ({ notice_id, about_id, processor_notice_id, type }) => ({
+      notice_id,
+      about_id,
+      ...(processor_notice_id !== null && { processor_notice_id }),
+      ...(type !== null && { type }),
+    }),
+    ({ notice_id }) => notice_id,
+    [ProcessorNoticeCarriedOut, ProcessorNoticeResolved],
+  ),
+  subscription_charge_overdue: raisedBy(
+    SubscriptionChargeOverdue,
+    'A charge of a subscription has been due for three days, and the card processor told neither that it was paid nor that ' +
+      'it failed. Look at the subscription there, and at whether its notices arrive; a word of the charge ends this alert',
+    ({ subscription_id, number, due_at }) => ({
+      subscription_id,
+      installment_number: String(number),
+      due_at,
+    }),
+    ({ subscription_id, number }) => `${subscription_id} ${number}`,
+    [SubscriptionChargePaid, SubscriptionChargeFailed],
   ),
   plan_cancelled: raisedBy(
     SubscriptionEnded,

@@ -9,7 +9,7 @@ import type { CardProcessor } from '../ports/card-processor.ts'
 import type { Leases } from '../ports/leases.ts'
 import { isAway } from '../ports/unavailable.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
-import { applyNotice } from './processor-notices.ts'
+import { takeNotice } from './processor-notices.ts'
 
 /**
  * Notices of a card processor that never got here: the service was away for longer than they are sent, or refused them.
@@ -109,7 +109,7 @@ export async function catchUp(
     for (const notice of notices) {
       if (ended.aborted) break
       try {
-        await applyNotice(app, of, notice, context)
+        await takeNotice(app, of, notice, context)
       } catch (error) {
         if (isAway(error)) throw error
         isWhole = false

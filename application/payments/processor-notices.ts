@@ -1,10 +1,9 @@
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
-import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import {
+  STATUS_TIED,
   type Subscription,
   type SubscriptionCommand,
   subscription,
@@ -14,31 +13,47 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { completeSession, failSession } from '../payment-sessions/completions.ts'
-import type { CardProcessor, ProcessorNotice, SubscriptionNotice } from '../ports/card-processor.ts'
+import type {
+  CardProcessor,
+  ProcessorNotice,
+  SubscriptionNotice,
+  UnreadNotice,
+} from '../ports/card-processor.ts'
 import { completeLink, expireLink, failLink } from './completions.ts'
+import { asked, isAt, type NoticeSource, subscriptionAt } from './notice-source.ts'
+import { parkNotice } from './parked-notices.ts'
 import { tellRefund } from './refunds.ts'
 import { unknown } from './subscriptions.ts'
 
-/** Where notices come from: the environment that a processor serves, and which it is. */
-export interface NoticeSource {
-  readonly environment: Environment
-  readonly processor: ProcessorKind
+/** Takes a notice of a card processor: {@link applyNotice}, or {@link parkNotice} where it is not understood. */
+export async function takeNotice(
+  app: Application,
+  source: NoticeSource,
+  notice: ProcessorNotice | UnreadNotice,
+  context: CommandContext,
+): Promise<void> {
+  if (notice.about === 'unread') await parkNotice(app, source, notice, context)
+  else await applyNotice(app, source, notice, context)
 }
 
 /**
  * Does what a notice of a card processor tells, once: the commands of the same notice have the same ids, and find
  * themselves in the stream that they change. What is told of something unknown is nobody's here.
  * @param source where the notice comes from: it tells of nothing that is elsewhere.
+ * @returns whether it is about something that is known.
+ * @throws ProviderUnavailable: the processor has to say what it means.
  */
 export async function applyNotice(
   app: Application,
   source: NoticeSource,
   notice: ProcessorNotice,
   context: CommandContext,
-): Promise<void> {
+): Promise<boolean> {
   const commandId = derivedId(notice.noticeId, 'processor-notice')
   const outcome = await apply(app, source, notice, { ...context, commandId, mayRepeat: true })
-  if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
+  if (!isRejection(outcome)) return true
+  if (outcome.kind !== 'not_found') throw new Error(outcome.message)
+  return false
 }
 
 async function apply(
@@ -47,8 +62,11 @@ async function apply(
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<unknown> {
-  if ('subscriptionId' in notice) {
-    const { subscriptionId } = notice
+  if ('subscriptionId' in notice || 'processorSubscriptionId' in notice) {
+    const subscriptionId =
+      'subscriptionId' in notice
+        ? notice.subscriptionId
+        : await subscriptionAt(app, source, notice.processorSubscriptionId)
     const { state } = isId(subscriptionId)
       ? await app.commands.load(subscription, subscriptionId)
       : { state: null }
@@ -116,23 +134,26 @@ export function noticeSenders({
   return [processors.live, ...formerProcessors].filter(({ noticesSince }) => noticesSince)
 }
 
-function isAt({ environment, processor }: NoticeSource, made: NoticeSource): boolean {
-  return made.environment === environment && made.processor === processor
-}
-
-/** Records what the processor tells of a subscription. @param at when it happened there, epoch milliseconds. */
+/**
+ * Records what the processor tells of a subscription. Where that does not agree with what it told of the same second, it is
+ * asked first.
+ * @param at when it happened there, epoch milliseconds.
+ * @throws ProviderUnavailable
+ */
 export async function tellSubscription(
   app: Application,
   state: Subscription,
   notice: Told,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
-  const outcome = await app.commands.execute(
-    subscription,
-    state.subscription_id,
-    commandOf(notice),
-    within(context, state),
-  )
+  const command = commandOf(notice)
+  const record = (told: SubscriptionCommand) =>
+    app.commands.execute(subscription, state.subscription_id, told, within(context, state))
+  let outcome = await record(command)
+  if (isRejection(outcome) && outcome.code === STATUS_TIED) {
+    const now = await asked(app, state, state.processor_subscription_id)
+    outcome = await record({ ...command, asked: now?.status ?? state.status } as SubscriptionCommand)
+  }
   return readable(app, subscription, outcome)
 }
 

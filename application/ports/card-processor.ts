@@ -50,6 +50,17 @@ export interface CardProcessor {
   ): Promise<{ readonly processorSubscriptionId: string; readonly status: ProcessorSubscriptionStatus }>
   /** Takes the first payment of a subscription; a notice tells what came of it. */
   chargeFirst(processorSubscriptionId: string, key: string): Promise<void>
+  /**
+   * Whose a subscription is and how it stands, as the processor says now. Absent where nothing is told by notices: it is
+   * as it is recorded here.
+   * @throws ProviderRefused: there is none.
+   */
+  readSubscription?(processorSubscriptionId: string): Promise<{
+    /** Null: it is none of this service. */
+    readonly subscriptionId: string | null
+    /** Null: a word that says nothing of the payments. */
+    readonly status: ProcessorSubscriptionStatus | null
+  }>
   /** No further charge is made. One that has ended already stays as it is. */
   cancelSubscription(processorSubscriptionId: string, key: string): Promise<void>
   /**
@@ -61,7 +72,9 @@ export interface CardProcessor {
     readonly body: Buffer
     readonly headers: Readonly<Record<string, string | string[] | undefined>>
     readonly now: number
-  }): readonly ProcessorNotice[] | 'unreadable' | null
+  }): readonly (ProcessorNotice | UnreadNotice)[] | 'unreadable' | null
+  /** A notice that was believed before, by its body. @returns null when it is about nothing of ours. @throws Error: it is none. */
+  readNotice?(body: string): ProcessorNotice | UnreadNotice | null
   /**
    * What was told since a time, whether or not it was received, oldest first, and in parts, each with how far it goes.
    * Absent where nothing is told by notices. A processor keeps its notices for a while only.
@@ -72,7 +85,7 @@ export interface CardProcessor {
 }
 
 export interface ListedNotices {
-  readonly notices: readonly ProcessorNotice[]
+  readonly notices: readonly (ProcessorNotice | UnreadNotice)[]
   /** Nothing of before is listed any more, epoch milliseconds of the processor's clock. */
   readonly until: number
 }
@@ -138,9 +151,11 @@ export interface NewProcessorSubscription {
 export type ProcessorRefundStatus = 'pending' | 'succeeded' | 'failed'
 export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'
 
+/** Our id of a subscription; or the processor's, where a notice has no other. */
+type NamedSubscription = { readonly subscriptionId: string } | { readonly processorSubscriptionId: string }
+
 /** A monthly charge of a subscription. */
 interface ChargeNotice {
-  readonly subscriptionId: string
   readonly processorPaymentId: string
   readonly amountCents: number
   /** When the processor first meant to make this charge, epoch milliseconds: what tells which of the charges it is. */
@@ -168,8 +183,9 @@ export type LinkNotice =
 
 /** What a processor tells of a subscription. */
 export type SubscriptionNotice =
-  | ({ readonly about: 'subscription_paid' } & ChargeNotice)
-  | ({ readonly about: 'subscription_failed'; readonly failureCode: string | null } & ChargeNotice)
+  | ({ readonly about: 'subscription_paid' } & NamedSubscription & ChargeNotice)
+  | ({ readonly about: 'subscription_failed'; readonly failureCode: string | null } & NamedSubscription &
+      ChargeNotice)
   | {
       readonly about: 'subscription_status'
       readonly subscriptionId: string
@@ -206,3 +222,16 @@ export type ProcessorNotice = {
   /** When it happened there, epoch milliseconds: notices may come late and in any order. */
   readonly at: number
 } & (LinkNotice | CheckoutNotice | SubscriptionNotice)
+
+/** What a processor tells in a shape that is not understood, and that may be about something of ours. */
+export interface UnreadNotice {
+  readonly about: 'unread'
+  /** The processor's id, type and version of it, as far as they can be read. */
+  readonly noticeId: string | null
+  readonly type: string | null
+  readonly version: string | null
+  /** Ids in it that may name something of ours: our own, or the processor's of subscriptions. */
+  readonly names: readonly string[]
+  /** Names people: it is kept sealed only. */
+  readonly body: string
+}

@@ -8,11 +8,13 @@ import {
   SubscriptionChargePaid,
   SubscriptionEnded,
   SubscriptionStarted,
+  type SubscriptionStatus,
 } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import { dayOf, recordHeldUp, type SubscriptionWork } from '../payments/held-up.ts'
+import { asked } from '../payments/notice-source.ts'
 import { processorOf } from '../payments/processor-of.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
 import { finishCancellation } from '../payments/subscriptions.ts'
@@ -99,8 +101,11 @@ export function subscriptions(app: Application) {
         if (status !== 'incomplete') return
         await unlessRefused(processorOf(app, state).chargeFirst(id, `first-${item.key}`))
       }),
-      'end-at-processor': atProcessor('end-at-processor', async (item, state) => {
-        const { processor_subscription_id: id } = state
+      'end-at-processor': atProcessor('end-at-processor', async (item, state, heldUp) => {
+        const { processor_subscription_id: id, ended } = state
+        // paid at the last moment: a person sees to it
+        if (ended?.reason === 'never_paid' && !isUnpaid(await standing(app, state)))
+          return heldUp(dayOf(app.clock.now()))
         await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
       }),
       'finish-cancellation': atProcessor('finish-cancellation', async (item, state, heldUp) => {
@@ -115,12 +120,18 @@ export function subscriptions(app: Application) {
           throw error
         }
       }),
-      expire: work({ payload: nothing, ...telling }, async (item) => {
-        const command = { type: 'Expire', at: item.dueAt } as const
-        const context = within(contextOf(item), await load(app, item))
+      // nobody may have told of the payment: one that goes on there goes on here
+      expire: atProcessor('expire', async (item, state) => {
+        if (state.status !== 'incomplete') return
+        const status = await standing(app, state)
+        const at = item.dueAt
+        const command = isUnpaid(status)
+          ? { type: 'Expire' as const, at }
+          : { type: 'Report' as const, status, at }
+        const context = within(contextOf(item), state)
         const outcome = await app.commands.execute(subscription, item.key, command, context)
-        const state = await readable(app, subscription, outcome)
-        return isRejection(state) ? { outcome: 'stop', why: state.message } : { outcome: 'done' }
+        const after = await readable(app, subscription, outcome)
+        if (isRejection(after)) throw new Error(after.message)
       }),
       'tell-created': work({ payload: nothing, ...telling }, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)
@@ -186,6 +197,18 @@ function tellCharge(
 
 async function load(app: Pick<Application, 'commands'>, item: WorkItem): Promise<Subscription> {
   return (await app.commands.load(subscription, item.key)).state!
+}
+
+/** How a subscription stands at its processor; as it is recorded where that has none, or tells by notices alone. */
+async function standing(app: Application, state: Subscription): Promise<SubscriptionStatus> {
+  const now = await asked(app, state, state.processor_subscription_id)
+  if (now === null) return state.status
+  if (now.status === null) throw new Error('The card processor has a status that is not known here')
+  return now.status
+}
+
+function isUnpaid(status: SubscriptionStatus): boolean {
+  return status === 'incomplete' || status === 'canceled'
 }
 
 /** A payment that is declined, or what has ended there already: notices tell, and asking again does not help. */

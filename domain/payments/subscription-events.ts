@@ -99,8 +99,18 @@ export const SubscriptionHeldUp = eventType({
   name: 'SubscriptionHeldUp',
   schema: z.object({
     subscription_id: id(),
-    work: z.enum(['charge-first', 'cancel', 'finish-cancellation', 'end-at-processor']),
+    work: z.enum(['charge-first', 'expire', 'cancel', 'finish-cancellation', 'end-at-processor']),
     since: time(),
+    at: time(),
+  }),
+})
+/** A charge has been due for days, and the processor told neither that it was paid nor that it failed. */
+export const SubscriptionChargeOverdue = eventType({
+  name: 'SubscriptionChargeOverdue',
+  schema: z.object({
+    subscription_id: id(),
+    number: z.number().int().min(1),
+    due_at: time(),
     at: time(),
   }),
 })
@@ -131,6 +141,7 @@ export const subscriptionEvents = [
   SubscriptionCancellationRequested,
   SubscriptionCancellationWithdrawn,
   SubscriptionHeldUp,
+  SubscriptionChargeOverdue,
   SubscriptionEnded,
 ] as const
 export type SubscriptionEvent = EventOf<(typeof subscriptionEvents)[number]>

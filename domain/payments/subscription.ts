@@ -7,6 +7,7 @@ import {
   SubscriptionCancellationRequested,
   SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
+  SubscriptionChargeOverdue,
   SubscriptionChargePaid,
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
@@ -46,6 +47,8 @@ export interface Subscription extends z.output<typeof SubscriptionStarted.schema
   readonly cancellation: CancellationReason | null
   /** What waits for the processor for long, and since when. */
   readonly held_up: readonly string[]
+  /** Numbers of charges that were due for long without a word. */
+  readonly overdue: readonly number[]
   readonly ended: Pick<Ended, 'reason' | 'at'> | null
   readonly updated_at: string
 }
@@ -59,11 +62,19 @@ interface ToldCharge {
   readonly at: number
 }
 
+/**
+ * How a subscription stands as the processor says when it is asked: what it told of one second does not agree. Without it
+ * such a command is refused with {@link STATUS_TIED}.
+ */
+interface Asked {
+  readonly asked?: SubscriptionStatus
+}
+
 export type SubscriptionCommand =
   | { readonly type: 'Start'; readonly data: z.output<typeof SubscriptionStarted.schema> }
   | ({ readonly type: 'Paid' } & ToldCharge)
-  | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge)
-  | { readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number }
+  | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge & Asked)
+  | ({ readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number } & Asked)
   | { readonly type: 'RequestCancellation'; readonly reason: CancellationReason; readonly at: number }
   /** Of a partner's wish; one that follows from the cancellation of its policy stands. */
   | { readonly type: 'WithdrawCancellation'; readonly at: number }
@@ -76,6 +87,7 @@ export type SubscriptionCommand =
     }
   /** Ends one whose first payment did not come in time. */
   | { readonly type: 'Expire'; readonly at: number }
+  | { readonly type: 'FindOverdue'; readonly at: number }
 
 export const subscription: Decider<Subscription | null, SubscriptionCommand, SubscriptionEvent> = {
   category: 'subscription',
@@ -86,6 +98,9 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
     if (event.type === 'SubscriptionHeldUp') {
       const { work, since } = event.data
       return { ...before!, held_up: [...before!.held_up, `${work}@${since}`] }
+    }
+    if (event.type === 'SubscriptionChargeOverdue') {
+      return { ...before!, overdue: [...before!.overdue, event.data.number] }
     }
     const state = {
       ...before!,
@@ -135,13 +150,11 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
       case 'Failed':
         return failed(command, state)
       case 'Report': {
-        if (state.ended) return []
-        const { status } = command
-        if (status === 'canceled') return ended(whyCanceled(state))
-        // it never goes back to that
-        if (status === 'incomplete' || isOld(state, at)) return []
-        if (status === state.status && at === state.status_at) return []
-        return [SubscriptionStatusReported.of({ subscription_id, status, at })]
+        const { status, asked } = command
+        const isTied = at === state.status_at && status !== state.status
+        if (!isTied || status === 'canceled' || status === 'incomplete') return reported(state, status, at)
+        if (isPaidAt(state, at)) return []
+        return asked === undefined ? tied() : reported(state, asked, at)
       }
       case 'RequestCancellation':
         if (state.ended || !isNewWish(command.reason, state.cancellation)) return []
@@ -159,6 +172,11 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
       }
       case 'Expire':
         return state.status === 'incomplete' ? ended('never_paid') : []
+      case 'FindOverdue':
+        return overdueBy(state, command.at).map((number) => {
+          const due_at = isoTime(dueAt(state, number))
+          return SubscriptionChargeOverdue.of({ subscription_id, number, due_at, at })
+        })
     }
   },
 }
@@ -195,19 +213,50 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
  * what was not owed.
  */
 function failed(
-  command: ToldCharge & { readonly failureCode: string | null },
+  command: ToldCharge & Asked & { readonly failureCode: string | null },
   state: Subscription,
-): readonly SubscriptionEvent[] {
+): readonly SubscriptionEvent[] | Rejection {
   const number = numberOf(state, command.dueAt)
   const at = isoTime(command.at)
   const isOver = state.ended !== null && state.ended.at < at
   if (chargeOf(state, number)?.paid || isBeyondLast(state, number) || isOver) return []
-  return [
-    SubscriptionChargeFailed.of({
-      ...toldAs(command, state, number),
-      failure_code: command.failureCode,
-    }),
-  ]
+  const event = SubscriptionChargeFailed.of({
+    ...toldAs(command, state, number),
+    failure_code: command.failureCode,
+  })
+  const after = statusOf(event, state.status)
+  if (state.ended || at !== state.status_at || after === state.status) return [event]
+  // an earlier charge was paid before this one was tried; a later one after it
+  const paidThen = state.tried.filter(({ paid }) => paid?.at === at)
+  if (paidThen.length > 0) {
+    const isOlder = paidThen.some((charge) => charge.number > number)
+    return isOlder ? [event, ...reported(subscription.evolve(state, event)!, state.status, at)] : [event]
+  }
+  const { asked } = command
+  if (asked === undefined) return tied()
+  return [event, ...reported(subscription.evolve(state, event)!, asked, at)]
+}
+
+/** What two notices of one second tell does not agree, and none of them is a payment. */
+export const STATUS_TIED = 'status_tied'
+
+function tied(): Rejection {
+  return reject('conflict', STATUS_TIED, 'What the processor told of one second does not agree')
+}
+
+function isPaidAt({ tried }: Subscription, at: string): boolean {
+  return tried.some(({ paid }) => paid?.at === at)
+}
+
+function reported(state: Subscription, status: SubscriptionStatus, at: string): readonly SubscriptionEvent[] {
+  const { subscription_id } = state
+  if (state.ended) return []
+  if (status === 'canceled')
+    return [SubscriptionEnded.of({ subscription_id, reason: whyCanceled(state), at })]
+  // it never goes back to that
+  if (status === 'incomplete' || isOld(state, at)) return []
+  if (status === state.status && at === state.status_at) return []
+  return [SubscriptionStatusReported.of({ subscription_id, status, at })]
 }
 
 function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subscription, number: number) {
@@ -241,6 +290,7 @@ function started(data: z.output<typeof SubscriptionStarted.schema>): Subscriptio
     updated_at: at,
     cancellation: null,
     held_up: [],
+    overdue: [],
     ended: null,
     paid_again: [],
     tried: first_charge_paid
@@ -344,4 +394,32 @@ export function nextNumber({ tried, charges, ended }: Subscription): number | nu
 /** The oldest charge that failed and is not paid yet. */
 export function openCharge({ tried, ended }: Subscription): Charge | null {
   return ended ? null : (tried.find(({ paid }) => !paid) ?? null)
+}
+
+/** After this time without a word of a charge, operators are told: processors send notices for as long. */
+const LONG_DUE_MS = 3 * 86_400_000
+
+/** Charges that were due for long by a time, of which no word came, and which were not told of yet. */
+function overdueBy(state: Subscription, now: number): readonly number[] {
+  // until its first payment it waits for that, and ends without it
+  if (state.ended || state.status === 'incomplete') return []
+  const found: number[] = []
+  for (let number = 1; dueAt(state, number) + LONG_DUE_MS <= now; number += 1) {
+    const isTold = chargeOf(state, number) !== undefined || state.overdue.includes(number)
+    if (!isTold && !isBeyondLast(state, number)) found.push(number)
+  }
+  return found
+}
+
+/**
+ * When the next charge will have been due for long, epoch milliseconds; null when none is left.
+ * @param after epoch milliseconds.
+ */
+export function nextOverdueAt(
+  calendar: Calendar & Pick<Subscription, 'charges'>,
+  after: number,
+): number | null {
+  let number = 1
+  while (dueAt(calendar, number) + LONG_DUE_MS <= after) number += 1
+  return isBeyondLast(calendar, number) ? null : dueAt(calendar, number) + LONG_DUE_MS
 }

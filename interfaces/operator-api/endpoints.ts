@@ -21,6 +21,7 @@ import { moneyEndpoints } from './money.ts'
 import { outboxEndpoints } from './outbox.ts'
 import { payrollCompanyEndpoints } from './payroll-companies.ts'
 import { policyEndpoints } from './policies.ts'
+import { processorNoticeEndpoints } from './processor-notices.ts'
 import { projectionEndpoints } from './projections.ts'
 import { streamEndpoints } from './streams.ts'
 import { tenantEndpoints } from './tenants.ts'
@@ -50,6 +51,7 @@ export const operatorEndpoints = [
   ...moneyEndpoints,
   ...bankFileEndpoints,
   ...bankReportEndpoints,
+  ...processorNoticeEndpoints,
   ...achAccountEndpoints,
   ...legacyCollectionEndpoints,
   ...cardProcessorEndpoints,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { applyNotice, noticeSenders } from '../../application/payments/processor-notices.ts'
-import type { CardProcessor, ProcessorNotice } from '../../application/ports/card-processor.ts'
+import { noticeSenders, takeNotice } from '../../application/payments/processor-notices.ts'
+import type { CardProcessor, ProcessorNotice, UnreadNotice } from '../../application/ports/card-processor.ts'
 import type { Api } from '../endpoints/api.ts'
 import { type Access, endpointsOf } from '../endpoints/endpoint.ts'
 import { refused } from '../endpoints/partner-access.ts'
@@ -14,7 +14,7 @@ const processorApi: Api = { ...paymentsApi, name: 'processor', prefixes: ['/proc
 /** A signed request of the card processor, and the notices in it once its signature is verified. */
 interface Signed {
   readonly sender: CardProcessor
-  notices: readonly ProcessorNotice[]
+  notices: readonly (ProcessorNotice | UnreadNotice)[]
 }
 
 /** The card processor that is configured, by its signature over the raw body. The simulated one sends none. */
@@ -56,7 +56,8 @@ export const processorEndpoints = [
     path: '/notices',
     summary: 'Take signed notices of the card processor',
     description:
-      'Each notice counts once. One about something that is unknown here is accepted and changes nothing.',
+      'Each notice counts once. One about something that is unknown here is accepted and changes nothing; one about ' +
+      'something of ours that is not understood is kept, and operators are alerted.',
     access: processor,
     answers: { 200: z.object({ received: z.int() }) },
     async handle({ host, caller, requestId }) {
@@ -69,7 +70,7 @@ export const processorEndpoints = [
         commandId: app.randomness.commandId(),
       }
       const source = { environment: 'live', processor: caller.sender.kind } as const
-      for (const notice of caller.notices) await applyNotice(app, source, notice, context)
+      for (const notice of caller.notices) await takeNotice(app, source, notice, context)
       return { received: caller.notices.length }
     },
   }),

@@ -537,7 +537,7 @@ describe('notices that were told before', () => {
   const listed = async (since: number) => {
     const now = () => NOW
     const late = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, now })
-    const parts: { readonly ids: readonly string[]; readonly until: number }[] = []
+    const parts: { readonly ids: readonly (string | null)[]; readonly until: number }[] = []
     for await (const { notices, until } of late.noticesSince(since)) {
       parts.push({ ids: notices.map(({ noticeId }) => noticeId), until })
     }
@@ -568,6 +568,9 @@ describe('notices that were told before', () => {
     expect(await listed(0)).toEqual({ ids, until: at(0.05) })
     expect(await listed(at(1.2))).toEqual({ ids: ids.slice(2), until: at(0.05) })
     expect(await listed(at(0.05))).toEqual({ ids: ['evt_8'], until: at(0.05) })
+    // one that cannot be read holds up no other
+    stripe.happened(stripeEvent('payment_intent.succeeded', {}, { id: 'evt_odd', at: at(0.04) }))
+    expect(await listed(at(0.05))).toEqual({ ids: ['evt_8'], until: at(0.04) })
   })
 
   test('of which there are none are looked for from later on', async () => {

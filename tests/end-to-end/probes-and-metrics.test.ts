@@ -116,6 +116,7 @@ const PROCESS_MANAGERS = [
   'payment-links',
   'subscriptions',
   'policy-cancellations',
+  'processor-notices',
   'simulated-card-processor',
   'payment-sessions',
   'bank-debits',

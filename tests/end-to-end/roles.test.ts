@@ -29,6 +29,7 @@ const PROCESS_MANAGERS = [
   'payroll-pipeline',
   'policy-cancellations',
   'policy-intakes',
+  'processor-notices',
   'simulated-card-processor',
   'subscriptions',
   'webhook-deliveries',

@@ -317,6 +317,20 @@ describe('subscriptions', () => {
     expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('canceled')
   })
 
+  test('go on after 23 hours where Stripe has the payment and nobody told of it', async () => {
+    const other = await tenantWithCustomer(service)
+    const made = await subscribe(service, other, { payment_method_id: stripe.method() })
+    await drain()
+    const expiring = () => advance(service, { seconds: 23 * 3_600 })
+    stripe.fail('unreachable', { times: 1_000, path: /subscriptions\/sub/ })
+    await expiring()
+    expect((await subscriptionOf(service, other, made._id)).status).toBe('incomplete')
+    stripe.fail('unreachable', { times: 0 })
+    await advance(service, { seconds: 15 * 60 })
+    expect((await subscriptionOf(service, other, made._id)).status).toBe('active')
+    expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('active')
+  })
+
   test('are not made with a method of somebody else', async () => {
     const other = await tenantWithCustomer(service)
     const { _id } = await subscribe(service, other, { payment_method_id: stripe.method() })
@@ -499,6 +513,103 @@ describe('notices', () => {
     await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due), at + MINUTE)
     await stripe.notify('customer.subscription.updated', { status: 'incomplete', ...metadataOf(id) }, at)
     expect(await subscriptionOf(service, tenant, id)).toEqual(before)
+  })
+
+  test('in the shape of an older API version count as those of today', async () => {
+    const other = await tenantWithCustomer(service)
+    const { _id: id, processor_subscription_id: subscription } = await active(other)
+    const older = { subscription_details: metadataOf(id), subscription: 'sub_older' }
+    const oldest = { subscription, lines: { data: [] } }
+    for (const [whose, of] of [
+      [older, 'in_2'],
+      [oldest, 'in_3'],
+    ] as const) {
+      const next = (await subscriptionOf(service, other, id)).scheduled_payments.at(-1)
+      const { parent: _today, ...invoice } = invoiceOf(id, of, Date.parse(next.due_at))
+      await stripe.notify('invoice.paid', { ...invoice, ...whose } as object)
+    }
+    const { scheduled_payments } = await subscriptionOf(service, other, id)
+    expect(scheduled_payments.slice(1, 3)).toMatchObject([{ status: 'paid' }, { status: 'paid' }])
+  })
+
+  test('about something of ours that are not understood are kept, and the operator is told', async () => {
+    const other = await tenantWithCustomer(service)
+    const { _id: id } = await active(other)
+    const alerts = async () =>
+      (await operate(service, 'GET', `/alerts?tenant_id=${other.tenantId}`)) as Json[]
+    const failed = async () =>
+      (await operate(service, 'GET', '/work')).failed.filter((one: Json) => one.kind === 'carry-out')
+    const odd = { id: 'in_2', totals: [{ due: 5_000 }], customer_email: 'pat@payer.example' }
+    const body = stripe.newEvent(
+      'invoice.paid',
+      { ...odd, subscription_details: metadataOf(id) } as object,
+      await now(),
+    )
+    for (const sent of [body, body]) expect((await stripe.deliver(sent)).status).toBe(200)
+    await drain()
+    const [alert, ...others] = await alerts()
+    const about = { about_id: id, type: 'invoice.paid', processor_notice_id: JSON.parse(body).id }
+    expect([alert, others]).toMatchObject([
+      { kind: 'processor_notice_not_understood', status: 'open', count: 1, about },
+      [],
+    ])
+    const { notice_id } = alert!.about
+    expect(await failed()).toMatchObject([{ key: notice_id, error: 'It is not understood' }])
+    expect(JSON.stringify([await events(), await alerts(), service.output])).not.toContain('payer.example')
+
+    const key = { process_manager: 'processor-notices', kind: 'carry-out', key: notice_id }
+    await operate(service, 'POST', '/work/redrive', key)
+    await drain()
+    expect(await failed()).toHaveLength(1)
+    const resolved = await operate(service, 'POST', `/processor-notices/${notice_id}/resolve`, {
+      note: 'by hand',
+    })
+    expect(resolved).toMatchObject({ status: 'resolved', note: 'by hand', about_id: id })
+    await drain()
+    expect([await failed(), (await alerts())[0]!.status]).toEqual([[], 'acknowledged'])
+
+    // what names nothing that is here is nobody's
+    const count = await countEvents()
+    const foreign = stripe.newEvent(
+      'invoice.paid',
+      { ...odd, subscription: 'sub_foreign' } as object,
+      await now(),
+    )
+    expect((await stripe.deliver(foreign)).status).toBe(200)
+    expect(await countEvents()).toBe(count)
+  })
+
+  test('of one second that do not agree have Stripe asked', async () => {
+    const other = await tenantWithCustomer(service)
+    const { _id: id, processor_subscription_id: atStripe } = await active(other)
+    const status = async () => (await subscriptionOf(service, other, id)).status
+    const at = (await now()) + MINUTE
+    const tell = (status: 'active' | 'past_due') =>
+      stripe.newEvent('customer.subscription.updated', { status, ...metadataOf(id) }, at)
+    for (const one of [tell('active'), tell('past_due')]) expect((await stripe.deliver(one)).status).toBe(200)
+    expect([stripe.subscriptions.get(atStripe)!.status, await status()]).toEqual(['active', 'active'])
+    // nothing is decided while it cannot be asked
+    stripe.fail('unreachable', { times: 2, path: /subscriptions\/sub/ })
+    const again = tell('past_due')
+    expect((await stripe.deliver(again)).status).toBe(502)
+    expect([(await stripe.deliver(again)).status, await status()]).toEqual([200, 'active'])
+  })
+
+  test('that never come are missed after three days, until they do', async () => {
+    const other = await tenantWithCustomer(service)
+    const { _id: id } = await active(other)
+    const alerts = async () =>
+      (await operate(service, 'GET', `/alerts?tenant_id=${other.tenantId}`)) as Json[]
+    const [, second] = (await subscriptionOf(service, other, id)).scheduled_payments
+    const due = Date.parse(second.due_at)
+    await advance(service, { to: due + 3 * DAY - 1 })
+    expect(await alerts()).toEqual([])
+    await advance(service, { to: due + 3 * DAY })
+    const about = { subscription_id: id, installment_number: '2', due_at: second.due_at }
+    expect(await alerts()).toMatchObject([{ kind: 'subscription_charge_overdue', status: 'open', about }])
+    await stripe.notify('invoice.paid', invoiceOf(id, 'in_2', due), due)
+    await drain()
+    expect(await alerts()).toMatchObject([{ status: 'acknowledged' }])
   })
 
   test('at the same time count once each', async () => {

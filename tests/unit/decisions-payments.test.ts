@@ -1,12 +1,25 @@
 import { expect, test } from 'vitest'
 import { fold } from '../../domain/kernel/decider.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import {
+  ProcessorNoticeCarriedOut,
+  ProcessorNoticeNotUnderstood,
+  ProcessorNoticeResolved,
+  processorNotice,
+} from '../../domain/payments/processor-notice.ts'
 import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
-import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
+import {
+  nextOverdueAt,
+  type Subscription,
+  type SubscriptionCommand,
+  subscription,
+} from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
   SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
+  SubscriptionChargeOverdue,
   SubscriptionChargePaid,
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
@@ -56,6 +69,39 @@ decisions(processorNotices, [
   ['go on', [caughtUp(1)], catchUp(25), [caughtUp(25)]],
 ])
 
+const parked = ProcessorNoticeNotUnderstood.of({
+  ...OWNED,
+  notice_id: ID,
+  employer_id: ID,
+  processor: 'stripe',
+  processor_notice_id: 'evt_1',
+  type: 'invoice.paid',
+  version: null,
+  about_id: ID,
+  at: new Date(0).toISOString(),
+})
+const carriedOut = ProcessorNoticeCarriedOut.of({ notice_id: ID, at: new Date(0).toISOString() })
+const resolved = ProcessorNoticeResolved.of({ notice_id: ID, note: null, at: new Date(0).toISOString() })
+const { at: _at, ...parkedData } = parked.data
+decisions(processorNotice, [
+  ['is parked', [], { type: 'Park', data: parkedData, at: 0 }, [parked]],
+  ['is parked once', [parked, resolved], { type: 'Park', data: parkedData, at: 0 }, []],
+  ['is carried out later', [parked], { type: 'RecordCarriedOut', at: 0 }, [carriedOut]],
+  ['is resolved', [parked], { type: 'Resolve', note: null, at: 0 }, [resolved]],
+  [
+    'is not resolved once it was carried out',
+    [parked, carriedOut],
+    { type: 'Resolve', note: null, at: 0 },
+    [],
+  ],
+  [
+    'that is unknown is not resolved',
+    [],
+    { type: 'Resolve', note: null, at: 0 },
+    { kind: 'not_found', code: 'processor_notice_not_found' },
+  ],
+])
+
 const ANCHOR = '2026-01-31T17:00:00.000Z'
 const standalone = SubscriptionStarted.of({
   ...ofIt,
@@ -101,6 +147,8 @@ const wantedByPolicy = SubscriptionCancellationRequested.of({
   reason: 'policy_cancelled',
   at: day(5),
 })
+const overdue = (number: number, due_at: string, of: number) =>
+  SubscriptionChargeOverdue.of({ ...ofIt, number, due_at, at: day(of) })
 const heldUp = SubscriptionHeldUp.of({ ...ofIt, work: 'cancel', since: day(5), at: day(5) })
 const withdrawn = SubscriptionCancellationWithdrawn.of({ ...ofIt, at: day(5) })
 const ended = (
@@ -120,14 +168,13 @@ const payOther = (due: string, of: number): SubscriptionCommand => ({
   ...told(due, of),
   processorPaymentId: 'ch_2',
 })
-const fail = (due: string, of: number): SubscriptionCommand => ({
-  type: 'Failed',
-  ...told(due, of),
-  failureCode: 'card_declined',
-})
+const fail = (due: string, of: number) =>
+  ({ type: 'Failed', ...told(due, of), failureCode: 'card_declined' }) as const
 const tell = (status: 'active' | 'past_due' | 'canceled' | 'incomplete', of: number) =>
   ({ type: 'Report', status, at: Date.parse(day(of)) }) as const
+const look = (of: number) => ({ type: 'FindOverdue', at: Date.parse(day(of)) }) as const
 const at = Date.parse(day(5))
+const TIED = { kind: 'conflict', code: 'status_tied' } as const
 const FEBRUARY = '2026-02-28T17:00:00.000Z'
 const MARCH = '2026-03-31T17:00:00.000Z'
 const APRIL = '2026-04-30T17:00:00.000Z'
@@ -216,6 +263,47 @@ decisions(subscription, [
   ['is not told twice', [started, report('active', 59)], tell('active', 59), []],
   ['takes no status that is older', [started, report('active', 59)], tell('past_due', 58), []],
   ['takes none older than a payment', [started, paid(2, 59)], tell('past_due', 58), []],
+  ['paid in a second is not past due in it', [started, paid(2, 59)], tell('past_due', 59), []],
+  ['past due in a second is paid in it', [started, report('past_due', 59)], pay(FEBRUARY, 59), [paid(2, 59)]],
+  [
+    'whose later charge fails in the second of a payment is past due',
+    [standalone, paid(1, 59)],
+    fail(FEBRUARY, 59),
+    [failed(2, 59)],
+  ],
+  [
+    'whose earlier charge fails in the second of a payment is paid',
+    [started, paid(3, 90)],
+    fail(FEBRUARY, 90),
+    [failed(2, 90), report('active', 90)],
+  ],
+  ['of two statuses of one second asks', [started, report('active', 59)], tell('past_due', 59), TIED],
+  ['of a failure and a status of one second asks', [started, failed(2, 59)], tell('active', 59), TIED],
+  ['of a status and a failure of one second asks', [started, report('active', 59)], fail(FEBRUARY, 59), TIED],
+  [
+    'takes what it was answered',
+    [started, report('past_due', 59)],
+    { ...tell('active', 59), asked: 'active' },
+    [report('active', 59)],
+  ],
+  [
+    'keeps what it was answered',
+    [started, report('past_due', 59)],
+    { ...tell('active', 59), asked: 'past_due' },
+    [],
+  ],
+  [
+    'fails, and goes on as it was answered',
+    [started, report('active', 59)],
+    { ...fail(FEBRUARY, 59), asked: 'active' },
+    [failed(2, 59), report('active', 59)],
+  ],
+  [
+    'ends as it was answered',
+    [started, report('active', 59)],
+    { ...tell('past_due', 59), asked: 'canceled' },
+    [ended('processor', 59)],
+  ],
   ['does not become incomplete again', [started], tell('incomplete', 59), []],
 
   [
@@ -325,10 +413,49 @@ decisions(subscription, [
   ['takes money of before its end', [started, ended('requested', 61)], pay(FEBRUARY, 60), [paid(2, 60)]],
 
   ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
+  ['is overdue when no word of a charge came', [started], look(62), [overdue(2, FEBRUARY, 62)]],
+  ['is not overdue before that', [started], look(61), []],
+  ['is overdue once for each charge', [started, overdue(2, FEBRUARY, 62)], look(62), []],
+  ['of which a failure was told is not overdue', [started, failed(2, 59)], look(62), []],
+  ['that is paid is not overdue', [started, paid(2, 59)], look(62), []],
+  ['that waits for its first payment is not overdue', [standalone], look(62), []],
+  ['that has ended is not overdue', [started, ended('requested', 5)], look(62), []],
+  [
+    'of a plan is overdue with the charges that it has',
+    [plan],
+    look(200),
+    [overdue(1, FEBRUARY, 200), overdue(2, MARCH, 200)],
+  ],
   ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],
 ])
 
 test('a subscription that waits for its processor looks as before to partners', () => {
   const later = SubscriptionHeldUp.of({ ...heldUp.data, at: day(40) })
   expect(fold(subscription, [plan, later])!.updated_at).toBe(ANCHOR)
+})
+
+test('what a processor tells of one second leads to one status in every order', () => {
+  const notices = [fail(FEBRUARY, 59), tell('past_due', 59), pay(FEBRUARY, 59), tell('active', 59)]
+  const orders = (all: readonly SubscriptionCommand[]): readonly SubscriptionCommand[][] =>
+    all.length === 0
+      ? [[]]
+      : all.flatMap((one) => orders(all.filter((other) => other !== one)).map((rest) => [one, ...rest]))
+  const following = (state: Subscription, command: SubscriptionCommand): Subscription => {
+    const decided = subscription.decide(command, state)
+    // the processor says that it is paid
+    if (isRejection(decided)) return following(state, { ...command, asked: 'active' } as SubscriptionCommand)
+    return decided.reduce<Subscription>((before, event) => subscription.evolve(before, event)!, state)
+  }
+  const statuses = orders(notices).map(
+    (order) => order.reduce(following, fold(subscription, [started])!).status,
+  )
+  expect(statuses).toEqual(Array(24).fill('active'))
+})
+
+test('the next look for an overdue charge is three days after the next one that is due', () => {
+  const three = (due: string) => Date.parse(due) + 3 * 86_400_000
+  expect(nextOverdueAt(started.data, 0)).toBe(three(ANCHOR))
+  expect(nextOverdueAt(started.data, three(ANCHOR))).toBe(three(FEBRUARY))
+  expect(nextOverdueAt(plan.data, three(FEBRUARY))).toBe(three(MARCH))
+  expect(nextOverdueAt(plan.data, three(MARCH))).toBeNull()
 })

@@ -70,6 +70,7 @@ import { logo } from '../../domain/payments/logo.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { processorNotice } from '../../domain/payments/processor-notice.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
@@ -445,7 +446,7 @@ test('there is no other aggregate', () => {
   const elsewhere = [
     ...[financingSession, financingSettings],
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
-    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
+    ...[processorCustomer, processorNotices, processorNotice, subscription, paymentLink, checkoutSettings],
     ...[logo, paymentSession, bankDebit, bankCredit],
     ...[bankFile, bankFileEntries, bankFileNumbers, bankReport],
     ...[microDeposits, microDepositsOfBatch, payerCorrection],

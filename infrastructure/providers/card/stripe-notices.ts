@@ -7,7 +7,9 @@ import type {
   ProcessorRefundStatus,
   ProcessorSubscriptionStatus,
   SubscriptionNotice,
+  UnreadNotice,
 } from '../../../application/ports/card-processor.ts'
+import { isId } from '../../../domain/kernel/ids.ts'
 
 /** The events that tell something. */
 export const NOTICE_TYPES = [
@@ -17,26 +19,38 @@ export const NOTICE_TYPES = [
     'payment_intent.canceled',
     'refund.updated',
     'refund.failed',
+    // the name of `refund.updated` before it had one of its own
+    'charge.refund.updated',
   ] as const),
   ...(['checkout.session.completed', 'checkout.session.expired'] as const),
   ...(['invoice.paid', 'invoice.payment_failed'] as const),
   ...(['customer.subscription.updated', 'customer.subscription.deleted'] as const),
 ] satisfies readonly Stripe.Event['type'][]
+type NoticeType = (typeof NOTICE_TYPES)[number]
 
 /**
- * {@link noticeOf} an event that anybody may have made who signs as Stripe does.
- * @throws Error for what is no event, or lacks what such an event has.
+ * What an event of Stripe tells about links, checkouts and subscriptions of this service, in whichever version of Stripe's
+ * API it was written; null when it names nothing that may be ours, or tells nothing of it.
+ * @throws Error for what is no event, or lacks what such an event has, and names nothing that may be ours.
  */
-export function readNotice(event: unknown): ProcessorNotice | null {
-  const whole = EVENT.parse(event)
-  const notice = noticeOf(whole as unknown as Stripe.Event)
-  for (const [name, value] of Object.entries(notice ?? {})) {
-    const isRight = NUMBERS.has(name)
-      ? Number.isSafeInteger(value)
-      : value === null || typeof value === 'string'
-    if (!isRight) throw new Error(`The ${whole.type} has no ${name}`)
+export function readNotice(event: unknown): ProcessorNotice | UnreadNotice | null {
+  const unread = (why: unknown) => {
+    const names = namesIn(event)
+    if (names.length === 0) throw why
+    return unreadNotice(event, names)
   }
-  return notice
+  const whole = EVENT.safeParse(event)
+  if (!whole.success) return unread(whole.error)
+  const { id, type, created, data } = whole.data
+  if (!isNoticeType(type)) return null
+  try {
+    const told = toldBy(type, data.object)
+    if (told === UNNAMED) return namesIn(data.object).length === 0 ? null : unread(told)
+    return told && { noticeId: id, at: created * 1000, ...told }
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error
+    return unread(error)
+  }
 }
 
 const EVENT = z.object({
@@ -45,127 +59,192 @@ const EVENT = z.object({
   created: z.int(),
   data: z.object({ object: z.looseObject({}) }),
 })
-/** Fields of notices that are no text. */
-const NUMBERS: ReadonlySet<string> = new Set(['at', 'dueAt', 'amountCents'])
 
-/** What an event of Stripe tells about links, checkouts and subscriptions of this service, null when it tells nothing of them. */
-export function noticeOf(event: Stripe.Event): ProcessorNotice | null {
-  const told = toldBy(event)
-  return told && { noticeId: event.id, at: event.created * 1000, ...told }
+function isNoticeType(type: string): type is NoticeType {
+  return (NOTICE_TYPES as readonly string[]).includes(type)
 }
 
-function toldBy(event: Stripe.Event): LinkNotice | CheckoutNotice | SubscriptionNotice | null {
-  switch (event.type) {
+const metadata = z.record(z.string(), z.string()).nullable()
+const reference = z
+  .union([z.string(), z.object({ id: z.string() }).transform(({ id }) => id)])
+  .nullish()
+  .transform((id) => id ?? null)
+
+const NAMED = z.object({ metadata })
+const PAID = z.object({ id: z.string(), amount_received: z.int(), payment_method: reference })
+const DECLINED = z.object({ last_payment_error: z.object({ message: z.string().nullish() }).nullish() })
+const COMPLETED = z.object({ payment_status: z.enum(['paid', 'unpaid', 'no_payment_required']) })
+const REFUND_STATUSES = {
+  succeeded: 'succeeded',
+  pending: 'pending',
+  requires_action: 'pending',
+  failed: 'failed',
+  canceled: 'failed',
+} as const satisfies Readonly<Record<string, ProcessorRefundStatus>>
+const REFUND = z.object({ id: z.string(), status: z.enum(Object.keys(REFUND_STATUSES)) })
+const STATUSES = {
+  incomplete: 'incomplete',
+  active: 'active',
+  past_due: 'past_due',
+  canceled: 'canceled',
+  // the months before the first charge of a plan
+  trialing: 'active',
+  unpaid: 'past_due',
+  incomplete_expired: 'canceled',
+  // it says nothing of the payments
+  paused: null,
+} as const satisfies Readonly<Record<string, ProcessorSubscriptionStatus | null>>
+const STANDING = z.object({ status: z.enum(Object.keys(STATUSES)) })
+
+/** Whose an invoice is: `parent` since API version 2025-03-31, before that the top, and before 2023 its lines alone. */
+const ofSubscription = z.object({ metadata: metadata.optional(), subscription: reference })
+const INVOICED = z.object({
+  parent: z.object({ subscription_details: ofSubscription.nullish() }).nullish(),
+  subscription_details: ofSubscription.nullish(),
+  subscription: reference,
+  lines: z.object({ data: z.array(z.object({ metadata: metadata.optional() })) }).nullish(),
+})
+/** `created` was called `date` before API version 2019-03-14. */
+const CHARGE = z
+  .object({ id: z.string(), total: z.int(), created: z.int().optional(), date: z.int().optional() })
+  .transform(({ created, date, ...charge }) => ({ ...charge, due: created ?? date }))
+  .pipe(z.object({ id: z.string(), total: z.int(), due: z.int() }))
+
+/** Nothing stands where what an object is for is looked for. */
+const UNNAMED = Symbol('unnamed')
+type Told = LinkNotice | CheckoutNotice | SubscriptionNotice
+
+/** @throws ZodError for what is about something of ours, or may be, and cannot be read. */
+function toldBy(type: NoticeType, object: object): Told | typeof UNNAMED | null {
+  if (type === 'invoice.paid' || type === 'invoice.payment_failed') {
+    const named = subscriptionOf(object)
+    if (named === null || named === UNNAMED) return named
+    const { id, total, due } = CHARGE.parse(object)
+    // nothing is charged until the first month of a plan is over; what a balance pays has a total all the same
+    if (total === 0) return null
+    const charge = { ...named, processorPaymentId: id, dueAt: due * 1000, amountCents: total }
+    return type === 'invoice.paid'
+      ? { about: 'subscription_paid', ...charge }
+      : { about: 'subscription_failed', ...charge, failureCode: null }
+  }
+  const names = NAMED.parse(object).metadata ?? {}
+  const { link_id: linkId, refund_id: refundId, subscription_id: subscriptionId } = names
+  const checkout = checkoutOf(names)
+  switch (type) {
     case 'payment_intent.succeeded': {
-      const { id, metadata, payment_method, amount_received } = event.data.object
-      const linkId = metadata.link_id
-      const checkout = checkoutOf(metadata)
-      if (checkout) {
-        return { about: 'checkout_paid', ...checkout, processorPaymentId: id, amountCents: amount_received }
-      }
-      if (linkId === undefined) return null
-      return {
-        about: 'link_paid',
-        linkId,
-        processorPaymentId: id,
-        amountCents: amount_received,
-        paymentMethodId: typeof payment_method === 'string' ? payment_method : (payment_method?.id ?? null),
-      }
+      if (!checkout && linkId === undefined) return null
+      const { id, amount_received: amountCents, payment_method: paymentMethodId } = PAID.parse(object)
+      return checkout
+        ? { about: 'checkout_paid', ...checkout, processorPaymentId: id, amountCents }
+        : { about: 'link_paid', linkId: linkId!, processorPaymentId: id, amountCents, paymentMethodId }
     }
     case 'payment_intent.payment_failed': {
-      const { metadata, last_payment_error } = event.data.object
-      const linkId = metadata.link_id
-      const checkout = checkoutOf(metadata)
-      const failureMessage = last_payment_error?.message ?? 'The payment was declined'
-      if (checkout) return { about: 'checkout_failed', ...checkout, failureMessage }
-      if (linkId === undefined) return null
-      return { about: 'link_failed', linkId, failureMessage }
+      if (!checkout && linkId === undefined) return null
+      const failureMessage = DECLINED.parse(object).last_payment_error?.message ?? 'The payment was declined'
+      return checkout
+        ? { about: 'checkout_failed', ...checkout, failureMessage }
+        : { about: 'link_failed', linkId: linkId!, failureMessage }
     }
-    case 'payment_intent.canceled': {
-      const checkout = checkoutOf(event.data.object.metadata)
+    case 'payment_intent.canceled':
       return checkout && { about: 'checkout_payment_cancelled', ...checkout }
-    }
     // what is paid at once, its payment tells
     case 'checkout.session.completed': {
-      const { metadata, payment_status } = event.data.object
-      const checkout = payment_status === 'unpaid' ? checkoutOf(metadata) : null
-      return checkout && { about: 'checkout_processing', ...checkout }
+      const isUnpaid = checkout && COMPLETED.parse(object).payment_status === 'unpaid'
+      return isUnpaid ? { about: 'checkout_processing', ...checkout } : null
     }
-    case 'checkout.session.expired': {
-      const checkout = checkoutOf(event.data.object.metadata)
+    case 'checkout.session.expired':
       return checkout && { about: 'checkout_expired', ...checkout }
-    }
     case 'refund.updated':
-    case 'refund.failed': {
-      const { id, metadata, status: theirs } = event.data.object
-      const [linkId, refundId, status] = [metadata?.link_id, metadata?.refund_id, refundStatusOf(theirs)]
-      if (linkId === undefined || refundId === undefined || status === null || status === 'pending')
-        return null
+    case 'refund.failed':
+    case 'charge.refund.updated': {
+      if (linkId === undefined || refundId === undefined) return null
+      const { id, status: theirs } = REFUND.parse(object)
+      const status = refundStatusOf(theirs)
+      if (status === null || status === 'pending') return null
       return { about: 'link_refund', linkId, refundId, processorRefundId: id, status }
-    }
-    case 'invoice.paid':
-    case 'invoice.payment_failed': {
-      const { id, parent, total, created } = event.data.object
-      const subscriptionId = parent?.subscription_details?.metadata?.subscription_id
-      // nothing is charged until the first month of a plan is over; what a balance pays has a total all the same
-      if (subscriptionId === undefined || total === 0) return null
-      const due = { dueAt: created * 1000, amountCents: total }
-      const charge = { subscriptionId, processorPaymentId: id, ...due }
-      return event.type === 'invoice.paid'
-        ? { about: 'subscription_paid', ...charge }
-        : { about: 'subscription_failed', ...charge, failureCode: null }
     }
     case 'customer.subscription.updated':
     case 'customer.subscription.deleted': {
-      const { metadata, status: theirs } = event.data.object
-      const subscriptionId = metadata.subscription_id
-      const status = event.type === 'customer.subscription.deleted' ? 'canceled' : statusOf(theirs)
-      if (subscriptionId === undefined || status === null) return null
-      return { about: 'subscription_status', subscriptionId, status }
+      if (subscriptionId === undefined) return null
+      if (type === 'customer.subscription.deleted')
+        return { about: 'subscription_status', subscriptionId, status: 'canceled' }
+      const status = statusOf(STANDING.parse(object).status)
+      return status && { about: 'subscription_status', subscriptionId, status }
     }
-    default:
-      return null
   }
 }
 
 /** The session and the checkout that metadata names; null when it is about something else. */
-function checkoutOf(metadata: Stripe.Metadata | null) {
-  const [sessionId, checkoutId] = [metadata?.session_id, metadata?.checkout_id]
+function checkoutOf({ session_id: sessionId, checkout_id: checkoutId }: Readonly<Record<string, string>>) {
   return sessionId === undefined || checkoutId === undefined ? null : { sessionId, checkoutId }
+}
+
+/** The subscription of an invoice, by our id or else by Stripe's; null when it is of another. */
+function subscriptionOf(
+  object: object,
+):
+  | { readonly subscriptionId: string }
+  | { readonly processorSubscriptionId: string }
+  | typeof UNNAMED
+  | null {
+  const { parent, subscription_details, subscription, lines } = INVOICED.parse(object)
+  const places = [parent?.subscription_details, subscription_details]
+  const told = places.find((place) => place?.metadata)?.metadata
+  const ours = [told, ...(told ? [] : (lines?.data ?? []).map((line) => line.metadata))]
+    .map((names) => names?.subscription_id)
+    .find((id) => id !== undefined)
+  if (ours !== undefined) return { subscriptionId: ours }
+  if (told) return null
+  const theirs = [...places.map((place) => place?.subscription), subscription].find(Boolean)
+  return theirs ? { processorSubscriptionId: theirs } : UNNAMED
+}
+
+/** Ids that may be ours in what cannot be read: our own form, and Stripe's of subscriptions. */
+function namesIn(value: unknown): readonly string[] {
+  const names = new Set<string>()
+  const look = (one: unknown): void => {
+    if (names.size === MOST_NAMES) return
+    if (typeof one === 'string') {
+      if (isId(one) || /^sub_\w{1,100}$/.test(one)) names.add(one)
+    } else if (typeof one === 'object' && one !== null) Object.values(one).forEach(look)
+  }
+  look(value)
+  return [...names]
+}
+
+/** Ids that are looked at, at the most. */
+const MOST_NAMES = 20
+
+const SKETCH = z.object({
+  id: z
+    .string()
+    .regex(/^\w{1,100}$/)
+    .nullable()
+    .catch(null),
+  type: z
+    .string()
+    .regex(/^[a-z_.]{1,100}$/)
+    .nullable()
+    .catch(null),
+  api_version: z
+    .string()
+    .regex(/^[\w.-]{1,50}$/)
+    .nullable()
+    .catch(null),
+})
+
+/** What can be told of an event all the same. */
+function unreadNotice(event: unknown, names: readonly string[]): UnreadNotice {
+  const { id, type, api_version: version } = SKETCH.parse(event)
+  return { about: 'unread', noticeId: id, type, version, names, body: JSON.stringify(event) }
 }
 
 /** What became of a refund, in our words; null when Stripe has a new word for it. */
 export function refundStatusOf(status: string | null): ProcessorRefundStatus | null {
-  switch (status) {
-    case 'succeeded':
-      return 'succeeded'
-    case 'pending':
-    case 'requires_action':
-      return 'pending'
-    case 'failed':
-    case 'canceled':
-      return 'failed'
-    default:
-      return null
-  }
+  return REFUND_STATUSES[status as keyof typeof REFUND_STATUSES] ?? null
 }
 
 /** A status in our words; null when it says nothing of the payments. */
 export function statusOf(status: string): ProcessorSubscriptionStatus | null {
-  switch (status) {
-    case 'incomplete':
-    case 'active':
-    case 'past_due':
-    case 'canceled':
-      return status
-    // the months before the first charge of a plan
-    case 'trialing':
-      return 'active'
-    case 'unpaid':
-      return 'past_due'
-    case 'incomplete_expired':
-      return 'canceled'
-    default:
-      return null
-  }
+  return STATUSES[status as keyof typeof STATUSES] ?? null
 }

@@ -9,6 +9,7 @@ import type {
   NewProcessorSubscription,
   NewRefund,
   ProcessorNotice,
+  UnreadNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 import { technicalDeadline } from '../../../application/technical-deadlines.ts'
@@ -16,9 +17,9 @@ import { stripeHttp } from './stripe-answers.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { NOTICE_TYPES, noticeOf, readNotice, refundStatusOf, statusOf } from './stripe-notices.ts'
+import { NOTICE_TYPES, readNotice, refundStatusOf, statusOf } from './stripe-notices.ts'
 
-/** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
+/** The version of Stripe's API that is spoken here; notices may be of others. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
 
 const TIMEOUT_MS = 10_000
@@ -250,6 +251,13 @@ export class StripeCardProcessor implements CardProcessor {
     })
   }
 
+  readSubscription(processorSubscriptionId: string) {
+    return answered(async () => {
+      const { status, metadata } = await this.#stripe.subscriptions.retrieve(processorSubscriptionId)
+      return { subscriptionId: metadata.subscription_id ?? null, status: statusOf(status) }
+    })
+  }
+
   cancelSubscription(processorSubscriptionId: string) {
     return answered(async () => {
       const { subscriptions } = this.#stripe
@@ -269,11 +277,15 @@ export class StripeCardProcessor implements CardProcessor {
       return null
     }
     try {
-      const notice = readNotice(JSON.parse(body.toString('utf8')))
+      const notice = this.readNotice(body.toString('utf8'))
       return notice === null ? [] : [notice]
     } catch {
       return 'unreadable'
     }
+  }
+
+  readNotice(body: string) {
+    return readNotice(JSON.parse(body))
   }
 
   /** A day at a time. Stripe lists events of the last 30 days, those of a day newest first. */
@@ -282,13 +294,13 @@ export class StripeCardProcessor implements CardProcessor {
     for (let from = Math.max(since, now - EVENTS_KEPT_MS); ; from += DAY_MS) {
       const isLast = from + DAY_MS >= now
       const created = { gte: seconds(from), ...(isLast ? {} : { lt: seconds(from + DAY_MS) }) }
-      const notices: ProcessorNotice[] = []
+      const notices: (ProcessorNotice | UnreadNotice)[] = []
       let newest = from
       await answered(async () => {
         const asked = { created, types: [...NOTICE_TYPES], limit: 100 }
         for await (const event of this.#stripe.events.list(asked)) {
           newest = Math.max(newest, event.created * 1000)
-          const notice = noticeOf(event)
+          const notice = listed(event)
           if (notice) notices.push(notice)
         }
       })
@@ -350,6 +362,15 @@ async function answered<Answer>(call: () => Promise<Answer>): Promise<Answer> {
     return await call()
   } catch (error) {
     throw refusalOf(error)
+  }
+}
+
+/** What an event of a list tells; one that names nothing of ours and cannot be read holds up no other. */
+function listed(event: Stripe.Event): ProcessorNotice | UnreadNotice | null {
+  try {
+    return readNotice(event)
+  } catch {
+    return null
   }
 }
 

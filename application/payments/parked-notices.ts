@@ -1,0 +1,116 @@
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import { type ParkedNotice, processorNotice } from '../../domain/payments/processor-notice.ts'
+import { subscription } from '../../domain/payments/subscription.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed, type Owned, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import type { ProcessorNotice, UnreadNotice } from '../ports/card-processor.ts'
+import { ERASED } from '../ports/personal-data.ts'
+import { openAll, UNREADABLE } from '../sealed-fields.ts'
+import { employerSubject } from '../sealing.ts'
+import { isAt, type NoticeSource, subscriptionAt } from './notice-source.ts'
+import { processorOf } from './processor-of.ts'
+
+/**
+ * Keeps a signed notice that was not understood, once, where it names something of ours: an operator is alerted, and it is
+ * read again when its work is. One that names nothing of ours is nobody's here.
+ * @throws ProviderUnavailable: whose it is, the processor has to say.
+ */
+export async function parkNotice(
+  app: Application,
+  source: NoticeSource,
+  notice: UnreadNotice,
+  context: CommandContext,
+): Promise<void> {
+  const { personalData, vault, clock } = app
+  const named = await firstOfOurs(app, source, notice.names)
+  if (named === null) return
+  const { tenant_id, environment, employer_id, about_id } = named
+  const { noticeId, type, version, body } = notice
+  const known = noticeId ?? personalData.fingerprint('processor_notice', body)
+  const notice_id = derivedId(`${source.processor}/${known}`, processorNotice.category)
+  const place = placeOf({ notice_id })
+  const subject = employerSubject(personalData, employer_id)
+  const [sealed] = await personalData.seal([{ subject, context: place, plaintext: body }])
+  await vault.getOrPut(place, () => sealed!)
+  const data = {
+    notice_id,
+    tenant_id,
+    environment,
+    employer_id,
+    processor: source.processor,
+    processor_notice_id: noticeId,
+    type,
+    version,
+    about_id,
+  }
+  const command = { type: 'Park', data, at: clock.now() } as const
+  const outcome = await app.commands.execute(processorNotice, notice_id, command, within(context, named))
+  if (isRejection(outcome)) throw new Error(outcome.message)
+}
+
+/** Where the vault keeps the body of a notice, sealed under the employer's data key. */
+export function placeOf({ notice_id }: Pick<ParkedNotice, 'notice_id'>): string {
+  return `processor-notice/${notice_id}`
+}
+
+interface Named extends Required<Owned> {
+  readonly employer_id: string
+  readonly about_id: string
+}
+
+/** What is of the source among ids that may be ours. */
+async function firstOfOurs(
+  app: Application,
+  source: NoticeSource,
+  names: readonly string[],
+): Promise<Named | null> {
+  for (const name of names) {
+    const id = isId(name) ? name : await subscriptionAt(app, source, name)
+    if (id === null) continue
+    const [subscribed, link, session] = await Promise.all([
+      app.commands.load(subscription, id),
+      app.commands.load(paymentLink, id),
+      app.commands.load(paymentSession, id),
+    ])
+    const sold = session.state
+    const at = sold?.checkouts.map(({ processor }) => ({ ...sold, processor })) ?? []
+    const found = [subscribed.state, link.state, ...at].find((one) => one && isAt(source, one))
+    if (found) return { ...found, about_id: id }
+  }
+  return null
+}
+
+/**
+ * What a parked notice tells, read again.
+ * @returns why nothing, in words for operators.
+ * @throws ProcessorNotConfigured
+ */
+export async function readAgain(app: Application, parked: ParkedNotice): Promise<ProcessorNotice | string> {
+  const { vault, personalData } = app
+  const sealed = await vault.get(placeOf(parked))
+  if (sealed === null) return 'Its body is not kept any more'
+  const [body] = await openAll(personalData, [{ value: sealed as Sealed, context: placeOf(parked) }])
+  if (body === ERASED || body === UNREADABLE) return 'Its body was erased, or cannot be opened'
+  const notice = processorOf(app, parked).readNotice?.(body!) ?? null
+  if (notice === null) return 'It tells of nothing that is ours'
+  return notice.about === 'unread' ? 'It is not understood' : notice
+}
+
+/** An operator has seen to a parked notice: it is not read again, and its body leaves the vault. */
+export async function resolveNotice(
+  app: Application,
+  noticeId: string,
+  note: string | null,
+  context: CommandContext,
+): Promise<ParkedNotice | Rejection> {
+  const command = { type: 'Resolve', note, at: app.clock.now() } as const
+  const after = await changed(app, processorNotice, noticeId, command, context)
+  if (!isRejection(after)) await app.vault.remove(placeOf(after))
+  return after
+}

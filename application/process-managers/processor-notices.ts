@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import {
+  ProcessorNoticeNotUnderstood,
+  ProcessorNoticeResolved,
+  processorNotice,
+} from '../../domain/payments/processor-notice.ts'
+import { nextOverdueAt, subscription } from '../../domain/payments/subscription.ts'
+import { SubscriptionEnded, SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+import type { Application } from '../application.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { placeOf, readAgain } from '../payments/parked-notices.ts'
+import { applyNotice } from '../payments/processor-notices.ts'
+import { backoff, cancel, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import { ofProvider, throughOutages, waiting } from './through-outages.ts'
+
+/** What a card processor told in a shape that was not understood, and what it never told. */
+export function processorNotices(app: Application) {
+  return processManager({
+    name: 'processor-notices',
+    startAt: 'beginning',
+    on: [
+      // not understood a moment ago, it fails at once: an operator has it read again, by another release
+      on(ProcessorNoticeNotUnderstood, ({ data }) => [perform('carry-out', data.notice_id, {})]),
+      on(ProcessorNoticeResolved, ({ data }) => [cancel('carry-out', data.notice_id)]),
+      on(SubscriptionStarted, ({ data }) => {
+        const at = nextOverdueAt(data, 0)
+        return at === null ? [] : [perform('find-overdue', data.subscription_id, {}, { at })]
+      }),
+      on(SubscriptionEnded, ({ data }) => [cancel('find-overdue', data.subscription_id)]),
+    ],
+    work: {
+      'carry-out': work({ ...ofProvider, payload: waiting }, async (item) => {
+        let why: string | null = null
+        const outcome = await throughOutages(app, item, async () => {
+          why = await carryOut(app, item.key, contextOf(item))
+        })
+        return why === null ? outcome : { outcome: 'stop', why }
+      }),
+      'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
+        const command = { type: 'FindOverdue', at: item.dueAt } as const
+        const after = await changed(app, subscription, item.key, command, contextOf(item))
+        if (isRejection(after)) return { outcome: 'stop', why: after.message }
+        const at = after.ended ? null : nextOverdueAt(after, item.dueAt)
+        return at === null ? { outcome: 'done' } : { outcome: 'again', at }
+      }),
+    },
+  })
+}
+
+/** Reads a parked notice again, and carries it out. @returns why not. */
+async function carryOut(
+  app: Application,
+  noticeId: string,
+  context: ReturnType<typeof contextOf>,
+): Promise<string | null> {
+  const { state } = await app.commands.load(processorNotice, noticeId)
+  if (state?.status !== 'not_understood') return null
+  const notice = await readAgain(app, state)
+  if (typeof notice === 'string') return notice
+  if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
+  const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
+  const after = await changed(app, processorNotice, noticeId, command, context)
+  if (isRejection(after)) throw new Error(after.message)
+  await app.vault.remove(placeOf(state))
+  return null
+}
