@@ -156,31 +156,7 @@ describe('readiness of a process manager', () => {
 })
 
 describe('a probe', () => {
-  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-  const pieces = (kind: string, count: number) =>
-    Array.from({ length: count }, (_, n) => ({
-      ...left,
-      processManager: 'watcher',
-      kind,
-      key: String(n),
-      dueAt: 1,
-    }))
   const kinds = [{ processManager: 'watcher', kind: 'look' }]
-
-  test('reads as many rows of work as have failed, however many there are', async () => {
-    await storeWork(bench.store, ...pieces('look', 3_000))
-    await bench.database.withOwner((client) => client.query('ANALYZE runtime.work'))
-    await bench.database.transaction(async (client) => {
-      const store = new PostgresWorkStore(client as unknown as typeof bench.database.pool)
-      expect(await store.countFailed(kinds)).toBe(0)
-      expect(await store.unknownKinds(kinds)).toEqual([])
-      const { rows } = await client.query<{ read: number }>(
-        `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables
-         WHERE relid = 'runtime.work'::regclass`,
-      )
-      expect(rows[0]!.read).toBeLessThan(20)
-    })
-  })
 
   test('is answered, degraded, while figures are not to be had', async () => {
     await withDeadlinesOfTheProduct(async () => {
