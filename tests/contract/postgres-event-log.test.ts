@@ -260,7 +260,7 @@ describe('event log in PostgreSQL', () => {
       expect(await everything(log)).toEqual(before)
       const { stream } = before[0]!
       const result = await log.append(stream, 2, [anEvent()])
-      expect(result).toEqual({ position: before.at(-1)!.position + 1n })
+      expect(result).toMatchObject({ position: before.at(-1)!.position + 1n })
       expectIntactChains(await everything(log))
       await log.close()
     }
@@ -678,7 +678,7 @@ describe('event log in PostgreSQL', () => {
         [stream, `{"hash":"${'a'.repeat(64)}"}`],
       )
       await expect(log.append(stream, 0, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
-      expect(await log.append(stream, 1, [anEvent()])).toEqual({ position: 3n })
+      expect(await log.append(stream, 1, [anEvent()])).toMatchObject({ position: 3n })
 
       // even when it writes at the same moment
       await foreign.query('BEGIN')
@@ -692,7 +692,7 @@ describe('event log in PostgreSQL', () => {
       await expect.poll(() => sessionsThatWait(foreign)).toBe(1)
       await foreign.query('COMMIT')
       await expect(taken).rejects.toThrow(WrongExpectedRevision)
-      expect(await elsewhere).toEqual({ position: 5n })
+      expect(await elsewhere).toMatchObject({ position: 5n })
     })
 
     test('need the right to insert: the function lends nobody its own', async () => {
