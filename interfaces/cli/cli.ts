@@ -32,6 +32,7 @@ const OPERATOR = {
   'bank-files': 'files for the bank',
   'bank-reports': 'files that the bank reported with',
   'bank-credits': 'money that came into the accounts of carriers',
+  'processor-notices': 'notices of the card processor that were not understood',
   'return-rates': 'how many debits came back',
   reconciliations: 'comparisons of what is said of the money',
   'legacy-collections': 'what the legacy service has collected',

@@ -8,7 +8,7 @@ import {
   bankReport,
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
-import { isReturnOfReceiver, RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
+import { RETURN_CODE_OF_RECEIVER } from '../../domain/banking/nacha/return-codes.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { flagText, id, idOf, optional, text, word } from '../endpoints/fields.ts'
@@ -162,8 +162,10 @@ export const bankReportEndpoints = [
       ),
       return_code: z
         .string()
-        .regex(RETURN_CODE, 'must be a return code, R01 to R85')
-        .refine(isReturnOfReceiver, 'must not be a code by which a return is disputed, R61 to R77'),
+        .regex(
+          RETURN_CODE_OF_RECEIVER,
+          'must be a return code, R01 to R85, and none of R61 to R77, by which a return is disputed',
+        ),
       reason: text().describe('How that is known. Names nobody: it is kept as it is'),
     }),
     answers: { 200: Report },

@@ -74,6 +74,7 @@ test('there is no other place where a position is carried', async () => {
     expect(await positionColumns(database.url)).toMatchInlineSnapshot(`
       [
         "runtime.log_binding.first_position",
+        "runtime.log_marks.position",
         "runtime.outbox.seq",
         "runtime.parked_streams.position",
         "runtime.parked_streams.revision",

@@ -410,7 +410,7 @@ test('a return is read among other addenda, and one that cannot be read is appli
   const refusals = [
     [{ transaction_id: undefined }, 400, 'transaction_id is required'],
     [{ return_code: 'R86' }, 400, 'return_code must be a return code'],
-    [{ return_code: 'R73' }, 400, 'return_code must not be a code by which a return is disputed'],
+    [{ return_code: 'R73' }, 400, 'return_code must be a return code, R01 to R85, and none of R61 to R77'],
     [{ reason: undefined }, 400, 'reason is required'],
     [{ transaction_id: 'f'.repeat(24) }, 404, 'transaction_id names no bank debit'],
     [{ transaction_id: third.leg }, 409, 'transaction_id names a debit of another amount'],

@@ -91,7 +91,7 @@ describe.skipIf(!natsCanBeKilled)('a start while NATS is away', () => {
 
     await server.own!.restart()
     await until(async () => (await readyz(service)).nats === 'ok' && (await readyz(reader)).nats === 'ok')
-    expect((await readyz(service)).degraded).toEqual([])
+    await until(async () => (await readyz(service)).degraded.length === 0)
     await operate(service, 'POST', '/drain')
     expect(await toldOf(body.report_id)).toEqual(['payroll.file_received', 'payroll.file_completed'])
     // and it hears of what happens in other processes

@@ -35,8 +35,8 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
     const code = await new Promise((resolve) => shell.on('close', resolve))
     expect([code, output]).toEqual([0, expect.stringMatching(/^verified payment\.completed /m)])
     expect(output).toMatch(/"amount_paid_cents":412300/)
-    expect(output).toContain('1175 green, 25 red')
-    expect(output).toContain('$196,890.03')
+    expect(output).toContain('1176 green, 24 red')
+    expect(output).toContain('$196,892.83')
     expect(output).toMatch(/verified +│ true/)
   } finally {
     await service.stop()

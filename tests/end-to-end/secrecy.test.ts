@@ -562,7 +562,7 @@ async function work(): Promise<void> {
   for (const { status, text } of bad) expect([400, 401, 404, 409], text).toContain(status)
   await tool('bad', { employer_id: personal.ssn, policy_id: personal.fein, rows: personal.firstName })
   await tool('submit_payroll_data', { ...submission, rows: [personal.firstName] })
-  await tool('submit_payroll_data', { ...submission, [personal.firstName]: personal.ssn })
+  await tool('submit_payroll_data', { ...submission, note: personal.ssn })
 
   const further = await sessions('create session', '', session)
   const unseen = tokenOf(further)

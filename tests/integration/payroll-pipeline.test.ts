@@ -36,6 +36,7 @@ afterEach(() => bench.close())
 
 const context = (commandId?: string): CommandContext => ({
   ...operatorContext(commandId),
+  correlationId: 'the-upload',
   environment: 'live',
 })
 

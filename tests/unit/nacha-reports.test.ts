@@ -250,8 +250,9 @@ describe('codes of returns', () => {
     expect(Object.keys(RETURN_CODES).filter(mayBeRepresented)).toEqual(['R01', 'R09'])
     expect(['R02', 'R16', 'R29'].every(disablesAccount)).toBe(true)
     expect(['R01', 'R08', 'R09', 'R79'].some(disablesAccount)).toBe(false)
-    expect(['R01', 'R31', 'R79'].every(isReturnOfReceiver)).toBe(true)
-    expect(['R61', 'R69', 'R73'].some(isReturnOfReceiver)).toBe(false)
+    expect(['R01', 'R31', 'R60', 'R78', 'R85'].every(isReturnOfReceiver)).toBe(true)
+    const disputes = Object.keys(RETURN_CODES).filter((code) => RETURN_CODES[code]?.by !== 'receiver')
+    expect([...disputes, 'R61', 'R63', 'R77'].some(isReturnOfReceiver)).toBe(false)
   })
 })
 

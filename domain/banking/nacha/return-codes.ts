@@ -16,6 +16,9 @@ export interface ReturnCode {
 /** A code that a return can have: R01 to R85. */
 export const RETURN_CODE = /^R(0[1-9]|[1-7]\d|8[0-5])$/
 
+/** The same without R61 to R77, by which banks dispute a return. */
+export const RETURN_CODE_OF_RECEIVER = /^R(0[1-9]|[1-5]\d|60|7[89]|8[0-5])$/
+
 const of = (title: string, more: Partial<ReturnCode> = {}): ReturnCode => ({
   title,
   group: null,
@@ -132,7 +135,7 @@ export function mayBeRepresented(code: string): boolean {
   return REPRESENTABLE.has(code)
 }
 
-/** Whether a code of a return says that the receiver's bank sends the money back; one without a title does. */
+/** Whether a code of a return says that the receiver's bank sends the money back, and disputes no return. */
 export function isReturnOfReceiver(code: string): boolean {
-  return (RETURN_CODES[code]?.by ?? 'receiver') === 'receiver'
+  return RETURN_CODE_OF_RECEIVER.test(code)
 }
