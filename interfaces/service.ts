@@ -146,13 +146,6 @@ async function compose(
     engine: logEngineOf(config),
     setting: config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL',
   })
-  const logMemory = new PostgresLogMemory(background)
-  const logWatch = watchLog(() => logMemory.findLogWentBack(log))
-  lookAtLog = () => logWatch.look()
-  closers.push(async () => {
-    logWatch.stop()
-    if (log.last) await logMemory.remember({ ...log.last, events: null })
-  })
   // nobody else can use an embedded database
   const isAlone = config.databaseUrl === null
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
@@ -175,6 +168,14 @@ async function compose(
   const owner = randomness.hex(12)
   const session = await openOwnerSession(database, owner)
   closers.push(() => session.close())
+  // ends before the session does: a start that takes back what is lost waits for sessions to end
+  const logMemory = new PostgresLogMemory(background)
+  const logWatch = watchLog(() => logMemory.findLogWentBack(log))
+  lookAtLog = () => logWatch.look()
+  closers.push(async () => {
+    logWatch.stop()
+    if (log.last) await logMemory.remember({ ...log.last, events: null })
+  })
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
   const leases = new HeldLeases(new PostgresLeaseStore(database.leases), { owner, ttlMs })

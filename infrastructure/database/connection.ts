@@ -35,6 +35,14 @@ export const STATEMENT_LIMIT_MS = {
   long: 60 * 60_000,
 } as const
 
+/** Settings of a session whose locks tell of its process: PostgreSQL ends that of a machine that vanished within 30 seconds. */
+export const KEEPALIVES = {
+  tcp_keepalives_idle: '15',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '30s',
+} as const
+
 /** Where the database part reports; pino's loggers fit. Messages never hold statements' values or passwords. */
 export interface DatabaseLog {
   info(fields: object, message: string): void

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { technicalDeadline } from '../../application/technical-deadlines.ts'
-import { endClient } from '../database/connection.ts'
+import { endClient, KEEPALIVES } from '../database/connection.ts'
 import type { Database } from '../database/database.ts'
 
 /** The class of the advisory locks that sessions hold; no other lock of the service has two numbers. */
@@ -28,7 +28,8 @@ const FORGET = `
 /**
  * A database session that lives as long as this process: when it ends, others know at once that the process is gone,
  * and take over what it held before its leases run out. A lost session is opened again; what others took over
- * meanwhile is fenced. A process that hangs, or a machine that vanishes, keeps its session: then time decides.
+ * meanwhile is fenced. A process that hangs keeps its session, and a machine that vanishes for up to 30 seconds: then
+ * time decides.
  * @param owner of the leases, unique per start of a process.
  * @throws DatabaseUnavailable when the first session cannot be opened.
  */
@@ -48,6 +49,7 @@ export async function openOwnerSession(
     let isLost = false
     const opened = await database.connect({
       purpose: 'session',
+      settings: KEEPALIVES,
       onLost: () => {
         isLost = true
         lose(opened)

@@ -123,8 +123,10 @@ export class LogReader {
         const [event] = await this.#collect(this.#connection.client.readAll(from))
         return event?.position === position ? event.eventId : null
       } catch (error) {
-        if (mayBeUnknownPosition(error)) return null
-        throw error
+        if (!mayBeUnknownPosition(error)) throw error
+        // a server that fails at every read does not say that the event is gone
+        await this.#latest(1)
+        return null
       }
     })
   }

@@ -4,6 +4,7 @@ import {
   type DatabaseLog,
   DatabaseUnavailable,
   endClient,
+  KEEPALIVES,
   STATEMENT_LIMIT_MS,
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
@@ -18,11 +19,7 @@ const SETTINGS = {
   ...LOG_SESSION,
   // the statement that takes the append lock must see what was committed before it got it
   default_transaction_isolation: 'read committed',
-  // a machine that vanished gives its locks back
-  tcp_keepalives_idle: '15',
-  tcp_keepalives_interval: '5',
-  tcp_keepalives_count: '3',
-  tcp_user_timeout: '30s',
+  ...KEEPALIVES,
 }
 
 interface WriterSessionOptions {
