@@ -184,6 +184,20 @@ describe('statements that take long', () => {
     expect(unavailability(error)).toMatchObject({ retryAfter: 2 })
   })
 
+  test('of requests cost a process neither its leases nor its projections, however many they are', async () => {
+    const database = await opened((await overNetwork()).url)
+    const locked = await database.background.connect()
+    await locked.query('BEGIN; LOCK TABLE runtime.sessions IN ACCESS EXCLUSIVE MODE')
+    const reads = Promise.allSettled(
+      Array.from({ length: 40 }, () => database.pool.query('SELECT FROM runtime.sessions')),
+    )
+    expect((await database.leases.query('SELECT 1')).rowCount).toBe(1)
+    await new PostgresProjectionStore(database).generations.all()
+    await locked.query('ROLLBACK')
+    locked.release()
+    await reads
+  })
+
   test('have the time that the url says', async () => {
     const { url } = await overNetwork()
     const given = new URL(url)

@@ -5,20 +5,22 @@ import type { Lease, Leases } from '../../application/ports/leases.ts'
 /** Leases of one name that nobody else wants. */
 function someLeases() {
   const asked = { times: 0 }
-  const given: { lease: Lease; released: boolean }[] = []
+  const given: { lease: Lease; lose: () => void; released: boolean }[] = []
   const leases: Leases = {
     owner: 'this process',
     async acquire(name) {
       asked.times += 1
+      const lost = new AbortController()
       const one = {
         lease: {
           name,
           epoch: given.length + 1,
-          lost: new AbortController().signal,
+          lost: lost.signal,
           release: async () => {
             one.released = true
           },
         },
+        lose: () => lost.abort(),
         released: false,
       }
       given.push(one)
@@ -65,6 +67,22 @@ describe('whileOwned', () => {
       ['failure 4', 2, 4],
       ['failure 5', 3, 5],
     ])
+    expect(given.every(({ released }) => released)).toBe(true)
+  })
+
+  test('ends the work whose lease is lost, and takes the lease anew', async () => {
+    const { leases, given, asked } = someLeases()
+    const stopping = new AbortController()
+    await owned({
+      leases,
+      stopping: stopping.signal,
+      run: async ({ epoch }, ended) => {
+        if (epoch === 3) stopping.abort()
+        else given[epoch - 1]!.lose()
+        expect(ended.aborted).toBe(true)
+      },
+    })
+    expect(asked.times).toBe(3)
     expect(given.every(({ released }) => released)).toBe(true)
   })
 
