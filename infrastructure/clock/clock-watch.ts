@@ -34,14 +34,15 @@ export class ClockWatch {
 
   async look(): Promise<void> {
     const { measured, differs, failed } = this.#parts
+    let skew: number | null = null
     try {
-      const skew = await this.#skew()
-      measured(skew)
+      skew = await this.#skew()
       if (this.#differs || Math.abs(skew) > CLOCK_SKEW_LIMIT_MS) this.#differs = await differs(skew)
     } catch (error) {
-      measured(null)
       failed(error)
     }
+    // it was measured, also where nobody could be called
+    measured(skew)
   }
 
   /** The least difference that explains what was seen: an answer that takes long tells nothing of the clocks. */
