@@ -8,8 +8,11 @@ import {
 } from './payroll-row.ts'
 import { hoursTimesRate } from './row-validation.ts'
 
-/** A word for totals, alone or among others: `Total`, `Grand Totals:`, `Sub-total Dept 7`, `Totales`. */
-const TOTALS = /(?<!\p{L})(?:sub|grand)?[\s_-]*total(?:s|es)?(?!\p{L})/iu
+/**
+ * A word for totals, alone or among others: `Total`, `Grand Totals:`, `Sub-total Dept 7`, `Totales`. What stands between
+ * two words is looked for after the first alone: the time is linear in the name.
+ */
+const TOTALS = /(?<!\p{L})(?:(?:sub|grand)[\s_-]*)?total(?:s|es)?(?!\p{L})/iu
 
 /**
  * Normalizes the rows of one file, given one after another, and marks those that are totals of others as errors on
@@ -33,10 +36,11 @@ export function rowNormalizer(
     isAnybodyNamed ||= identity !== null && !isNamedTotal
     if (mayBeTotal && cents !== null && sums.isSum(cents)) {
       sums.pass()
-      const reason = { field: 'gross_wages', code: 'totals_row', value: showValue(cents / 100) } as const
+      const value = showValue(Number(cents) / 100)
+      const reason = { field: 'gross_wages', code: 'totals_row', value } as const
       row.malformed = [...(row.malformed ?? []), reason]
     } else {
-      sums.add(cents ?? 0)
+      sums.add(cents ?? 0n)
     }
     return normalized
   }
@@ -47,29 +51,29 @@ function labelOf({ person }: NormalizedRow): string {
 }
 
 /** The wage of a row in cents, half up; null where it has none that can be read. */
-function wageCents({ row }: NormalizedRow): number | null {
+function wageCents({ row }: NormalizedRow): bigint | null {
   const wage: Decimal | null = row.gross_wages === undefined ? hoursTimesRate(row) : decimal(row.gross_wages)
   if (wage === null || row.malformed?.some(({ field }) => field === 'gross_wages')) return null
-  return Number(divideHalfUp(wage.digits * 100n, 10n ** BigInt(wage.scale)))
+  return divideHalfUp(wage.digits * 100n, 10n ** BigInt(wage.scale))
 }
 
-/** Sums of consecutive rows, in constant time for each row. */
+/** Sums of consecutive rows, in constant time for each row; exact also where a wage is beyond all bounds. */
 class RunningSums {
   /** The sum of all rows before a row, for each that is followed by at least two. */
-  readonly #starts = new Set<number>()
+  readonly #starts = new Set<bigint>()
   /** The same before the last row; null before the first. */
-  #beforeLast: number | null = null
-  #sum = 0
+  #beforeLast: bigint | null = null
+  #sum = 0n
   /** The sum at the last totals row, once rows follow it; null before the first. */
-  #atTotal: number | null = null
+  #atTotal: bigint | null = null
   #isAfterTotal = false
 
   /** Whether an amount is the sum of at least two rows up to here, or of those since the last totals row. */
-  isSum(cents: number): boolean {
+  isSum(cents: bigint): boolean {
     return this.#starts.has(this.#sum - cents) || (!this.#isAfterTotal && this.#sum - cents === this.#atTotal)
   }
 
-  add(cents: number): void {
+  add(cents: bigint): void {
     if (this.#beforeLast !== null) this.#starts.add(this.#beforeLast)
     this.#beforeLast = this.#sum
     this.#sum += cents

@@ -71,6 +71,17 @@ describe('a totals row', () => {
     expect(codes.at(-1)).toEqual(['totals_row'])
   })
 
+  test('is told from a sum that no number holds exactly', () => {
+    const rows = [person('Ann', 1e300), person('Ben', 1), person('Cy', 2)]
+    expect(totalsOf([...rows, nobody(100), nobody(3)])).toEqual([])
+    expect(totalsOf([...rows, person('Di', 3), nobody(5)])).toEqual([5])
+  })
+
+  test('is looked for in names as long as a row may be, too', () => {
+    const rows = Array.from({ length: 50 }, () => person(`Ann${' -'.repeat(16_000)}total`, 1))
+    expect(totalsOf([...rows.slice(0, 49), { ...rows[49]!, gross_wages: 49 }])).toEqual([50])
+  })
+
   test('is found at the end of the largest file, and for agents as well', () => {
     const rows = Array.from({ length: 49_999 }, (_, index) => ({
       ...paid,
