@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import { type Options, parse } from 'csv-parse'
 import { parse as parseSync } from 'csv-parse/sync'
 import { compare, decimal } from '../../domain/kernel/money.ts'
+import { showValue } from '../../domain/payroll/payroll-row.ts'
 import { CliError } from './io.ts'
 import { fieldOfColumn } from './payroll-columns.ts'
 
@@ -150,15 +151,20 @@ function refuseColumns(columns: readonly Column[]): void {
   )
 }
 
-/** The columns in words: those that were understood, as what, and those that were not. */
+/**
+ * The columns in words: those that were understood, as what, and those that were not; masked where a file without a
+ * header has a person's number or address there.
+ */
 export function describeColumns(columns: readonly Column[]): {
   readonly known: string
   readonly unknown: string
 } {
-  const quoted = (of: readonly string[]) => (of.length > 0 ? of.join(', ') : 'none')
+  const listed = (of: readonly string[]) => (of.length > 0 ? of.join(', ') : 'none')
+  const known = columns.filter(({ field }) => field !== null)
+  const unknown = columns.filter(({ field }) => field === null)
   return {
-    known: quoted(columns.flatMap(({ name, field }) => (field === null ? [] : [`"${name}" as ${field}`]))),
-    unknown: quoted(columns.flatMap(({ name, field }) => (field === null ? [`"${name}"`] : []))),
+    known: listed(known.map(({ name, field }) => `"${name}" as ${field}`)),
+    unknown: listed(unknown.map(({ name }) => `"${showValue(name)}"`)),
   }
 }
 

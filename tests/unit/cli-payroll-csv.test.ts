@@ -121,6 +121,10 @@ describe('a payroll CSV', () => {
         'understood: "Employee" as name; not understood: "Regular Hours"',
     ],
     ['Ann Lee,40,1720\nBen Oak,40,1305\n', 'understood: none; not understood: "Ann Lee", "40", "1720"'],
+    [
+      'Ann Lee,123-45-6789,ann@lee.example,8810\n',
+      'not understood: "Ann Lee", "(masked)", "(masked)", "8810"',
+    ],
     ['name,hours\nAnn,40\n', 'no column names a wage'],
     [Buffer.from('name,gross\nAda,1\nPe\xf1a,2\n', 'latin1'), 'line 3 is not in UTF-8'],
     [Buffer.from('name,gross\r\nAda,1\r\n', 'utf16le'), 'line 1 is not in UTF-8'],
