@@ -92,7 +92,7 @@ function notUtf8(bytes: Buffer): string {
   }
   for (let end = from; from < bytes.length; from = end) {
     do end += 1
-    while (end < bytes.length && isContinuation(bytes[end]))
+    while (end - from < 4 && isContinuation(bytes[end]) && !isUtf8(bytes.subarray(from, end)))
     if (!isUtf8(bytes.subarray(from, end))) break
   }
   return `The body is not valid UTF-8: byte ${bytes[from]!.toString(16).padStart(2, '0')} at offset ${from}`

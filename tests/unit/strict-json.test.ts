@@ -37,6 +37,11 @@ describe('parseJson', () => {
     },
   )
 
+  it('says so of a byte too many after a whole character', () => {
+    const bytes = Buffer.of(0x22, 0xc3, 0xa9, 0x80, 0x22)
+    expect(parseJson(bytes)).toMatchObject({ message: 'The body is not valid UTF-8: byte 80 at offset 3' })
+  })
+
   it.each([
     ['{"a":1,"a":2}', 'a'],
     ['{"a":{"b":[0,{"c":1,"d":[1,2],"c":3}]}}', 'a.b[1].c'],
