@@ -72,7 +72,7 @@ export async function register(
       environment,
       legal_name: input.legalName,
       fein: fein.text,
-      ...(input.isFeinOfPerson && { fein_notation: 'person' as const }),
+      fein_notation: input.isFeinOfPerson ? ('person' as const) : ('employer' as const),
       address: textOf(address),
       contact_email: contactEmail || null,
       payroll_company_ids: [...new Set(input.payrollCompanyIds)],

@@ -147,7 +147,7 @@ async function refuse(
     return outside('employer.fein')
   }
   if (insured && !isOurs) return feinConflict()
-  if (insured && !mayBeSameFein(request.feinNotation, notationOf(insured))) return notationConflict(insured)
+  if (insured && !mayBeSameFein(request.feinNotation, insured.fein_notation)) return notationConflict(insured)
   const { policy_number: number } = request.policy
   return number !== null && (await isInForce(app, client, number))
     ? reject(
@@ -250,10 +250,6 @@ async function finish(
 /** An entity type that says that the employer is a person. */
 const SOLE_PROPRIETOR = /\bsole|\bindividual/i
 
-function notationOf({ fein_notation }: Employer): ReturnType<typeof knownAs> {
-  return fein_notation ?? 'employer'
-}
-
 /** The employer of an intake, registered unless it is there. */
 async function registered(
   app: Application,
@@ -292,7 +288,7 @@ async function registered(
   const { state } = await app.commands.load(employer, employer_id)
   if (state?.tenant_id !== tenant_id) return feinConflict()
   const sent = received.is_fein_bare ? 'digits' : fein_notation
-  return mayBeSameFein(sent, notationOf(state)) ? state : notationConflict(state)
+  return mayBeSameFein(sent, state.fein_notation) ? state : notationConflict(state)
 }
 
 function newPolicy({ employer_id, carrier_id, policy: sent }: ReceivedIntake): policies.NewPolicy {

@@ -34,8 +34,8 @@ export const EmployerRegistered = eventType({
     environment: environment(),
     /** `XX-XXXXXXX`, sealed. */
     fein: personal(),
-    /** The FEIN was written as a person's. */
-    fein_notation: z.literal('person').optional(),
+    /** Whether the FEIN was written as a person's. Absent: registered by a release that did not keep it. */
+    fein_notation: z.enum(['employer', 'person']).optional(),
   }),
 })
 export const EmployerDetailsChanged = eventType({

@@ -22,10 +22,10 @@ export function knownAs(notation: FeinNotation): Exclude<FeinNotation, 'digits'>
 
 /**
  * Whether a number as it was sent may be the one of an employer.
- * @param known what that one's is known as.
+ * @param known what that one's is known as; undefined where a release that did not keep it registered the employer.
  */
-export function mayBeSameFein(sent: FeinNotation, known: ReturnType<typeof knownAs>): boolean {
-  return sent === 'digits' || sent === known
+export function mayBeSameFein(sent: FeinNotation, known: ReturnType<typeof knownAs> | undefined): boolean {
+  return sent === 'digits' || known === undefined || sent === known
 }
 
 /**

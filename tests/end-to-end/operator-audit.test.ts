@@ -74,6 +74,7 @@ describe('a stream', () => {
           environment: 'live',
           legal_name: seeded.employerName,
           fein: MASK,
+          fein_notation: 'employer',
           address: MASK,
           contact_email: MASK,
           payroll_company_ids: [seeded.payrollCompanyId],

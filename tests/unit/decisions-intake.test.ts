@@ -88,6 +88,8 @@ describe('the number of an employer', () => {
     for (const known of ['employer', 'person'] as const) {
       expect(mayBeSameFein('digits', known)).toBe(true)
       expect(mayBeSameFein(known, known)).toBe(true)
+      // earlier releases took sole proprietors in, and kept nothing of the notation with the employer
+      expect(mayBeSameFein(known, undefined)).toBe(true)
     }
     expect(knownAs('digits')).toBe('employer')
   })
