@@ -187,18 +187,42 @@ export async function disableNumbers(
   context: CommandContext,
 ): Promise<void> {
   // a deleted one is found nowhere else
-  const accounts = new Set(achAccountId === null ? [] : [achAccountId])
+  const own = achAccountId === null ? [] : [achAccountId]
+  const { accounts } = await sameAs(app, place, { accounts: own, numbers }, (found) =>
+    // whoever creates an account with them from here on sees that
+    recordDisabled(app, place, found, returnCode, context),
+  )
+  for (const id of accounts) await disableAchAccount(app, id, returnCode, context)
+}
+
+interface Same {
+  readonly accounts: readonly string[]
+  /** What they are known by. */
+  readonly numbers: readonly Pick<DebitedAccount, 'fingerprint'>[]
+}
+
+/**
+ * Accounts that are one with some: all that have the same numbers, or that the bank link says are the same.
+ * @param asking awaited before it is looked for accounts with what was found.
+ * @throws ReadModelsLate when it cannot be told yet which these are.
+ */
+async function sameAs(
+  app: Application,
+  place: Pick<AchAccount, 'tenant_id' | 'environment'>,
+  { accounts, numbers }: Same,
+  asking: (found: Same['numbers']) => Promise<void> = async () => undefined,
+): Promise<Same> {
+  const ids = new Set(accounts)
   const known = new Set<string>()
   for (let more = numbers.map(({ fingerprint }) => fingerprint); more.length > 0; ) {
     const found = more.map((fingerprint) => ({ fingerprint }))
-    // whoever creates an account with them from here on sees that
-    await recordDisabled(app, place, found, returnCode, context)
+    await asking(found)
     for (const fingerprint of more) known.add(fingerprint)
-    for (const id of await accountsWith(app, place, found)) accounts.add(id)
-    const states = (await app.commands.loadAll(achAccount, [...accounts])).map(({ state }) => state!)
+    for (const id of await accountsWith(app, place, found)) ids.add(id)
+    const states = (await app.commands.loadAll(achAccount, [...ids])).map(({ state }) => state!)
     more = [...new Set(states.flatMap(identitiesOf))].filter((one) => !known.has(one))
   }
-  for (const id of accounts) await disableAchAccount(app, id, returnCode, context)
+  return { accounts: [...ids], numbers: [...known].map((fingerprint) => ({ fingerprint })) }
 }
 
 /** Fingerprints of what an account is known by: its numbers, and what the bank link says that it is. */
@@ -207,8 +231,9 @@ function identitiesOf({ account, persistent_fingerprint: same }: AchAccount): re
 }
 
 /**
- * An operator says that the numbers of an account may be debited again: every account that has them is enabled. Where a
- * return said that there is no such account, one of them must have been verified since: that one is to be named.
+ * An operator says that the numbers of an account may be debited again: every account that has them is enabled, and every
+ * one that the bank link says is the same. Where a return said that there is no such account, one of them must have been
+ * verified since: that one is to be named.
  * @throws ReadModelsLate when it cannot be told yet which accounts have them.
  */
 export async function enableNumbers(
@@ -221,11 +246,11 @@ export async function enableNumbers(
   const { state: named } = await app.commands.load(achAccount, achAccountId)
   const decided = achAccount.decide(enable, named)
   if (isRejection(decided)) return decided
-  const { account } = named!
-  const others = await accountsWith(app, named!, [account])
+  if (decided.length === 0) return named!
+  const same = await sameAs(app, named!, { accounts: [achAccountId], numbers: [named!.account] })
   // whoever dies behind this leaves the account disabled, so that it is asked for again
-  await recordEnabled(app, named!, account, reason, context)
-  for (const id of others) {
+  await recordEnabled(app, named!, same.numbers, reason, context)
+  for (const id of same.accounts) {
     if (id === achAccountId) continue
     const enabled = await command(app, id, { ...enable, isVerifiedByOther: true }, context)
     // it was deleted meanwhile

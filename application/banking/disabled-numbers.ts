@@ -70,14 +70,15 @@ export async function recordDisabled(
 export async function recordEnabled(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   place: Place,
-  numbers: Numbers,
+  numbers: readonly Numbers[],
   reason: string,
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'Enable', reason, at: clock.now() } as const
-  const id = idOf(place, numbers)
-  const outcome = await commands.execute(disabledNumbers, id, command, within(context, place))
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  for (const one of numbers) {
+    const outcome = await commands.execute(disabledNumbers, idOf(place, one), command, within(context, place))
+    if (isRejection(outcome)) throw new Error(outcome.message)
+  }
 }
 
 function idOf({ tenant_id, environment }: Place, { fingerprint }: Numbers): string {

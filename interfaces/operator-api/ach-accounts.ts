@@ -52,8 +52,8 @@ export const achAccountEndpoints = [
     path: '/ach-accounts/{ach_account_id}/enable',
     summary: 'Enable the numbers of an ACH account again, which a return has disabled',
     description:
-      'Every ACH account of its tenant and environment that has them is enabled: `active` if it was verified, else ' +
-      '`unverified`. One that is not disabled stays as it is. What has failed meanwhile stays so: have it debited anew.',
+      'Every ACH account of its tenant and environment that has them, or that the bank link says is the same, is enabled: ' +
+      '`active` if it was verified, else `unverified`. One that is not disabled stays as it is. What has failed meanwhile stays so: have it debited anew.',
     access: operator,
     params,
     body: z.object({

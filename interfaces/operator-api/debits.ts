@@ -88,8 +88,8 @@ export const debitEndpoints = [
     path: '/debits/{transaction_id}/release',
     summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',
     description:
-      'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but the ' +
-      'one on amounts. A record that still has its premium stops it again: correct the record first.',
+      'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but ' +
+      'those on accounts and amounts. A record that still has its premium stops it again: correct the record first.',
     access: operator,
     params,
     body,

@@ -7,7 +7,10 @@ import {
   createAchAccount,
   debitableAccount,
   deleteAchAccount,
+  disableNumbers,
+  enableNumbers,
   type NewAchAccount,
+  persistentOf,
   primaryAchAccount,
   readNumbers,
 } from '../../application/banking/ach-accounts.ts'
@@ -139,6 +142,35 @@ test('an account that is given numbers that are disabled is disabled, a linked o
     const { state } = await app.commands.load(achAccount, ach_account_id)
     expect(state).toMatchObject({ status: 'disabled', return_code: 'R29' })
   }
+})
+
+test('an account is enabled with every other one that its bank link says is the same', async () => {
+  const linked = (accountNumber: string) =>
+    create({
+      accountNumber,
+      linked: {
+        bankAccountId: null,
+        unverifiedReason: null,
+        ...persistentOf(app, { provider: 'plaid' }, 'one-account'),
+      },
+    })
+  const [one, other] = [await linked('5557772'), await linked('5557773')]
+  const standing = () =>
+    Promise.all(
+      [one, other].map(
+        async (account) => (await app.commands.load(achAccount, account.ach_account_id)).state!.status,
+      ),
+    )
+  rows = {
+    'ach-accounts-with-numbers': [one, other].map(({ ach_account_id }, seq) => ({ ach_account_id, seq })),
+  }
+  const place = { tenant_id: insured.tenantId, environment: 'live' } as const
+  const returned = { ...place, achAccountId: one.ach_account_id, numbers: [one.account] }
+  await disableNumbers(app, returned, 'R10', context())
+  expect(await standing()).toEqual(['disabled', 'disabled'])
+
+  accepted(await enableNumbers(app, one.ach_account_id, 'The block was lifted', context()))
+  expect(await standing()).toEqual(['active', 'active'])
 })
 
 /** Does what follows from the last event of an account. */
