@@ -116,7 +116,7 @@ export interface BankReport extends DataOf<'BankReportReceived'> {
   readonly refusal: string | null
   readonly counts: Pick<DataOf<'BankReportRead'>, 'format' | 'items' | 'applied' | 'repeated'> | null
   readonly parked: readonly ParkedItem[]
-  /** With the item, unless that was read again since, and may have had its effect. */
+  /** With the item, unless the report was read again since, and one of them may have had its effect. */
   readonly resolved: readonly (Omit<DataOf<'BankReportItemResolved'>, 'report_id'> & {
     readonly item: ParkedItem | null
   })[]
@@ -177,17 +177,18 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
       case 'BankReportItemsParked':
         return { ...before, parked: [...before.parked, ...event.data.items], calls_for_person: true }
       case 'BankReportRead': {
-        const { format, items, applied, repeated } = event.data
-        return { ...before, status: 'read', counts: { format, items, applied, repeated } }
+        const { format, items, applied, repeated, parked } = event.data
+        const counts = { format, items, applied, repeated }
+        // of those that were resolved before, as many fit nothing still
+        const unfit = items - applied - repeated - parked
+        const resolved =
+          unfit === before.resolved.length
+            ? before.resolved
+            : before.resolved.map((one) => ({ ...one, item: null }))
+        return { ...before, status: 'read', counts, resolved }
       }
       case 'BankReportReadAgain':
-        return {
-          ...before,
-          status: 'received',
-          refusal: null,
-          parked: [],
-          resolved: before.resolved.map((one) => ({ ...one, item: null })),
-        }
+        return { ...before, status: 'received', refusal: null, parked: [] }
       case 'BankReportItemResolved': {
         const { report_id: _report, ...resolution } = event.data
         const parked = before.parked.filter(({ line }) => line !== resolution.line)
@@ -278,7 +279,7 @@ function apply(
     reason,
     at,
   }: CommandOf<'Apply'>,
-  { report_id, parked, resolved, applied }: BankReport,
+  { report_id, status, parked, resolved, applied }: BankReport,
 ): readonly BankReportEvent[] | Rejection {
   const before = applied.find((one) => one.line === line)
   if (before) {
@@ -287,7 +288,8 @@ function apply(
   }
   const open = parked.find((one) => one.line === line)
   const item = open ?? resolved.find((one) => one.line === line)?.item ?? null
-  if (item === null) return noParkedItem()
+  // while it is read again nobody knows what fits
+  if (item === null || status !== 'read') return noParkedItem()
   if (item.kind === 'change' || item.kind === 'answer') {
     return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return')
   }

@@ -439,8 +439,20 @@ decisions(bankReport, [
     [BankReportItemApplied.of({ ...applied.data, was_resolved: true })],
   ],
   [
-    'does not have one applied that was read again since',
+    'has a resolved one applied that fits nothing still when it is read again',
     [received, parked(3), read(2, 0, 1), resolved, cleared, again, read(2, 0, 0)],
+    apply(),
+    [BankReportItemApplied.of({ ...applied.data, was_resolved: true })],
+  ],
+  [
+    'does not have one applied while it is read again',
+    [received, parked(3), read(2, 0, 1), resolved, cleared, again],
+    apply(),
+    { kind: 'not_found', code: 'parked_item_not_found' },
+  ],
+  [
+    'does not have a resolved one applied that had its effect when it was read again',
+    [received, parked(3), read(2, 0, 1), resolved, cleared, again, read(3, 0, 0)],
     apply(),
     { kind: 'not_found', code: 'parked_item_not_found' },
   ],
