@@ -34,6 +34,9 @@ export async function parkNotice(
   const { noticeId, type, version, body } = notice
   const known = noticeId ?? personalData.fingerprint('processor_notice', body)
   const notice_id = derivedId(`${source.processor}/${known}`, processorNotice.category)
+  const { state } = await app.commands.load(processorNotice, notice_id)
+  // of one that was seen to nothing is kept any more, however often it is told
+  if (state !== null && state.status !== 'not_understood') return
   const place = placeOf({ notice_id })
   const subject = employerSubject(personalData, employer_id)
   const [sealed] = await personalData.seal([{ subject, context: place, plaintext: body }])

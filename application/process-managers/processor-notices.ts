@@ -55,13 +55,16 @@ async function carryOut(
   context: ReturnType<typeof contextOf>,
 ): Promise<string | null> {
   const { state } = await app.commands.load(processorNotice, noticeId)
-  if (state?.status !== 'not_understood') return null
-  const notice = await readAgain(app, state)
-  if (typeof notice === 'string') return notice
-  if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
-  const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
-  const after = await changed(app, processorNotice, noticeId, command, context)
-  if (isRejection(after)) throw new Error(after.message)
+  if (state === null) return null
+  if (state.status === 'not_understood') {
+    const notice = await readAgain(app, state)
+    if (typeof notice === 'string') return notice
+    if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
+    const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
+    const after = await changed(app, processorNotice, noticeId, command, context)
+    if (isRejection(after)) throw new Error(after.message)
+  }
+  // whoever died behind that has left it
   await app.vault.remove(placeOf(state))
   return null
 }

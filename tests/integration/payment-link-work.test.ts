@@ -3,11 +3,13 @@ import type { Application } from '../../application/application.ts'
 import { derivedId } from '../../application/event-registry.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
+import { parkNotice, placeOf, resolveNotice } from '../../application/payments/parked-notices.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
@@ -214,4 +216,24 @@ describe('a policy that is cancelled', () => {
     accepted(await pay(linkId))
     expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled', 'PolicyNotActivated'])
   })
+})
+
+test('nothing is kept of a notice that a person has seen to, though the processor tells it again', async () => {
+  const linkId = await newLink(await newPolicy('active'))
+  const { state } = await app.commands.load(paymentLink, linkId)
+  const notice = {
+    about: 'unread',
+    noticeId: 'evt_odd',
+    type: 'payment_intent.succeeded',
+    version: null,
+    names: [linkId],
+    body: '{"receipt_email":"pat@payer.example"}',
+  } as const
+  const id = derivedId(`${state!.processor}/evt_odd`, 'processorNotice')
+  const kept = async () => (await app.vault.get(placeOf({ notice_id: id }))) !== null
+  await parkNotice(app, state!, notice, operatorContext())
+  expect(await kept()).toBe(true)
+  accepted(await resolveNotice(app, id, null, operatorContext()))
+  await parkNotice(app, state!, notice, operatorContext())
+  expect(await kept()).toBe(false)
 })
