@@ -9,6 +9,7 @@ import { nextOverdueAt, subscription } from '../../domain/payments/subscription.
 import { SubscriptionEnded, SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
 import { placeOf, readAgain } from '../payments/parked-notices.ts'
 import { applyNotice } from '../payments/processor-notices.ts'
 import { backoff, cancel, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
@@ -39,7 +40,10 @@ export function processorNotices(app: Application) {
       }),
       'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
         const command = { type: 'FindOverdue', at: item.dueAt } as const
-        const after = await changed(app, subscription, item.key, command, contextOf(item))
+        // each month is another command of the same work
+        const commandId = derivedId(item.commandId, String(item.dueAt))
+        const context = { ...contextOf(item), commandId }
+        const after = await changed(app, subscription, item.key, command, context)
         if (isRejection(after)) return { outcome: 'stop', why: after.message }
         const at = after.ended ? null : nextOverdueAt(after, item.dueAt)
         return at === null ? { outcome: 'done' } : { outcome: 'again', at }

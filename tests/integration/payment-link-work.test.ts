@@ -8,9 +8,10 @@ import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
+import { processorNotices } from '../../application/process-managers/processor-notices.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
+import { dueAt, nextOverdueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {
@@ -178,6 +179,26 @@ test('a plan that starts weeks late is charged from then on, each month for itse
   expect(hoursUntilFirst).toBeGreaterThanOrEqual(1)
   expect(hoursUntilFirst).toBeLessThan(3.5 * 24)
   expect([1, 2].map((number) => numberOf(state!, dueAt(state!, number)))).toEqual([1, 2])
+})
+
+test('every charge that nobody tells of is overdue, not only the first one', async () => {
+  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const linkId = await newLink(await newPolicy('active'), plan)
+  const payment = { processorPaymentId: 'pi_silent', paymentMethodId: 'pm_card_payer', amountCents: null }
+  accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
+  await paymentLinks(app).work['start-plan'].run(item(linkId, {}))
+  const id = derivedId(linkId, 'plan-subscription')
+  const { state } = await app.commands.load(subscription, id)
+  const find = processorNotices(app).work['find-overdue']
+  const work = item(id, {})
+  const dueAts: number[] = []
+  for (let dueAt = nextOverdueAt(state!, 0); dueAt !== null; ) {
+    dueAts.push(dueAt)
+    const outcome = await find.run({ ...work, dueAt })
+    dueAt = outcome.outcome === 'again' && 'at' in outcome ? outcome.at! : null
+  }
+  expect(dueAts).toHaveLength(2)
+  expect((await app.commands.load(subscription, id)).state!.overdue).toEqual([1, 2])
 })
 
 describe('a policy that is cancelled', () => {
