@@ -84,10 +84,13 @@ export async function standingOf(
 /** What a key stands for: a claim of a collection that was refused does not count. */
 async function contentOf({ commands }: Reads, key: string): Promise<string | null> {
   const { content, claims } = (await commands.load(debitKey, key)).state
-  for (const claim of claims) {
-    if (claim === null || (await commands.load(debitCollection, claim)).state !== 'refused') return content
-  }
+  for (const claim of claims) if (!(await isGivenBack({ commands }, claim))) return content
   return null
+}
+
+/** Whether a claim is that of a collection that was refused; null: of none. */
+async function isGivenBack({ commands }: Reads, claim: string | null): Promise<boolean> {
+  return claim !== null && (await commands.load(debitCollection, claim)).state === 'refused'
 }
 
 /** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
@@ -140,9 +143,10 @@ export async function claimKey(
   if (!isRejection(await step(claim, 'claim'))) return null
   if ((await contentOf(app, key)) !== null) return keyTaken(app, client, named)
   const { claims } = (await app.commands.load(debitKey, key)).state
-  // those of collections that were refused
   for (const claimId of claims) {
-    if (claimId !== null) await step({ type: 'Release', key, claimId }, `release/${claimId}`)
+    // another one may have come meanwhile
+    if (claimId === null || !(await isGivenBack(app, claimId))) continue
+    await step({ type: 'Release', key, claimId }, `release/${claimId}`)
   }
   return isRejection(await step(claim, 'claim-again')) ? keyTaken(app, client, named) : null
 }
