@@ -1,5 +1,6 @@
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitEvent, DebitSource } from '../../domain/banking/bank-debit-events.ts'
+import type { Gate } from '../../domain/banking/bank-debit-state.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import type { Application } from '../application.ts'
 import { legacyHistoryOf } from './legacy-collections.ts'
@@ -53,7 +54,6 @@ const CREATED_BY: Readonly<Record<DebitSource, string>> = {
   collection: 'Created by a batch collection',
   payroll_file: 'Created for a payroll file',
 }
-type Gate = Extract<BankDebitEvent, { type: 'BankDebitGated' }>['data']['gate']
 const STOPPED_BY: Readonly<Record<Gate, string>> = {
   billing: 'Stopped by the billing eligibility gate',
   legacy: 'Not collected: the legacy service has collected it',

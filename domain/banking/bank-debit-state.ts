@@ -26,6 +26,7 @@ export const DEBIT_STATUSES = [
   'legacy_collected',
 ] as const
 export type DebitStatus = (typeof DEBIT_STATUSES)[number]
+export type Gate = BankDebitData<'BankDebitGated'>['gate']
 
 /** Statuses in which a debit is yet to be handed over, or decided on. */
 export const OPEN_STATUSES: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
@@ -37,8 +38,10 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   readonly status: DebitStatus
   /** Why a gate stopped it; null where none did. */
   readonly reason: string | null
-  /** An operator let it out of quarantine. */
-  readonly is_released: boolean
+  /** Which stopped it; null where none did, or it was released. */
+  readonly gate: Gate | null
+  /** Gates from whose quarantine an operator let it out: they ask no more. */
+  readonly released_from: readonly Gate[]
   readonly batch_closes_at: string | null
   /** The banking day on which its entry takes effect; null until it is in a batch. */
   readonly entry_date: CalendarDate | null
@@ -64,7 +67,8 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
 
 /** A debit that was just created. */
 const BEGUN = {
-  ...({ status: 'pending', reason: null, is_released: false, is_left_out: false, held_up: [] } as const),
+  ...({ status: 'pending', reason: null, gate: null, released_from: [] } as const),
+  ...({ is_left_out: false, held_up: [] } as const),
   batch_closes_at: null,
   entry_date: null,
   first_entry_date: null,
@@ -87,14 +91,13 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
   const before = { ...state!, updated_at: event.data.at }
   switch (event.type) {
     case 'BankDebitGated':
-      return { ...before, status: event.data.status, reason: event.data.reason }
-    case 'BankDebitReleased':
-      return {
-        ...before,
-        status: 'pending',
-        reason: null,
-        is_released: before.is_released || before.status === 'quarantined',
-      }
+      return { ...before, status: event.data.status, reason: event.data.reason, gate: event.data.gate }
+    case 'BankDebitReleased': {
+      const { gate, status } = before
+      const out = gate !== null && status === 'quarantined' ? [gate] : []
+      const released_from = [...before.released_from, ...out]
+      return { ...before, status: 'pending', reason: null, gate: null, released_from }
+    }
     case 'BankDebitRejected':
     case 'BankDebitFailed':
       return { ...before, status: 'failed' }
@@ -102,7 +105,9 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       return { ...before, status: 'cancelled' }
     case 'BankDebitScheduled': {
       const { batch_closes_at, effective_date: entry_date } = event.data
-      return { ...before, status: 'Scheduled', batch_closes_at, entry_date, first_entry_date: entry_date }
+      // one that was presented again may come out of quarantine
+      const first_entry_date = before.representments === 0 ? entry_date : before.first_entry_date
+      return { ...before, status: 'Scheduled', batch_closes_at, entry_date, first_entry_date }
     }
     case 'BankDebitLeftOut':
       return { ...before, is_left_out: true }
@@ -163,12 +168,12 @@ export function isWaiting({ status }: Pick<BankDebit, 'status'>): boolean {
   return status === 'pending' || status === 'Scheduled'
 }
 
-/** Whether it waits for its batch, and no operator has let it out of quarantine. */
+/** Whether it waits for its batch, and no operator has let its amount out of quarantine. */
 export function mayBeQuarantined({
   status,
-  is_released,
-}: Pick<BankDebit, 'status' | 'is_released'>): boolean {
-  return status === 'pending' && !is_released
+  released_from,
+}: Pick<BankDebit, 'status' | 'released_from'>): boolean {
+  return status === 'pending' && !released_from.includes('anomaly')
 }
 
 /** The day on which it takes effect: as was asked for, else that of its entry; null until it is in a batch. */

@@ -142,7 +142,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Gate':
         // another run may have been faster, or an operator
         if (command.stop.gate === 'anomaly' && !mayBeQuarantined(state)) return []
-        if (command.stop.gate === 'account' && state.is_released) return []
+        if (command.stop.gate === 'account' && state.released_from.includes('account')) return []
         // the bank may have it
         if (state.in_file !== null) return []
         return isWaiting(state) ? [BankDebitGated.of({ leg_id, ...command.stop, ...ofRun(command), at })] : []

@@ -55,7 +55,7 @@ export interface GateFacts {
 }
 
 type Dated = Pick<BankDebit, 'check_date' | 'effective_date' | 'created_at'>
-type Gated = Dated & Pick<BankDebit, 'source' | 'status' | 'is_released' | 'amount_cents' | 'ingested_at'>
+type Gated = Dated & Pick<BankDebit, 'source' | 'status' | 'released_from' | 'amount_cents' | 'ingested_at'>
 
 /** What stops a debit; null where nothing does, or no gate is asked about it. */
 export function stopOf(debit: Gated, facts: GateFacts): Stop | null {
@@ -64,7 +64,7 @@ export function stopOf(debit: Gated, facts: GateFacts): Stop | null {
     billingStop(debit, facts.policy) ??
     (facts.isCollectedByLegacy ? COLLECTED_BEFORE : null) ??
     (Date.parse(debit.ingested_at) < facts.forwardCutoff ? BEFORE_CUTOFF : null) ??
-    (facts.isUnlisted && !debit.is_released ? ACCOUNT_UNLISTED : null) ??
+    (facts.isUnlisted && !debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??
     (mayBeQuarantined(debit) && isUnusual(debit.amount_cents, facts.recent) ? UNUSUAL_AMOUNT : null)
   )
 }

@@ -9,7 +9,7 @@ const CUTOFF = Date.parse('2026-04-27T00:00:00Z')
 const debit: Debit = {
   source: 'api',
   status: 'pending',
-  is_released: false,
+  released_from: [],
   amount_cents: 2_000,
   check_date: null,
   effective_date: null,
@@ -45,7 +45,8 @@ test('an account that its bank does not list any more waits for an operator, als
   const vanished = ['account', 'quarantined', 'account_not_listed']
   expect(stopped({}, { isUnlisted: true })).toEqual(vanished)
   expect(stopped({ status: 'Scheduled' }, { isUnlisted: true })).toEqual(vanished)
-  expect(stopped({ is_released: true }, { isUnlisted: true })).toBeNull()
+  expect(stopped({ released_from: ['anomaly'] }, { isUnlisted: true })).toEqual(vanished)
+  expect(stopped({ released_from: ['account'] }, { isUnlisted: true })).toBeNull()
 })
 
 describe('the billing gate', () => {
@@ -104,9 +105,10 @@ describe('the other gates', () => {
     ['pass twice the mean', {}, {}, null],
     ['stop a cent more', unusual, {}, UNUSUAL],
     ['pass any amount without a history', unusual, { recent: { count: 0, sumCents: 0n } }, null],
-    ['pass an amount that an operator released', { ...unusual, is_released: true }, {}, null],
+    ['pass an amount that an operator released', { ...unusual, released_from: ['anomaly'] }, {}, null],
+    ['stop one whose account alone was released', { ...unusual, released_from: ['account'] }, {}, UNUSUAL],
     ['pass an amount that is in a batch', { ...unusual, status: 'Scheduled' }, {}, null],
-    ['stop what was released by the others', { ...unusual, is_released: true }, collected, LEGACY],
+    ['stop what was released by the others', { ...unusual, released_from: ['anomaly'] }, collected, LEGACY],
     ['stop what is in a batch by the others', { ...early, status: 'Scheduled' }, {}, TOO_EARLY],
     // in their order
     [

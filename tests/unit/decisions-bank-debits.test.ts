@@ -129,6 +129,13 @@ const comeBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW 
 const stop = { gate: 'anomaly', status: 'quarantined', reason: 'why' } as const
 const gated = BankDebitGated.of({ ...leg, ...stop, at })
 const gate = { type: 'Gate', stop, at: NOW } as const
+const unlisted = { gate: 'account', status: 'quarantined', reason: 'account_not_listed' } as const
+const gatedByAccount = BankDebitGated.of({ ...leg, ...unlisted, at })
+const gateOfAccount = { type: 'Gate', stop: unlisted, at: NOW } as const
+const outOfQuarantine = [
+  ...[gatedByAccount, BankDebitReleased.of({ ...leg, note: null, at })],
+  BankDebitScheduled.of({ ...scheduled.data, effective_date: '2026-12-28' }),
+]
 const billing = { gate: 'billing', status: 'failed', reason: 'policy_inactive_blocked' } as const
 const gatedByBilling = BankDebitGated.of({ ...leg, ...billing, at })
 const collectedBefore = BankDebitGated.of({
@@ -324,6 +331,19 @@ decisions(bankDebit, [
   ['is not quarantined in its batch', [created, scheduled], gate, []],
   ['is not quarantined again', [created, gated, released], gate, []],
   [
+    'is quarantined for its amount when it was released for its account',
+    [created, gatedByAccount, released],
+    gate,
+    [gated],
+  ],
+  ['is not quarantined again for its account', [created, gatedByAccount, released], gateOfAccount, []],
+  [
+    'is quarantined for its account when it was released for its amount',
+    [created, gated, released],
+    gateOfAccount,
+    [gatedByAccount],
+  ],
+  [
     'is stopped by another gate when it was released',
     [created, gated, released],
     gateOfBilling,
@@ -454,6 +474,12 @@ decisions(bankDebit, [
   [
     'is not presented again after these, however late it was presented last',
     presentedLater(),
+    represent(Date.parse('2027-05-24T17:00:00Z')),
+    conflict('representment_too_late'),
+  ],
+  [
+    'nor when it came out of quarantine between',
+    [...presentedLater().slice(0, 5), ...outOfQuarantine, ...presentedLater().slice(5)],
     represent(Date.parse('2027-05-24T17:00:00Z')),
     conflict('representment_too_late'),
   ],

@@ -57,7 +57,7 @@ export const gates: readonly Mutation[] = [
   {
     id: 'gate-released-quarantined-again',
     file: 'domain/banking/bank-debit-state.ts',
-    find: "return status === 'pending' && !is_released",
+    find: "return status === 'pending' && !released_from.includes('anomaly')",
     put: "return status === 'pending'",
     harm: 'A debit that an operator let go is held again, for ever.',
     suites: ['unit/debit-gates', 'unit/decisions-bank-debits'],
