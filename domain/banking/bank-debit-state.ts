@@ -105,8 +105,7 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       return { ...before, status: 'cancelled' }
     case 'BankDebitScheduled': {
       const { batch_closes_at, effective_date: entry_date } = event.data
-      // one that was presented again may come out of quarantine
-      const first_entry_date = before.representments === 0 ? entry_date : before.first_entry_date
+      const first_entry_date = firstEntryOf(before, entry_date)
       return { ...before, status: 'Scheduled', batch_closes_at, entry_date, first_entry_date }
     }
     case 'BankDebitLeftOut':
@@ -115,8 +114,7 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       return { ...before, held_up: [...before.held_up, event.data.since] }
     case 'BankDebitInFile': {
       const { file_id, trace_number, entry_date } = event.data
-      // the first entry is that of the file it went with
-      const first_entry_date = before.representments === 0 ? entry_date : before.first_entry_date
+      const first_entry_date = firstEntryOf(before, entry_date)
       return { ...before, in_file: { file_id, trace_number }, entry_date, first_entry_date }
     }
     case 'BankDebitSubmitted':
@@ -156,6 +154,11 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       }
     }
   }
+}
+
+/** The day of its first entry: that of the file it went with, also when it is presented again, or leaves quarantine then. */
+function firstEntryOf(before: BankDebit, entryDate: CalendarDate): CalendarDate | null {
+  return before.representments === 0 ? entryDate : before.first_entry_date
 }
 
 /** Whether the gates are asked about it. */

@@ -52,8 +52,8 @@ export const deciders: readonly Mutation[] = [
   {
     id: 'debit-first-entry-forgotten',
     file: 'domain/banking/bank-debit-state.ts',
-    find: 'before.representments === 0 ? entry_date : before.first_entry_date',
-    put: 'entry_date',
+    find: 'before.representments === 0 ? entryDate : before.first_entry_date',
+    put: 'entryDate',
     harm: 'Each new presentation starts the 180 days anew.',
     suites: ['unit/decisions-bank-debits'],
   },

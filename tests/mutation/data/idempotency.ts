@@ -113,8 +113,8 @@ export const idempotency: readonly Mutation[] = [
   {
     id: 'debit-key-for-other-debit',
     file: 'domain/banking/debit-key.ts',
-    find: 'return state.content === content ? [] : debitKeyReused()',
-    put: 'return []',
+    find: 'state.content !== content) return debitKeyReused()',
+    put: 'state.content !== content) return []',
     harm: 'A second debit under a used key is answered as accepted, and never collected.',
     suites: ['unit/decisions-bank-debits', 'unit/decisions-debit-collections'],
   },

@@ -138,7 +138,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-notice-of-another-environment',
-    file: 'application/payments/processor-notices.ts',
+    file: 'application/payments/notice-source.ts',
     find: 'return made.environment === environment && made.processor === processor',
     put: 'return made.processor === processor',
     harm: 'A notice of the sandbox pays a live link.',

@@ -65,8 +65,8 @@ export const sealing: readonly Mutation[] = [
   {
     id: 'seal-under-key-of-other-kind',
     file: 'application/sealing.ts',
-    find: 'if (!subject.startsWith(`${sealed.subject}/`)) {',
-    put: "if (!subject.includes('/')) {",
+    find: 'if (!subject?.startsWith(`${sealed.subject}/`)) {',
+    put: "if (!subject?.includes('/')) {",
     harm: "A person's name is sealed under the key of the employer, and outlives the person's erasure.",
     suites: ['unit/sensitive-fields'],
   },
