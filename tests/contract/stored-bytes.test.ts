@@ -73,12 +73,12 @@ describe.skipIf(!(await findEventStore()))('what stands in the log (needs EventS
     }
   })
 
-  test('and so are the answers to an append, but for the position', async () => {
+  test('and so are the answers to an append, but for position and id', async () => {
     const stream = aStream()
     const answers = await Promise.all(
       [postgres, eventStore].map(async (log) => {
-        const { position, ...result } = await log.append(stream, -1, [anEvent(), anEvent()])
-        expect(position).toBe((await log.readStream(stream))[1]!.position)
+        const { position, eventId, ...result } = await log.append(stream, -1, [anEvent(), anEvent()])
+        expect((await log.readStream(stream))[1]).toMatchObject({ position, eventId })
         const errors = [
           log.append(stream, -1, [anEvent()]),
           log.append(stream, 4, [anEvent()]),
