@@ -147,23 +147,29 @@ describe('events of another program in the log', () => {
         const { body } = await report(service, tenant)
         expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')
         await operate(service, 'POST', '/drain')
-        const ready = await send(`${service.opsUrl}/readyz`)
-        expect([ready.status, ready.body.ok]).toEqual([200, true])
-        for (const [name, lag] of Object.entries(ready.body.checks.process_manager_lag)) {
-          expect(lag, name).toEqual({ events: 0, seconds: 0 })
-        }
+        const isRead = type === 'SomethingForeign'
+        const parked = [
+          expect.stringMatching(/^projection policies: parked streams/),
+          ...(isLogInEventStore ? [expect.stringMatching(/^integration events: parked streams: \d+$/)] : []),
+        ]
+        // its figures are a sample of seconds ago
+        await expect
+          .poll(async () => {
+            const { status, body } = await send(`${service.opsUrl}/readyz`)
+            const behind = Object.values<{ events: number }>(body.checks.process_manager_lag).filter(
+              ({ events }) => events > 0,
+            )
+            return { status, ok: body.ok, degraded: body.degraded, behind }
+          })
+          .toEqual({
+            status: 200,
+            ok: true,
+            degraded: isRead ? expect.any(Array) : expect.arrayContaining(parked),
+            behind: [],
+          })
         const metrics = (await send(`${service.opsUrl}/metrics`)).text
         expect(metrics).toMatch(/^compstream_projection_lag_events\{projection="policies"\} 0$/m)
-        const isRead = type === 'SomethingForeign'
-        if (!isRead) {
-          expect(ready.body.degraded).toContainEqual(
-            expect.stringMatching(/^projection policies: parked streams/),
-          )
-        }
         if (isLogInEventStore && !isRead) {
-          expect(ready.body.degraded).toContainEqual(
-            expect.stringMatching(/^integration events: parked streams: \d+$/),
-          )
           const { failed } = await operate(service, 'GET', '/work')
           expect(failed.map(({ key }: { key: string }) => key)).toContain(stream)
         }
