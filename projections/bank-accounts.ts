@@ -43,7 +43,7 @@ const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 4,
+  version: 5,
   tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
@@ -135,8 +135,11 @@ export const bankAccounts = projection({
     }),
     on(AchAccountUnverified, {
       reads: ofAchAccount,
-      apply: ({ data: { ach_account_id } }, { ach_accounts }) =>
-        ach_accounts.change([ach_account_id], { status: 'unverified' }),
+      apply({ data: { ach_account_id } }, { ach_accounts }) {
+        // once it is enabled, it is unverified
+        if (ach_accounts.get(ach_account_id)!.status === 'disabled') return
+        ach_accounts.change([ach_account_id], { status: 'unverified' })
+      },
     }),
     on(AchAccountDisabled, {
       reads: ofAchAccount,

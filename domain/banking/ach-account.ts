@@ -171,7 +171,8 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       }
       case 'AchAccountUnverified': {
         const { reason: unverified_reason } = event.data
-        return { ...before, status: 'unverified', verified: false, verified_by: null, unverified_reason }
+        const status = known.status === 'disabled' ? 'disabled' : 'unverified'
+        return { ...before, status, verified: false, verified_by: null, unverified_reason }
       }
       case 'AchAccountVerified':
         return {
@@ -393,7 +394,11 @@ function hearOfLink(
       ? []
       : [AchAccountIdentified.of({ ach_account_id, persistent_fingerprint: persistentFingerprint, at })]),
   ]
-  if (status === 'disabled') return heard
+  if (status === 'disabled') {
+    // that the link vouches for it is no new proof after a return; that it does not counts once it is enabled
+    const isOver = reason !== null && verified_by === 'bank_link'
+    return isOver ? [...heard, AchAccountUnverified.of({ ach_account_id, reason, at })] : heard
+  }
   if (reason === null) {
     const by = { by: 'bank_link', verification_id: null, note: null } as const
     return status === 'active' ? heard : [...heard, AchAccountVerified.of({ ach_account_id, ...by, at })]

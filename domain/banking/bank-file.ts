@@ -84,6 +84,8 @@ const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 
 const MISSABLE: ReadonlySet<BankFileStatus> = new Set(['recorded', 'exposed', 'repeating'])
 /** What an answer tells more of: the bank has it. */
 export const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])
+/** What can come back: the bank has it, or may have it. */
+const RETURNABLE: ReadonlySet<BankFileStatus> = new Set(['fetched', 'uncertain', 'sent'])
 /** The bank may have it. */
 const OUTSIDE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'fetched', 'uncertain', 'sent'])
 
@@ -192,6 +194,15 @@ export function firstDayOf({
  */
 export function isTooLate(file: Pick<BankFile, 'batches'>, now: number): boolean {
   return firstDayOf(file) < nextBankingDay(newYorkDate(now))
+}
+
+/** Refuses that an entry of a file came back which nobody has fetched: it would go out all the same. */
+export function refuseUnfetched({ status }: BankFile): Rejection | null {
+  if (RETURNABLE.has(status)) return null
+  const why =
+    `transaction_id names a debit whose file is ${status}: the bank cannot have sent it back. If the file was fetched, look ` +
+    'into the folders and repeat this'
+  return reject('conflict', `bank_file_${status}`, why)
 }
 
 function tooLate(file: BankFile): Rejection {

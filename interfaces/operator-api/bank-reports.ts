@@ -173,7 +173,7 @@ export const bankReportEndpoints = [
       404: 'There is no such bank report, no item is parked under the line, or there is no such debit',
       409:
         'The item was applied to another debit or with another code, is no return, or has another amount than the debit; ' +
-        'or the debit stands in no file, or does not come back as it stands. Nothing is changed',
+        'or the debit stands in no file, or in one that nobody has fetched, or does not come back as it stands. Nothing is changed',
     },
     command: { name: 'bank-reports apply' },
     async handle(call) {

@@ -328,7 +328,21 @@ decisions(achAccount, [
     hear('x'),
     [],
   ],
-  ['that is disabled hears of no link', [linked('unsent'), disabled], hear(null), []],
+  ['that is disabled is not vouched for anew', [linked('unsent'), disabled], hear(null), []],
+  [
+    'that is disabled hears that its link vouches for it no more',
+    [linked(), frozen],
+    hear('x'),
+    [unverified('x')],
+  ],
+  ['that is disabled hears it once', [linked(), frozen, unverified('x')], hear('x'), []],
+  ['that is disabled stays what an operator attested', [linked(), byOperator, frozen], hear('x'), []],
+  [
+    'is enabled, and unverified where its link vouches for it no more',
+    [linked(), frozen, unverified('x')],
+    enable(),
+    [enabled('unverified')],
+  ],
   ['that was entered by hand hears of no link', [ach()], hear(null), []],
   ['is attested', [ach()], attest, [byOperator]],
   ['is attested once', [ach(), byOperator], attest, []],
@@ -464,6 +478,7 @@ describe('an ACH account', () => {
     expect(status(ach(), byOperator, disabled)).toEqual(['disabled', true])
     expect(status(ach(), disabled, byOperator)).toEqual(['disabled', true])
     expect(status(ach(), disabled, byOperator, enabled('active'))).toEqual(['active', true])
+    expect(status(linked(), disabled, unverified('x'))).toEqual(['disabled', false])
   })
 
   test('remembers where the numbers before a correction are', () => {

@@ -1,4 +1,5 @@
 import { bankDebit } from '../../../domain/banking/bank-debit.ts'
+import { bankFile, refuseUnfetched } from '../../../domain/banking/bank-file.ts'
 import { type BankReport, bankReport } from '../../../domain/banking/bank-report.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
@@ -40,6 +41,9 @@ export async function applyByHand(
       const why = 'transaction_id names a debit that stands in no file for a bank: none can bring it back'
       return reject('conflict', 'debit_in_no_file', why)
     }
+    const { state: file } = await app.commands.load(bankFile, debit.in_file.file_id)
+    const refusal = refuseUnfetched(file!)
+    if (refusal) return refusal
     const returned = bankDebit.decide({ type: 'Return', returnCode, at }, debit)
     if (isRejection(returned)) return returned
   }
