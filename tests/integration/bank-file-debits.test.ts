@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { applyByHand } from '../../application/banking/bank-files/apply-by-hand.ts'
 import { archivedReport } from '../../application/banking/bank-files/file-references.ts'
 import { readReport } from '../../application/banking/bank-files/read-reports.ts'
 import { reportIdOf } from '../../application/banking/bank-files/take-reports.ts'
@@ -153,22 +154,12 @@ test('one that cannot be read holds up no other of its file', async () => {
   ])
 })
 
-test('what a bank reports is of whom and for whom its file was written, whatever is set since', async () => {
-  const leg = await scheduled()
-  const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
-  const file_id = await fileOf([leg], written)
-  accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
-  const originator = {
-    ...ORIGINATOR,
-    destinationRouting: '091000019',
-    odfi: '09100001',
-    originId: '9999999999',
-    companyId: '9999999999',
-  }
+/** Has reports read as an originator's. */
+function reading(originator: typeof ORIGINATOR) {
   const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
   const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })
-  const since = { ...app, bankFiles: { folders, archive, originator, limits: LIMITS } }
-  const read = async (text: string) => {
+  const on = { ...app, bankFiles: { folders, archive, originator, limits: LIMITS } }
+  return async (text: string) => {
     const content = Buffer.from(text)
     const sha256 = createHash('sha256').update(content).digest('hex')
     const report_id = reportIdOf(sha256)
@@ -181,9 +172,24 @@ test('what a bank reports is of whom and for whom its file was written, whatever
     const data = { report_id, name: 'report', sha256, bytes: content.length }
     const receive = { type: 'Receive', data, at: app.clock.now() } as const
     accepted(await app.commands.execute(bankReport, report_id, receive, operatorContext()))
-    await readReport(since, report_id, operatorContext(), signal)
+    await readReport(on, report_id, operatorContext(), signal)
     return (await app.commands.load(bankReport, report_id)).state!
   }
+}
+
+test('what a bank reports is of whom and for whom its file was written, whatever is set since', async () => {
+  const leg = await scheduled()
+  const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
+  const file_id = await fileOf([leg], written)
+  accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
+  const originator = {
+    ...ORIGINATOR,
+    destinationRouting: '091000019',
+    odfi: '09100001',
+    originId: '9999999999',
+    companyId: '9999999999',
+  }
+  const read = reading(originator)
   const back = { code: 'R01', originalTrace: '021000020000001', amountCents: 500 }
   const answer = { file: 'a.ach', outcome: 'accepted' }
   const refused = (refusal: string) => ({ status: 'refused', refusal: expect.stringContaining(refusal) })
@@ -196,4 +202,23 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
   expect(await read(reportFile([back]))).toMatchObject(applied)
   expect(await stateOf(leg)).toMatchObject({ status: 'returned' })
+})
+
+test('one whose file nobody has fetched is not returned by hand: it would go out all the same', async () => {
+  const leg = await scheduled()
+  const file_id = await fileOf([leg])
+  await tellInFile(app, file_id, operatorContext(), signal)
+  const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
+  const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown]))
+  const item = { line: parked[0]!.line, transactionId: leg, returnCode: 'R02', reason: 'its letter' }
+  const apply = () => applyByHand(app, report_id, item, operatorContext())
+  const tellFile = async (type: 'RecordExposed' | 'RecordFetched') =>
+    accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
+  expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_recorded' })
+  await tellFile('RecordExposed')
+  expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_exposed' })
+  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
+  await tellFile('RecordFetched')
+  expect(accepted(await apply()).applied).toMatchObject([{ transaction_id: leg }])
+  expect(await stateOf(leg)).toMatchObject({ status: 'returned', return_code: 'R02' })
 })
