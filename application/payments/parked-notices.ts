@@ -105,15 +105,13 @@ export async function readAgain(app: Application, parked: ParkedNotice): Promise
   return notice.about === 'unread' ? 'It is not understood' : notice
 }
 
-/** An operator has seen to a parked notice: it is not read again, and its body leaves the vault. */
-export async function resolveNotice(
+/** An operator has seen to a parked notice: it is not read again, and its work takes its body out of the vault. */
+export function resolveNotice(
   app: Application,
   noticeId: string,
   note: string | null,
   context: CommandContext,
 ): Promise<ParkedNotice | Rejection> {
   const command = { type: 'Resolve', note, at: app.clock.now() } as const
-  const after = await changed(app, processorNotice, noticeId, command, context)
-  if (!isRejection(after)) await app.vault.remove(placeOf(after))
-  return after
+  return changed(app, processorNotice, noticeId, command, context)
 }

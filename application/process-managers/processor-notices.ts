@@ -23,7 +23,8 @@ export function processorNotices(app: Application) {
     on: [
       // not understood a moment ago, it fails at once: an operator has it read again, by another release
       on(ProcessorNoticeNotUnderstood, ({ data }) => [perform('carry-out', data.notice_id, {})]),
-      on(ProcessorNoticeResolved, ({ data }) => [cancel('carry-out', data.notice_id)]),
+      // of one that was seen to, its body leaves the vault
+      on(ProcessorNoticeResolved, ({ data }) => [perform('carry-out', data.notice_id, {})]),
       on(SubscriptionStarted, ({ data }) => {
         const at = nextOverdueAt(data, 0)
         return at === null ? [] : [perform('find-overdue', data.subscription_id, {}, { at })]
@@ -52,7 +53,7 @@ export function processorNotices(app: Application) {
   })
 }
 
-/** Reads a parked notice again, and carries it out. @returns why not. */
+/** Reads a parked notice again, and carries it out, unless it was seen to; then its body goes. @returns why not. */
 async function carryOut(
   app: Application,
   noticeId: string,
@@ -68,7 +69,6 @@ async function carryOut(
     const after = await changed(app, processorNotice, noticeId, command, context)
     if (isRejection(after)) throw new Error(after.message)
   }
-  // whoever died behind that has left it
   await app.vault.remove(placeOf(state))
   return null
 }

@@ -3,14 +3,16 @@ import type { Application } from '../../application/application.ts'
 import { derivedId } from '../../application/event-registry.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
-import { parkNotice, placeOf, resolveNotice } from '../../application/payments/parked-notices.ts'
+import { parkNotice, placeOf } from '../../application/payments/parked-notices.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
 import { processorNotices } from '../../application/process-managers/processor-notices.ts'
+import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { processorNotice } from '../../domain/payments/processor-notice.ts'
 import { dueAt, nextOverdueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
@@ -239,22 +241,49 @@ describe('a policy that is cancelled', () => {
   })
 })
 
-test('nothing is kept of a notice that a person has seen to, though the processor tells it again', async () => {
+test.each([
+  ['that a person has seen to', { type: 'Resolve', note: null, at: 0 }],
+  // its work died before the body left
+  ['that was carried out', { type: 'RecordCarriedOut', at: 0 }],
+] as const)('nothing is kept of a notice %s, though the processor tells it again', async (what, command) => {
   const linkId = await newLink(await newPolicy('active'))
   const { state } = await app.commands.load(paymentLink, linkId)
+  const noticeId = `evt ${what}`
   const notice = {
     about: 'unread',
-    noticeId: 'evt_odd',
+    noticeId,
     type: 'payment_intent.succeeded',
     version: null,
     names: [linkId],
     body: '{"receipt_email":"pat@payer.example"}',
   } as const
-  const id = derivedId(`${state!.processor}/evt_odd`, 'processorNotice')
+  const id = derivedId(`${state!.processor}/${noticeId}`, 'processorNotice')
   const kept = async () => (await app.vault.get(placeOf({ notice_id: id }))) !== null
   await parkNotice(app, state!, notice, operatorContext())
   expect(await kept()).toBe(true)
-  accepted(await resolveNotice(app, id, null, operatorContext()))
+  accepted(await app.commands.execute(processorNotice, id, command, operatorContext()))
+  await followNotice(id)
+  expect(await kept()).toBe(false)
   await parkNotice(app, state!, notice, operatorContext())
   expect(await kept()).toBe(false)
 })
+
+/** Does what is wanted, once all events of a notice were heard. */
+async function followNotice(id: string): Promise<void> {
+  const manager: ProcessManager = processorNotices(app)
+  const wanted = new Set<string>()
+  for (const stored of await app.log.readStream(`processorNotice-${id}`)) {
+    for (const { type, react } of manager.on) {
+      if (type.name !== stored.type) continue
+      for (const { intent, kind } of react(app.registry.decode(stored), undefined as never)) {
+        if (intent === 'perform') wanted.add(kind)
+        else wanted.delete(kind)
+      }
+    }
+  }
+  for (const kind of wanted) {
+    expect(await manager.work[kind]!.run(workItem({ kind, key: id, payload: {} }))).toEqual({
+      outcome: 'done',
+    })
+  }
+}
