@@ -16,7 +16,13 @@ import { connectionSubject, sealFields } from '../sealing.ts'
 import { type Association, isInScope, refuseAssociation, type Scope } from './account-owners.ts'
 import { connectionIdOf, connectionOutside } from './bank-connections.ts'
 import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from './bank-links.ts'
-import { findAccounts, keepAccounts, type ShownLinkedAccount, unlistMissing } from './sync-connection.ts'
+import {
+  findAccounts,
+  keepAccounts,
+  type ShownLinkedAccount,
+  tellOfLink,
+  unlistMissing,
+} from './sync-connection.ts'
 import { syncTransactions } from './sync-transactions.ts'
 
 export interface NewConnection extends Association {
@@ -100,6 +106,8 @@ export async function exchange(
   if (isRejection(found)) return found
 
   await unlistMissing(app, claimed.state!, found, context)
+  // of a new one there is no ACH account yet
+  if (claimed.events.length === 0) await tellOfLink(app, claimed.state!, said.accounts, found, context)
   const { handle, hash: handleHash } = newHandle(app)
   const issue = { type: 'IssueHandle', handleHash, tokenRef: ref, at } as const
   const outcome = await app.commands.execute(

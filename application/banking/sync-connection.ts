@@ -104,10 +104,7 @@ export async function syncConnection(
   const command = findAccounts(found, app.clock.now())
   const after = await changed(app, bankConnection, connection.connection_id, command, context)
   if (isRejection(after)) return after
-  for (const [index, { unverifiedReason, persistentId }] of said.accounts.entries()) {
-    const heard = { unverifiedReason, ...persistentOf(app, connection, persistentId) }
-    await hearOfLink(app, found.accounts[index]!.bank_account_id, heard, context)
-  }
+  await tellOfLink(app, connection, said.accounts, found, context)
   const transactions = await syncTransactions(app, after, context)
   if (isRejection(transactions) && !isWithoutProduct(transactions)) return transactions
   const counts = isRejection(transactions) ? { changed: 0, removed: 0, has_more: false } : transactions
@@ -129,6 +126,24 @@ export async function unlistMissing(
   const command = { type: 'Unlist', at: app.clock.now() } as const
   for (const { bank_account_id } of accounts) {
     if (!listed.has(bank_account_id)) await tellLinked(app, bank_account_id, command, context)
+  }
+}
+
+/**
+ * Tells the linked ACH accounts of accounts that the bank link lists what it says of them.
+ * @param said of the same accounts, in the order of those that were found.
+ * @throws ReadModelsLate when it cannot be told which these are.
+ */
+export async function tellOfLink(
+  app: Application,
+  connection: BankConnection,
+  said: readonly LinkedAccount[],
+  found: FoundAccounts,
+  context: CommandContext,
+): Promise<void> {
+  for (const [index, { unverifiedReason, persistentId }] of said.entries()) {
+    const heard = { unverifiedReason, ...persistentOf(app, connection, persistentId) }
+    await hearOfLink(app, found.accounts[index]!.bank_account_id, heard, context)
   }
 }
 
@@ -156,10 +171,15 @@ async function tellLinked(
   if (achAccountId === null) return []
   const tied = (await app.commands.load(achAccount, achAccountId)).state!
   const told: AchAccount[] = []
-  for (const id of await accountsWith(app, tied, [tied.account])) {
-    const { state } = await app.commands.load(achAccount, id)
-    // of another connection, which says so itself
-    if (state!.bank_account_id !== bankAccountId && state!.bank_account_id !== null) continue
+  const same = await app.commands.loadAll(achAccount, await accountsWith(app, tied, [tied.account]))
+  // of another connection, which says so itself
+  const others = same.filter(({ state }) => ![bankAccountId, null].includes(state!.bank_account_id))
+  const isListed = others.some(({ state }) => !state!.unlisted)
+  for (const { state } of same) {
+    const { ach_account_id: id, bank_account_id } = state!
+    if (bank_account_id !== bankAccountId && bank_account_id !== null) continue
+    // tied to no connection, it is unlisted once none lists its numbers
+    if (command.type === 'Unlist' && bank_account_id === null && isListed) continue
     const outcome = await changed(app, achAccount, id, command, context)
     if (!isRejection(outcome)) told.push(outcome)
     // deleted meanwhile, it is nobody's any more

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { createAchAccount } from '../../application/banking/ach-accounts.ts'
 import { exchange } from '../../application/banking/link-bank.ts'
 import { syncTransactions } from '../../application/banking/sync-transactions.ts'
 import type { BankLink } from '../../application/ports/bank-link.ts'
+import { type AchAccount, achAccount } from '../../domain/banking/ach-account.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { SimulatedBankLink } from '../../infrastructure/providers/bank-link/simulated.ts'
@@ -25,6 +27,10 @@ let token: string
 /** Parts of transactions that the bank link was asked for, and what holds it up before it answers. */
 let parts: number
 let held: Promise<void>
+/** Whether the bank lists the accounts of items. */
+let isListing = true
+/** What read models tell of ACH accounts, which all have the same numbers. */
+let achAccounts: AchAccount[] = []
 
 beforeAll(async () => {
   process = await openRegistrationProcess()
@@ -34,7 +40,10 @@ beforeAll(async () => {
     createLinkToken: (asked) => simulated.createLinkToken(asked),
     // the same item, whoever links it
     exchange: (publicToken) => simulated.exchange(publicToken, 'anybody'),
-    accounts: (of) => simulated.accounts(of),
+    async accounts(of) {
+      const said = await simulated.accounts(of)
+      return isListing ? said : { ...said, accounts: [] }
+    },
     balances: (of) => simulated.balances(of),
     numbers: (of, accountId) => simulated.numbers(of, accountId),
     async transactions(of, cursor) {
@@ -43,7 +52,12 @@ beforeAll(async () => {
       return simulated.transactions(of, cursor)
     },
   }
-  app = { ...process.app, bankLinks: { live: link, sandbox: link } }
+  const rows = ({ bankAccountId }: { bankAccountId?: string }) =>
+    achAccounts
+      .filter(({ bank_account_id }) => bankAccountId === undefined || bank_account_id === bankAccountId)
+      .map(({ ach_account_id }, seq) => ({ ach_account_id, seq }))
+  const read = { query: async (_statement: unknown, parameters: object) => rows(parameters) } as never
+  app = { ...process.app, read, bankLinks: { live: link, sandbox: link } }
 })
 afterAll(() => process?.bench.close())
 beforeEach(async () => {
@@ -52,15 +66,20 @@ beforeEach(async () => {
   token = `public-sandbox-${tokens}`
   parts = 0
   held = Promise.resolve()
+  isListing = true
+  achAccounts = []
 })
 
-const linked = (owner: { employer_id: string | null; carrier_id: string | null }, on = app) => {
-  const client = {
+const client = () =>
+  ({
     ...({ tenant_id: insured.tenantId, environment: 'live' } as const),
     ...({ carrier_ids: 'all', employer_ids: 'all', client_id: 'client' } as const),
-  }
-  return exchange(on, client, { publicToken: token, user_id: 'u', ...owner }, operatorContext())
-}
+  }) as const
+const linked = (
+  owner: { employer_id: string | null; carrier_id: string | null },
+  on = app,
+  publicToken = token,
+) => exchange(on, client(), { publicToken, user_id: 'u', ...owner }, operatorContext())
 
 test.each(['before', 'after'] as const)(
   'an item is whose exchange claimed it, which died %s it made an account',
@@ -91,4 +110,58 @@ test('syncs of an item that are asked for at once are one', async () => {
   expect([parts, counts.filter(isRejection)]).toEqual([1, []])
   await syncTransactions(app, connection, operatorContext())
   expect(parts).toBe(2)
+})
+
+describe('an ACH account', () => {
+  const nobodys = { employer_id: null, carrier_id: null }
+  /** One of the metadata account that it is tied to. */
+  const tied = async (bankAccountId: string | null) => {
+    const account = await createAchAccount(
+      app,
+      client(),
+      {
+        ownerType: 'employer',
+        ownerId: insured.employerId,
+        routingNumber: '021000021',
+        accountNumber: '000123456789',
+        accountType: 'checking',
+        bankName: 'First Bank',
+        nickname: null,
+        isPrimary: false,
+        linked: { bankAccountId, unverifiedReason: null },
+      },
+      { ...operatorContext(), tenantId: insured.tenantId, environment: 'live' },
+    )
+    achAccounts.push(accepted(account))
+  }
+  const unlisted = () =>
+    Promise.all(
+      achAccounts.map(async ({ ach_account_id }) => {
+        return (await app.commands.load(achAccount, ach_account_id)).state!.unlisted
+      }),
+    )
+
+  test('that its bank lists again is listed once its item is linked again', async () => {
+    const { accounts } = accepted(await linked(nobodys))
+    await tied(accounts[0]!.bank_account_id)
+    for (const isThere of [false, true]) {
+      isListing = isThere
+      accepted(await linked(nobodys))
+      expect(await unlisted()).toEqual([!isThere])
+    }
+  })
+
+  test('that is tied to no connection is listed while one of those with its numbers lists them', async () => {
+    const tokens = [token, `${token}-other`]
+    for (const one of tokens) {
+      const { accounts } = accepted(await linked(nobodys, app, one))
+      await tied(accounts[0]!.bank_account_id)
+    }
+    await tied(null)
+    isListing = false
+    accepted(await linked(nobodys, app, tokens[0]))
+    expect(await unlisted()).toEqual([true, false, false])
+    accepted(await linked(nobodys, app, tokens[1]))
+    expect(await unlisted()).toEqual([true, true, true])
+  })
 })
