@@ -38,6 +38,8 @@ export interface NewBankAccount extends Association {
   readonly client_id?: string | undefined
   /** Where the same one may be asked for again; default: the id of what the context's command creates. */
   readonly bank_account_id?: string
+  /** The bank connection that it is one of. */
+  readonly connection_id?: string
   readonly user_id: string
   readonly name: string
   readonly bank_name: string
@@ -49,7 +51,7 @@ export interface NewBankAccount extends Association {
 export async function createBankAccount(
   app: Application,
   client: Scope,
-  input: NewBankAccount,
+  { connection_id, ...input }: NewBankAccount,
   context: CommandContext,
 ): Promise<BankAccountRecord | Rejection> {
   const client_id = 'client_id' in input ? input.client_id : client.client_id
@@ -58,14 +60,14 @@ export async function createBankAccount(
   const { tenant_id, environment } = client
   const { bank_account_id = createdId(context, bankAccount) } = input
   const created_at = isoTime(app.clock.now())
-  const { employer_id, user_id } = input
+  const { employer_id, carrier_id, user_id } = input
   const user_fingerprint = app.personalData.fingerprint('bank-user', `${tenant_id}|${environment}|${user_id}`)
   const whose = { bank_account_id, tenant_id, environment, client_id, user_fingerprint }
   const data = await sealFields(
     app.personalData,
     BankAccountCreated,
     { ...input, ...whose, created_at },
-    () => employerSubject(app.personalData, employer_id ?? bank_account_id),
+    () => employerSubject(app.personalData, employer_id ?? connection_id ?? carrier_id ?? bank_account_id),
   )
   const account = await created(app, data, context)
   if (isRejection(account)) return account

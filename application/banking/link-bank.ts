@@ -102,7 +102,7 @@ export async function exchange(
   if (isRejection(claimed)) return claimed
   // nobody's item that another key has linked
   if (!(await isInScope(app, client, claimed.state!))) return connectionOutside('public_token')
-  const found = await keepAccounts(app, client, claimed.state!, said, context)
+  const found = await keepAccounts(app, client, claimed.state!, said, context, user_id)
   if (isRejection(found)) return found
 
   await unlistMissing(app, claimed.state!, found, context)

@@ -10,6 +10,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { LinkedAccount } from '../ports/bank-link.ts'
+import { ERASED } from '../ports/personal-data.ts'
 import type { Scope } from './account-owners.ts'
 import { disableIfNumbersAre, persistentOf, tiedTo } from './ach-accounts.ts'
 import { createBankAccount } from './bank-accounts.ts'
@@ -45,6 +46,7 @@ type ConnectionOwner = Pick<
 /**
  * Creates the metadata accounts of an item that are not there yet. Their ids follow from the item: asked for again, or
  * deleted since, an account is not created a second time.
+ * @param anew whom accounts are created for once the user who linked it was erased.
  */
 export async function keepAccounts(
   app: Application,
@@ -52,8 +54,17 @@ export async function keepAccounts(
   owner: ConnectionOwner,
   found: { readonly institutionName: string | null; readonly accounts: readonly LinkedAccount[] },
   context: CommandContext,
+  anew = owner.connection_id,
 ): Promise<FoundAccounts | Rejection> {
-  const { connection_id, user_id, employer_id, carrier_id, client_id } = await withLinkingUser(app, owner)
+  const {
+    connection_id,
+    user_id: linkedBy,
+    employer_id,
+    carrier_id,
+    client_id,
+  } = await withLinkingUser(app, owner)
+  // nobody's word: all who were erased would be one user
+  const user_id = linkedBy === ERASED ? anew : linkedBy
   const institutionName = textOf(found.institutionName ?? '') || null
   const accounts: ShownLinkedAccount[] = []
   for (const { accountId: bankconnect_account_id, type, ...said } of found.accounts) {
@@ -61,7 +72,16 @@ export async function keepAccounts(
     const name = textOf(said.name) || `Account ${mask ?? ''}`.trim()
     const bank_name = institutionName ?? name
     const bank_account_id = derivedId(connection_id, `account/${bankconnect_account_id}`)
-    const details = { user_id, employer_id, carrier_id, client_id, name, bank_name, primary: false }
+    const details = {
+      connection_id,
+      user_id,
+      employer_id,
+      carrier_id,
+      client_id,
+      name,
+      bank_name,
+      primary: false,
+    }
     const account = await createBankAccount(
       app,
       client,

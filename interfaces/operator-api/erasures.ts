@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/operations/erasure.ts'
 import { connectionSubject, employerSubject } from '../../application/sealing.ts'
+import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { bankConnection } from '../../domain/banking/bank-connection.ts'
+import { isSealed, subjectOf } from '../../domain/kernel/sealed.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
@@ -24,9 +26,14 @@ const body = z.object({
   first_name: optional(text()),
   last_name: optional(text()),
   connection_id: optional(id()).describe(
-    'Instead: a bank connection without an employer, with what opens it and its transactions',
+    'Instead: a bank connection without an employer, with what opens it, its transactions and the users of its accounts',
   ),
-  carrier_id: optional(id()).describe('Instead: the numbers of the ACH accounts of this carrier'),
+  carrier_id: optional(id()).describe(
+    'Instead: the numbers of the ACH accounts of this carrier, and the users of its other accounts',
+  ),
+  bank_account_id: optional(id()).describe(
+    'Instead: the user of a bank account without an employer, a bank connection and a carrier',
+  ),
   dry_run: withDefault(z.boolean(), false).describe('Only say how many data keys it would destroy'),
 })
 
@@ -36,11 +43,11 @@ export const erasureEndpoints = [
     method: 'POST',
     path: '/erasures',
     summary:
-      'Destroy the data key of a person, an employer, a bank connection or a carrier; there is no way back',
+      'Destroy the data key of a person, an employer, a bank connection, a carrier or a bank account; there is no way back',
     description:
       'Names a `subject`, or with `employer_id` what is known of a person: `employee_id`, `ssn`, or first and last name. ' +
-      'All data subjects that these lead to are erased. `connection_id` or `carrier_id` alone name what has no employer; a ' +
-      'connection with one is erased with the employer.',
+      'All data subjects that these lead to are erased. `connection_id`, `carrier_id` or `bank_account_id` alone name ' +
+      'what has no employer; a connection with one is erased with the employer.',
     access: operator,
     body,
     answers: {
@@ -69,9 +76,9 @@ export const erasureEndpoints = [
 /** The data subject that is named, or those that a person of an employer stands under. @throws HttpError 400, 404. */
 async function subjectsOf(
   host: OperatorHost,
-  { subject, employer_id, connection_id, carrier_id, ...person }: z.output<typeof body>,
+  { subject, employer_id, connection_id, carrier_id, bank_account_id, ...person }: z.output<typeof body>,
 ): Promise<readonly string[]> {
-  const named = Object.entries({ subject, employer_id, connection_id, carrier_id })
+  const named = Object.entries({ subject, employer_id, connection_id, carrier_id, bank_account_id })
     .filter(([, value]) => value !== null)
     .map(([field]) => field)
   if (named.length === 0) throw badRequest(`subject ${REQUIRED}`)
@@ -82,6 +89,14 @@ async function subjectsOf(
   if (carrier_id !== null) {
     await loaded(host, carrier, carrier_id, 'carrier')
     return [employerSubject(personalData, carrier_id)]
+  }
+  if (bank_account_id !== null) {
+    const { user_id } = await loaded(host, bankAccount, bank_account_id, 'bank account')
+    const own = employerSubject(personalData, bank_account_id)
+    if (isSealed(user_id) && subjectOf(user_id) === own) return [own]
+    throw badRequest(
+      'bank_account_id names no account with a key of its own: erase its employer, connection or carrier',
+    )
   }
   const connection = await loaded(host, bankConnection, connection_id!, 'bank connection')
   if (connection.employer_id !== null) {

@@ -4,7 +4,7 @@ import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import { PlaidStandIn } from '../support/plaid-stand-in.ts'
-import { type Answer, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { type Answer, askOperator, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, type SharedService, sharedService, startService } from '../support/service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
@@ -319,9 +319,30 @@ describe('with the simulated bank link', () => {
         expect.stringContaining('erased'),
       ])
     }
+    const ofUser = `/bank-accounts/${accounts[0].bank_account_id}`
+    expect(await own.get(ofUser)).toMatchObject({ user_id: '(erased)' })
     // linked anew it goes on
     const again = await own.exchange({ ...body, public_token: newToken() })
     await own.sync(again.bankconnect_item_id)
+    expect(await own.get(`/bank-accounts/${again.accounts[0].bank_account_id}`)).toMatchObject({
+      user_id: 'u',
+    })
+  })
+
+  test('the user of a bank account is erased with its carrier, or with the account where it has none', async () => {
+    const other = await seedTenant(service)
+    const own = callsTo(service, other.clientHeaders)
+    const named = { user_id: 'ada@b.example', name: 'Operating', bank_name: 'B' }
+    const made = (whose: object) => own.data(own.post('/bank-accounts', { ...named, ...whose }), 201)
+    const { _id: ofNobody } = await made({})
+    const { _id: ofCarrier } = await made({ carrier_id: other.carrierId })
+    const userOf = async (id: string) => (await own.get(`/bank-accounts/${id}`)).user_id
+    const refused = await askOperator(service, 'POST', '/erasures', { bank_account_id: ofCarrier })
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('bank_account_id')])
+    await operate(service, 'POST', '/erasures', { bank_account_id: ofNobody })
+    expect([await userOf(ofNobody), await userOf(ofCarrier)]).toEqual(['(erased)', 'ada@b.example'])
+    await operate(service, 'POST', '/erasures', { carrier_id: other.carrierId })
+    expect(await userOf(ofCarrier)).toBe('(erased)')
   })
 
   test('an ACH account of a linked bank is verified, and tied to its bank account', async () => {
