@@ -7,7 +7,7 @@ import {
   EmployerRegistered,
   employer,
 } from '../../domain/parties/employer.ts'
-import { normalizeFein } from '../../domain/parties/fein.ts'
+import { type FeinNotation, normalizeFein, readFein } from '../../domain/parties/fein.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
@@ -26,8 +26,8 @@ export interface NewEmployer {
   readonly legalName: string
   /** 9 digits, with or without a hyphen after the second. */
   readonly fein: string
-  /** It was written as a person's. */
-  readonly isFeinOfPerson?: boolean
+  /** Default: as `fein` is written. */
+  readonly feinNotation?: FeinNotation
   /** A sole proprietor, whose legal name is sealed as well. */
   readonly isPerson?: boolean
   readonly address: Address | null
@@ -63,6 +63,7 @@ export async function register(
   if (employerId === null) return feinTaken()
 
   const { tenantId, environment, address, contactEmail } = input
+  const notation = input.feinNotation ?? readFein(input.fein)?.notation
   const data = await sealFields(
     app.personalData,
     EmployerRegistered,
@@ -72,7 +73,7 @@ export async function register(
       environment,
       legal_name: input.legalName,
       fein: fein.text,
-      fein_notation: input.isFeinOfPerson ? ('person' as const) : ('employer' as const),
+      ...(notation !== undefined && notation !== 'digits' && { fein_notation: notation }),
       address: textOf(address),
       contact_email: contactEmail || null,
       payroll_company_ids: [...new Set(input.payrollCompanyIds)],

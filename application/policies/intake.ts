@@ -3,7 +3,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
-import { type FeinNotation, knownAs, mayBeSameFein } from '../../domain/parties/fein.ts'
+import { type FeinNotation, mayBeSameFein } from '../../domain/parties/fein.ts'
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import {
   assignedPolicyNumber,
@@ -201,7 +201,7 @@ async function received(
       carrier_id: carrierId,
       employer_id,
       employer: JSON.stringify(sent),
-      fein_notation: knownAs(feinNotation),
+      fein_notation: feinNotation === 'person' ? 'person' : 'employer',
       ...(feinNotation === 'digits' && { is_fein_bare: true as const }),
       owners: owners.map((one) => ({ person: JSON.stringify(one), excluded: one.excluded })),
       policy: { ...terms, policy_number },
@@ -257,6 +257,7 @@ async function registered(
   context: CommandContext,
 ): Promise<Employer | Rejection> {
   const { tenant_id, environment, employer_id, intake_id, employer: text, fein_notation } = received
+  const feinNotation = received.is_fein_bare ? 'digits' : fein_notation
   const present = (await app.commands.load(employer, employer_id)).state
   if (!present) {
     const { data } = await opened(app.personalData, [
@@ -266,7 +267,6 @@ async function registered(
     const { legal_name, fein, entity_type, address, contact_email, email } = JSON.parse(
       sent,
     ) as IntakeEmployer
-    const isFeinOfPerson = fein_notation === 'person'
     const made = await employers.register(
       app,
       {
@@ -274,8 +274,8 @@ async function registered(
         environment,
         legalName: legal_name,
         fein,
-        isFeinOfPerson,
-        isPerson: isFeinOfPerson || SOLE_PROPRIETOR.test(entity_type ?? ''),
+        feinNotation,
+        isPerson: feinNotation === 'person' || SOLE_PROPRIETOR.test(entity_type ?? ''),
         address,
         contactEmail: contact_email ?? email,
         payrollCompanyIds: [],
@@ -287,8 +287,7 @@ async function registered(
   // whoever had the FEIN reserved under this id at the same time may have registered it
   const { state } = await app.commands.load(employer, employer_id)
   if (state?.tenant_id !== tenant_id) return feinConflict()
-  const sent = received.is_fein_bare ? 'digits' : fein_notation
-  return mayBeSameFein(sent, state.fein_notation) ? state : notationConflict(state)
+  return mayBeSameFein(feinNotation, state.fein_notation) ? state : notationConflict(state)
 }
 
 function newPolicy({ employer_id, carrier_id, policy: sent }: ReceivedIntake): policies.NewPolicy {

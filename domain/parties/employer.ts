@@ -34,7 +34,7 @@ export const EmployerRegistered = eventType({
     environment: environment(),
     /** `XX-XXXXXXX`, sealed. */
     fein: personal(),
-    /** Whether the FEIN was written as a person's. Absent: registered by a release that did not keep it. */
+    /** How the FEIN was written. Absent: as nine digits, or the employer was registered by a release that did not keep it. */
     fein_notation: z.enum(['employer', 'person']).optional(),
   }),
 })

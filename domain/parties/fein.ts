@@ -15,16 +15,14 @@ export function normalizeFein(value: unknown): string | null {
   return match ? `${match[1]}-${match[2]}` : null
 }
 
-/** What a number is known as: nine digits alone count as an employer's. */
-export function knownAs(notation: FeinNotation): Exclude<FeinNotation, 'digits'> {
-  return notation === 'person' ? 'person' : 'employer'
-}
-
 /**
  * Whether a number as it was sent may be the one of an employer.
- * @param known what that one's is known as; undefined where a release that did not keep it registered the employer.
+ * @param known how that one's was written; undefined where that does not tell, or a release did not keep it.
  */
-export function mayBeSameFein(sent: FeinNotation, known: ReturnType<typeof knownAs> | undefined): boolean {
+export function mayBeSameFein(
+  sent: FeinNotation,
+  known: Exclude<FeinNotation, 'digits'> | undefined,
+): boolean {
   return sent === 'digits' || known === undefined || sent === known
 }
 

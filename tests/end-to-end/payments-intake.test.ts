@@ -218,6 +218,18 @@ describe('a FEIN', () => {
     ])
   })
 
+  test('that was sent as digits first leads to its employer in either notation', async () => {
+    for (const at of [2, 3]) {
+      const nine = newFein().replace('-', '')
+      const rest = at === 2 ? nine.slice(2) : `${nine.slice(3, 5)}-${nine.slice(5)}`
+      const made = []
+      for (const fein of [nine, `${nine.slice(0, at)}-${rest}`]) {
+        made.push(await send201(intakeBody({ employer: { fein } })))
+      }
+      expect(made[1]!.employer_id).toBe(made[0]!.employer_id)
+    }
+  })
+
   test('of a person is not that of a company, nor the other way round: 409, and nothing is taken in', async () => {
     const nine = newFein().replace('-', '')
     const plain = `${nine.slice(0, 2)}-${nine.slice(2)}`
