@@ -61,7 +61,7 @@ const EMBEDDING = {
   sixToFour: ipaddr.IPv6.parseCIDR('2002::/16'),
   teredo: ipaddr.IPv6.parseCIDR('2001::/32'),
 } as const
-/** The bytes of an IPv4 address behind a prefix of 48, 56, 64 and 96 bits; what follows is zero (RFC 6052). */
+/** The bytes of an IPv4 address behind a prefix of 48, 56, 64 and 96 bits; a suffix may be ignored (RFC 6052). */
 const BEHIND_LOCAL_PREFIX = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
@@ -85,11 +85,8 @@ function embeddedIn(address: Parsed): readonly ipaddr.IPv4[] {
     return [at([4, 5, 6, 7]), new ipaddr.IPv4(last.map((place) => bytes[place]! ^ 0xff))]
   }
   if (!address.match(localNat64)) return []
-  const readings = BEHIND_LOCAL_PREFIX.filter((places) => {
-    const isOne = places.some((place) => bytes[place] !== 0)
-    return isOne && bytes.slice(places[3] + 1).every((byte) => byte === 0)
-  })
-  return readings.map(at)
+  // an address that begins with 0 is none to send to
+  return BEHIND_LOCAL_PREFIX.filter(([first]) => bytes[first] !== 0).map(at)
 }
 
 function isPublic(address: Parsed): boolean {
