@@ -32,7 +32,8 @@ export interface PayrollCsv {
 
 /**
  * Reads payroll rows from CSV in UTF-8, or in UTF-16 with a byte order mark. The header row names the fields, see
- * {@link fieldOfColumn}, and tells the separator: comma, semicolon or tab. Empty cells are left out.
+ * {@link fieldOfColumn}, and tells the separator: comma, semicolon or tab; a line `sep=;` above it, as Excel reads one, names
+ * it. Empty cells are left out.
  * @param file path, or `-` for what `stdin` holds.
  * @param onRow told how many rows are read so far.
  * @throws CliError that names the file, and the line or the columns.
@@ -44,10 +45,10 @@ export async function readPayrollCsv(
 ): Promise<PayrollCsv> {
   try {
     const text = decoded(await bytesOf(file === '-' ? stdin : createReadStream(file)))
-    const { delimiter, columns } = headerOf(text)
+    const { delimiter, columns, line } = headerOf(text)
     refuseColumns(columns)
     const records: PayrollRecord[] = []
-    const parser = parse({ ...CSV, delimiter, from: 2 })
+    const parser = parse({ ...CSV, delimiter, from_line: line, from: 2 })
     parser.end(text)
     for await (const cells of parser as AsyncIterable<readonly string[]>) {
       if (records.length === MAX_ROWS) {
@@ -101,10 +102,21 @@ function decoded(bytes: Buffer): string {
   )
 }
 
-/** The columns, by the separator with which most of them are understood, else with which there are most. */
-function headerOf(text: string): { readonly delimiter: string; readonly columns: readonly Column[] } {
-  const [best] = [',', ';', '\t']
-    .map((delimiter) => ({ delimiter, columns: columnsOf(text, delimiter) }))
+const SEPARATOR_LINE = /^"?sep=([,;|\t])"?[ ,;|\t]*(?:\r\n|\n|\r)/i
+
+interface Header {
+  readonly delimiter: string
+  readonly columns: readonly Column[]
+  /** Of the file, counted from 1, at which it is looked for. */
+  readonly line: number
+}
+
+/** The columns, by the separator that is named, else with which most of them are understood, else with which there are most. */
+function headerOf(text: string): Header {
+  const named = SEPARATOR_LINE.exec(text)?.[1]
+  const line = named === undefined ? 1 : 2
+  const [best] = (named === undefined ? [',', ';', '\t'] : [named])
+    .map((delimiter) => ({ delimiter, columns: columnsOf(text, delimiter, line), line }))
     .sort((a, b) => understood(b.columns) - understood(a.columns) || b.columns.length - a.columns.length)
   return best!
 }
@@ -113,10 +125,10 @@ function understood(columns: readonly Column[]): number {
   return columns.filter(({ field }) => field !== null).length
 }
 
-function columnsOf(text: string, delimiter: string): readonly Column[] {
+function columnsOf(text: string, delimiter: string, line: number): readonly Column[] {
   let names: readonly string[]
   try {
-    names = (parseSync(text, { ...CSV, delimiter, to: 1 })[0] as string[] | undefined) ?? []
+    names = (parseSync(text, { ...CSV, delimiter, from_line: line, to: 1 })[0] as string[] | undefined) ?? []
   } catch {
     // quotes that another separator puts in their place
     return []
@@ -169,14 +181,15 @@ export function describeColumns(columns: readonly Column[]): {
 }
 
 function recordOf(cells: readonly string[], columns: readonly Column[], delimiter: string): PayrollRecord {
-  const record: PayrollRecord = {}
-  for (const [index, { name, field }] of columns.entries()) {
-    const text = cells[index]!.trim()
-    if (text === '') continue
-    const isNumber = field !== null && NUMBERS.has(field)
-    record[field ?? name] = isNumber ? amountOf(text, field, delimiter) : text
-  }
-  return record
+  // not assigned one by one: `__proto__` is a name like any other
+  return Object.fromEntries(
+    columns.flatMap(({ name, field }, index) => {
+      const text = cells[index]!.trim()
+      if (text === '') return []
+      const isNumber = field !== null && NUMBERS.has(field)
+      return [[field ?? name, isNumber ? amountOf(text, field, delimiter) : text]]
+    }),
+  )
 }
 
 /** A sign or currency before or after a number, or brackets around one that is negative. */

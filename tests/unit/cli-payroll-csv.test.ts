@@ -48,6 +48,20 @@ describe('a payroll CSV', () => {
     ])
   })
 
+  test.each(['sep=;\r\n', '"sep=;"\n', 'SEP=;\n'])('may name its separator first, as %j', async (first) => {
+    expect(await read(`${first}Name;Gross;Note, if any\nAda;1,5;x\n`)).toEqual([
+      { name: 'Ada', gross_wages: 1.5, 'Note, if any': 'x' },
+    ])
+    await expect(read(`${first}Name;Gross\nAda;1;2\n`)).rejects.toThrow(/line 3/)
+    expect(await read(utf16(`${first}Name;Gross\nAda;1\n`))).toEqual([{ name: 'Ada', gross_wages: 1 }])
+  })
+
+  test('passes a column on by whatever name it has', async () => {
+    const { columns, records } = await readWhole('Name,Gross,__proto__\nAda,1,x\n')
+    expect(describeColumns(columns).unknown).toBe('"__proto__"')
+    expect(JSON.stringify(records)).toBe('[{"name":"Ada","gross_wages":1,"__proto__":"x"}]')
+  })
+
   test.each([
     ['Employee,Regular Hours,Gross', '"Employee" as name, "Gross" as gross_wages', '"Regular Hours"'],
     [
