@@ -54,6 +54,8 @@ interface Incoming {
   readonly requestId: string
   /** From the `Idempotency-Key` header, for tools that take a key. */
   readonly idempotencyKey: string | null
+  /** A query parameter: it takes none. */
+  readonly queried: string | null
   /** Called when the answer repeats that of an earlier call. */
   readonly onReplay: () => void
   /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
@@ -146,17 +148,13 @@ export class ToolServer {
       refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 400), idOf(parsed.value))
       return
     }
-    for (const name of queryOf(request).keys()) {
-      const { field, message } = unknownFault([name], [], 'query parameter')
-      refuse(response, invalidParams(field, `${field} ${message}`), idOf(parsed.value))
-      return
-    }
     let rows = 0
     const onRows = (count: number) => {
       rows += count
       return costs.measure({ rows })
     }
-    const incoming = { agent, requestId: requestIdOf(response), idempotencyKey, onRows }
+    const [queried = null] = queryOf(request).keys()
+    const incoming = { agent, requestId: requestIdOf(response), idempotencyKey, queried, onRows }
     if (Array.isArray(parsed.value)) {
       await this.#answerBatch(incoming, parsed.value, costs, response)
       return
@@ -217,6 +215,10 @@ export class ToolServer {
   async #run(incoming: Incoming, { method, params }: RpcRequest): Promise<unknown> {
     if (!METHODS.has(method)) {
       throw new RpcError(METHOD_NOT_FOUND, `Unknown method; there are ${[...METHODS].join(', ')}`)
+    }
+    if (incoming.queried !== null) {
+      const { field, message } = unknownFault([incoming.queried], [], 'query parameter')
+      throw invalidParams(field, `${field} ${message}`)
     }
     if (params !== undefined && !isObject(params)) {
       throw invalidParams('params', 'params must be an object with named members')

@@ -269,16 +269,19 @@ describe('HTTP', () => {
     expect((await send(`${service.mcpUrl}/api/v2/agents`)).status).toBe(404)
   })
 
-  it('refuses a query parameter by its name', async () => {
-    const message = { jsonrpc: '2.0', id: 7, method: 'ping' }
+  it('refuses a query parameter by its name, after the envelope and the method', async () => {
     const headers = { Authorization: `Bearer ${seeded.apiKey}` }
-    const { status, body } = await send(`${service.mcpUrl}/mcp?dry_run=true`, {
-      method: 'POST',
-      headers,
-      body: message,
-    })
-    expect(status).toBe(200)
-    expect(body).toMatchObject({ id: 7, error: { code: -32602, data: { field: 'dry_run' } } })
+    const ask = async (body: unknown) => {
+      const answer = await send(`${service.mcpUrl}/mcp?dry_run=true`, { method: 'POST', headers, body })
+      return [answer.status, answer.body]
+    }
+    const ping = { jsonrpc: '2.0', id: 7, method: 'ping' }
+    const refused = { id: 7, error: { code: -32602, data: { field: 'dry_run' } } }
+    expect(await ask(ping)).toMatchObject([200, refused])
+    expect(await ask([ping])).toMatchObject([200, [refused]])
+    expect(await ask({ ...ping, jsonrpc: '1.0' })).toMatchObject([400, { error: { code: -32600 } }])
+    expect(await ask({ ...ping, method: 'none' })).toMatchObject([200, { error: { code: -32601 } }])
+    expect((await ask({ jsonrpc: '2.0', method: 'notifications/initialized' }))[0]).toBe(202)
   })
 
   it('tells the request id, also one that the caller brought', async () => {
