@@ -53,8 +53,10 @@ export interface DeliveryRecord {
 
 /** What became of deliveries: records of their own, beside the log. All times are those of the service's clock. */
 export interface WebhookDeliveries {
-  /** Newest first. @param limit at the most. */
-  list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]>
+  /** Newest first. @param limit at the most. @param offset how many newer ones are left out. */
+  list(subscriptionId: string, limit: number, offset?: number): Promise<readonly DeliveryRecord[]>
+  /** How many there are of a subscription. */
+  count(subscriptionId: string): Promise<number>
   /** Consecutive events that failed fully, by subscription; those with none are left out. */
   failureCounts(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** Keeps a test delivery, which was made once and is over. */

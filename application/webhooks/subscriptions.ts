@@ -17,6 +17,7 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { Turns } from '../command-handling/turns.ts'
 import { secretGone } from '../idempotency/secret-gone.ts'
 import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
+import type { ListPage, PageRequest } from '../read-models/pages.ts'
 
 /**
  * Webhook subscriptions of a tenant and environment. One receives what lay in the scope of the key that registered it,
@@ -60,9 +61,25 @@ export async function list(
   caller: WebhookCaller,
 ): Promise<readonly ShownSubscription[]> {
   const { subscriptions } = await load(app, caller)
-  const own = subscriptions.filter(({ scope }) => isWithin(scope, caller))
-  const counts = await app.webhooks.deliveries.failureCounts(own.map(({ _id }) => _id))
-  return own.map((one) => ({ ...one, failure_count: counts.get(one._id) ?? 0 })).reverse()
+  return withFailures(app, subscriptions.filter(({ scope }) => isWithin(scope, caller)).reverse())
+}
+
+/** A subscription that the key manages, as it is shown. */
+export async function show(
+  app: Pick<Application, 'commands' | 'webhooks'>,
+  caller: WebhookCaller,
+  id: string,
+): Promise<ShownSubscription | Rejection> {
+  const found = await find(app, caller, id)
+  return isRejection(found) ? found : (await withFailures(app, [found]))[0]!
+}
+
+async function withFailures(
+  { webhooks }: Pick<Application, 'webhooks'>,
+  subscriptions: readonly WebhookSubscription[],
+): Promise<readonly ShownSubscription[]> {
+  const counts = await webhooks.deliveries.failureCounts(subscriptions.map(({ _id }) => _id))
+  return subscriptions.map((one) => ({ ...one, failure_count: counts.get(one._id) ?? 0 }))
 }
 
 /** Why an address would not be registered, null when it would. */
@@ -149,8 +166,7 @@ export async function change(
   if (!isRejection(outcome) && outcome.events.some(({ type }) => type === 'WebhookSubscriptionEnabled')) {
     await app.webhooks.deliveries.resetFailures(id, outcome.revision)
   }
-  const counts = await app.webhooks.deliveries.failureCounts([id])
-  return { ...changed, failure_count: counts.get(id) ?? 0 }
+  return (await withFailures(app, [changed]))[0]!
 }
 
 function switched(
@@ -248,10 +264,16 @@ export async function deliveries(
   app: Pick<Application, 'commands' | 'webhooks'>,
   caller: WebhookCaller,
   id: string,
-  limit: number,
-): Promise<readonly DeliveryRecord[] | Rejection> {
+  { page, limit }: PageRequest,
+): Promise<ListPage<DeliveryRecord> | Rejection> {
   const found = await find(app, caller, id)
-  return isRejection(found) ? found : app.webhooks.deliveries.list(id, limit)
+  if (isRejection(found)) return found
+  const { deliveries } = app.webhooks
+  const [items, total] = await Promise.all([
+    deliveries.list(id, limit, (page - 1) * limit),
+    deliveries.count(id),
+  ])
+  return { items, total }
 }
 
 /** A subscription that the key manages, or why it does not. */

@@ -129,13 +129,22 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     return false
   }
 
-  async list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]> {
+  async list(subscriptionId: string, limit: number, offset = 0): Promise<readonly DeliveryRecord[]> {
     const { rows } = await this.#pool.query<Row>({
       name: 'webhooks/list',
       text: LIST,
-      values: [subscriptionId, limit],
+      values: [subscriptionId, limit, offset],
     })
     return rows.map(recordOf)
+  }
+
+  async count(subscriptionId: string): Promise<number> {
+    const { rows } = await this.#pool.query<{ total: number }>({
+      name: 'webhooks/count',
+      text: 'SELECT count(*)::integer AS total FROM webhooks.deliveries WHERE subscription_id = $1',
+      values: [subscriptionId],
+    })
+    return rows[0]!.total
   }
 
   async failureCounts(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, number>> {

@@ -81,7 +81,7 @@ export const LIST = `
   SELECT delivery.*, event.event_type, event.body
   FROM (
     SELECT * FROM webhooks.deliveries WHERE subscription_id = $1
-    ORDER BY created_at DESC, seq DESC LIMIT $2
+    ORDER BY created_at DESC, seq DESC LIMIT $2 OFFSET $3
   ) AS delivery JOIN webhooks.events AS event USING (event_id)
   ORDER BY delivery.created_at DESC, delivery.seq DESC`
 

@@ -26,14 +26,21 @@ export function pageOf(query: { readonly page: number; readonly limit: number })
   return { page: query.page, limit: Math.min(query.limit, MAX_LIMIT) }
 }
 
+/** A page of a list that is there as a whole. */
+export function pageOfAll<Item>({ page, limit }: PageRequest, all: readonly Item[]): ListPage<Item> {
+  return { items: all.slice((page - 1) * limit, page * limit), total: all.length }
+}
+
 /** A page of a list. */
 export function listAnswer<Item>(
   request: PageRequest,
   { items, total }: ListPage<Item>,
+  options: { readonly textBytes?: number } = {},
 ): Answer<200, readonly Item[]> {
   const { page, limit } = request
   const total_pages = Math.ceil(total / limit)
   return new Answer(200, items, {
+    ...options,
     pagination: { page, limit, total, total_pages, has_more: page < total_pages },
   })
 }

@@ -5,7 +5,7 @@ import { statusesOf, transactionOf } from '../../application/banking/transaction
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { dateOrTime, id, idOf, text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { listAnswer, page, pageOf, pageOfAll, pagination } from '../endpoints/lists.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
 import { endpoint, partner } from './api.ts'
 
@@ -61,10 +61,14 @@ export const achTransactionEndpoints = [
     summary: 'Show what happened to a transaction, oldest first',
     access: partner,
     params,
+    query: z.object(page),
     answers: { 200: z.array(HistoryEntry).readonly() },
+    pagination,
     errors: NONE,
-    async handle({ host: { app }, caller, params }) {
-      return historyOf(app, accepted(await transactionOf(app, caller.client, params.transaction_id)))
+    async handle({ host: { app }, caller, params, query }) {
+      const transaction = accepted(await transactionOf(app, caller.client, params.transaction_id))
+      const wanted = pageOf(query)
+      return listAnswer(wanted, pageOfAll(wanted, await historyOf(app, transaction)))
     },
   }),
   endpoint({

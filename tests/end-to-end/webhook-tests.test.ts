@@ -244,14 +244,20 @@ describe('the history', () => {
     }
     const shown = async (query: string) => {
       const { status, body } = await partner.call('GET', `/webhooks/${id}/deliveries${query}`)
-      return [status, body.data?.map(({ event_id }: { event_id: string }) => event_id)]
+      return [
+        status,
+        body.data?.map(({ event_id }: { event_id: string }) => event_id),
+        body.pagination?.total,
+      ]
     }
-    expect(await shown('')).toEqual([200, made.slice(0, 50)])
-    expect(await shown('?limit=3')).toEqual([200, made.slice(0, 3)])
-    expect(await shown('?limit=200')).toEqual([200, made])
-    expect(await shown('?limit=100000')).toEqual([200, made])
+    expect(await shown('')).toEqual([200, made.slice(0, 50), 52])
+    expect(await shown('?limit=3')).toEqual([200, made.slice(0, 3), 52])
+    expect(await shown('?limit=200')).toEqual([200, made, 52])
+    expect(await shown('?limit=100000')).toEqual([200, made, 52])
+    expect(await shown('?page=2')).toEqual([200, made.slice(50), 52])
+    expect(await shown('?page=3&limit=20')).toEqual([200, made.slice(40), 52])
     for (const limit of ['0', '-1', '1.5', 'x', '']) {
-      expect(await shown(`?limit=${limit}`)).toEqual([400, undefined])
+      expect(await shown(`?limit=${limit}`)).toEqual([400, undefined, undefined])
     }
   })
 })
