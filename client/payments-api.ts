@@ -2084,6 +2084,30 @@ export interface operations {
                     /** @enum {string} */
                     account_type?: "checking" | "savings";
                     is_primary?: boolean;
+                    /** @description May be repeated, not changed */
+                    readonly _id?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly account_last4?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly routing_last4?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly status?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly owner_type?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly owner_id?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly connection_type?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly verified?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly unverified_reason?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly unlisted?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly created_at?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly updated_at?: unknown;
                 };
             };
         };
@@ -2345,6 +2369,14 @@ export interface operations {
                     /** @enum {string} */
                     status?: "active" | "disabled";
                     primary?: boolean;
+                    /** @description May be repeated, not changed */
+                    readonly _id?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly user_id?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly created_at?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly updated_at?: unknown;
                 };
             };
         };
@@ -2611,7 +2643,11 @@ export interface operations {
     /** Show what happened to a transaction, oldest first */
     showAchTransactionHistory: {
         parameters: {
-            query?: never;
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
             header?: never;
             path: {
                 /** @description The id of the transaction */
@@ -2631,6 +2667,13 @@ export interface operations {
                         /** @constant */
                         ok: true;
                         data: components["schemas"]["AchTransactionHistoryEntry"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
                     };
                 };
             };
@@ -2917,7 +2960,11 @@ export interface operations {
     /** List the subscriptions within the scope of the key, newest first, without secrets */
     listWebhooks: {
         parameters: {
-            query?: never;
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2934,6 +2981,13 @@ export interface operations {
                         /** @constant */
                         ok: true;
                         data: components["schemas"]["WebhookSubscription"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
                     };
                 };
             };
@@ -3023,6 +3077,14 @@ export interface operations {
                     /** @description Replaces the whole list */
                     events?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[] | null;
                     status?: ("active" | "disabled") | null;
+                    /** @description May be repeated, not changed */
+                    readonly _id?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly failure_count?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly created_at?: unknown;
+                    /** @description May be repeated, not changed */
+                    readonly updated_at?: unknown;
                 };
             };
         };
@@ -3114,6 +3176,7 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
+                page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
             };
@@ -3136,6 +3199,13 @@ export interface operations {
                         /** @constant */
                         ok: true;
                         data: components["schemas"]["WebhookDelivery"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
                     };
                 };
             };
@@ -3914,7 +3984,7 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "credentials": "client",
     "takesKey": false,
     "wrapped": true,
-    "pagedBy": null
+    "pagedBy": "page"
   },
   "showAchTransactionFees": {
     "method": "GET",
@@ -3978,7 +4048,7 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "credentials": "client",
     "takesKey": false,
     "wrapped": true,
-    "pagedBy": null
+    "pagedBy": "page"
   },
   "changeWebhook": {
     "method": "PATCH",
@@ -4018,7 +4088,7 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "credentials": "client",
     "takesKey": false,
     "wrapped": true,
-    "pagedBy": null
+    "pagedBy": "page"
   },
   "failPaymentLink": {
     "method": "POST",

@@ -129,16 +129,6 @@ export async function record(
   await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
 }
 
-/** Refuses a change of what stays as it was made; a change may repeat it. @throws HttpError 400. */
-export function refuseFixed(
-  sent: Readonly<Record<string, unknown>>,
-  fixed: Readonly<Record<string, unknown>>,
-): void {
-  for (const [name, value] of Object.entries(fixed)) {
-    if (Object.hasOwn(sent, name) && sent[name] !== value) throw badRequest(`${name} cannot be changed`)
-  }
-}
-
 /** A refusal of the request's shape; the message begins with the field's name. */
 export function badRequest(message: string): HttpError {
   return new HttpError(400, null, message)

@@ -6,6 +6,7 @@ import { type Checkout, checkoutSettings, DEFAULT_CHECKOUT } from '../../domain/
 import { LINK_FORMAT, staysAsItIs } from '../../domain/payments/web-address.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
+import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { contextOf, endpoint, loaded, type OperatorHost, operator } from './api.ts'
 
 /** Names and IPv4 addresses of hosts, with a port. The last label of a name begins with a letter: else it is a number. */
@@ -127,17 +128,20 @@ export const checkoutSettingsEndpoints = [
     path: '/tenants/{tenant_id}/checkout',
     summary: 'Set how a tenant sells: branding, senders, lifetimes',
     description:
-      'What is left out is back at its default. Links that exist keep the lifetime they were created with.',
+      'What is left out is back at its default; what is only shown may be repeated. Links that exist keep the lifetime they ' +
+      'were created with.',
     access: operator,
     params,
-    body,
+    body: repeating(Settings, body),
     answers: { 200: Settings },
     errors: NONE,
     command: { name: 'tenants checkout' },
     async handle(call) {
-      const { host, body } = call
+      const { host } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
-      const checkout = accepted(await setCheckout(host.app, tenant_id, body, contextOf(call)))
+      const { state } = await host.app.commands.load(checkoutSettings, tenant_id)
+      const settings = changeOf(body, call, shown(host, tenant_id, state))
+      const checkout = accepted(await setCheckout(host.app, tenant_id, settings, contextOf(call)))
       return shown(host, tenant_id, checkout)
     },
   }),

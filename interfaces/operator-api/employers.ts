@@ -10,9 +10,10 @@ import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, wrongType } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, loaded, operator, record, refuseFixed } from './api.ts'
+import { refuseFixed, repeating } from '../endpoints/repeating.ts'
+import { contextOf, endpoint, keyed, loaded, operator, record } from './api.ts'
 import { scope, scopeOf } from './lists.ts'
-import { environment, given, list, repeating, reveal, shownTime } from './values.ts'
+import { environment, given, list, reveal, shownTime } from './values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20

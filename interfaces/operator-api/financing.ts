@@ -11,6 +11,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, wholeNumber, withDefault } from '../endpoints/fields.ts'
+import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { contextOf, endpoint, loaded, notFound, operator } from './api.ts'
 import { list } from './values.ts'
 
@@ -23,6 +24,13 @@ const Settings = z
     agreements_enabled: z.boolean(),
   })
   .meta({ id: 'FinancingSettings' })
+
+const settings = z.object({
+  enabled: withDefault(z.boolean(), true),
+  invitations_enabled: withDefault(z.boolean(), false),
+  recipient_allowlist: withDefault(list(email()), []).describe('Who may be invited'),
+  agreements_enabled: withDefault(z.boolean(), true).describe('Whether agreements can be downloaded'),
+})
 
 const ofTenant = z.object({ tenant_id: idOf('tenant') })
 const NO_TENANT = { 404: 'There is no such tenant' } as const
@@ -68,22 +76,18 @@ export const financingEndpoints = [
     method: 'PUT',
     path: '/tenants/{tenant_id}/financing',
     summary: 'Set what of the financing test path is open to a tenant',
-    description: 'What is left out is back at its default.',
+    description: 'What is left out is back at its default; what is only shown may be repeated.',
     access: operator,
     params: ofTenant,
-    body: z.object({
-      enabled: withDefault(z.boolean(), true),
-      invitations_enabled: withDefault(z.boolean(), false),
-      recipient_allowlist: withDefault(list(email()), []).describe('Who may be invited'),
-      agreements_enabled: withDefault(z.boolean(), true).describe('Whether agreements can be downloaded'),
-    }),
+    body: repeating(Settings, settings),
     answers: { 200: Settings },
     errors: NO_TENANT,
     command: { name: 'tenants financing' },
     async handle(call) {
-      const { host, body } = call
+      const { host } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
-      return { tenant_id, ...accepted(await setFinancing(host.app, tenant_id, body, contextOf(call))) }
+      const wanted = changeOf(settings, call, { tenant_id })
+      return { tenant_id, ...accepted(await setFinancing(host.app, tenant_id, wanted, contextOf(call))) }
     },
   }),
   endpoint({

@@ -6,10 +6,11 @@ import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { date, id, idOf, optional, text, wholeNumber, withDefault, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator, refuseFixed } from './api.ts'
+import { changeOf, repeating } from '../endpoints/repeating.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator } from './api.ts'
 import { scope, scopeOf } from './lists.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
-import { given, repeating } from './values.ts'
+import { given } from './values.ts'
 
 const billingType = word('PAY_AS_YOU_GO', 'DIRECT_BILLING')
 
@@ -171,12 +172,10 @@ export const policyEndpoints = [
     errors: { ...NONE, 409: 'The policy is cancelled' },
     command: { name: 'policies update' },
     async handle(call) {
-      const { host, sent } = call
+      const { host } = call
       const present = await loaded(host, policy, call.params.policy_id, 'policy')
-      const fixed = Object.entries(today(host, present)).filter(([name]) => !(name in Changes.shape))
-      refuseFixed(sent, Object.fromEntries(fixed))
-      const { billing_type, ...terms } = call.body
-      const named = Object.entries(terms).filter(([name, value]) => name in Changes.shape && value !== null)
+      const { billing_type, ...terms } = changeOf(Changes, call, today(host, present))
+      const named = Object.entries(terms).filter(([, value]) => value !== null)
       const changes = given({ ...Object.fromEntries(named), billing_type })
       const changed = await policies.change(host.app, present.policy_id, changes, contextOf(call))
       return today(host, accepted(changed))

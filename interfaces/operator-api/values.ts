@@ -34,16 +34,6 @@ export function shownTime() {
   return z.string().meta({ format: 'date-time' })
 }
 
-/** A change that may repeat what else is shown of a resource, see `refuseFixed`. */
-export function repeating<Change extends z.ZodObject>(shown: z.ZodObject, change: Change): Change {
-  const names = Object.keys(shown.shape).filter((name) => !(name in change.shape))
-  const repeated = names.map((name) => [
-    name,
-    z.unknown().optional().meta({ readOnly: true, description: 'May be repeated, not changed' }),
-  ])
-  return change.extend(Object.fromEntries(repeated)) as unknown as Change
-}
-
 /** What of an object is not undefined. */
 export function given<Values extends object>(values: Values): Partial<Values> {
   return Object.fromEntries(

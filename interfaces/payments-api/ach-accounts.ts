@@ -15,11 +15,13 @@ import { create, created, once, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, word, wrongType } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { changeOf } from '../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
 import {
   AchAccount,
   AchAccountVerification,
   achAccountChange,
+  changing,
   newAchAccount,
   showAchAccount,
 } from './bank-account-schemas.ts'
@@ -112,13 +114,14 @@ export const achAccountEndpoints = [
     summary: 'Change fields of an ACH account; its numbers and its owner stay',
     access: partner,
     params,
-    body: achAccountChange,
+    body: changing(AchAccount, achAccountChange),
     answers: { 200: AchAccount },
     errors: NONE,
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
-      const after = await changeAchAccount(app, account, call.body, contextOf(call))
+      const wanted = changeOf(achAccountChange, call, showAchAccount(await shownAchAccount(app, account)))
+      const after = await changeAchAccount(app, account, wanted, contextOf(call))
       return isRejection(after) ? after : showAchAccount(after)
     },
   }),

@@ -4,6 +4,7 @@ import type { ShownBankAccount } from '../../application/banking/bank-accounts.t
 import { ACH_ACCOUNT_STATUSES } from '../../domain/banking/ach-account.ts'
 import { BANK_ACCOUNT_STATUSES, CONNECTION_TYPES } from '../../domain/banking/bank-account.ts'
 import { id, optional, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { repeating } from '../endpoints/repeating.ts'
 
 const time = () => z.iso.datetime({ precision: 3 })
 const NAME = 200
@@ -54,7 +55,7 @@ export const newBankAccount = z.object({
   primary: withDefault(z.boolean(), false),
 })
 
-export const bankAccountChange = change({
+export const bankAccountChange = z.object({
   name: text(NAME).optional(),
   bank_name: text(NAME).optional(),
   employer_id: text(NAME).nullable().optional(),
@@ -132,21 +133,20 @@ export const newAchAccount = z.object({
   is_primary: withDefault(z.boolean(), false),
 })
 
-export const achAccountChange = change({
+export const achAccountChange = z.object({
   nickname: text(NAME).nullable().optional(),
   bank_name: text(NAME).optional(),
   account_type: accountType().optional(),
   is_primary: z.boolean().optional(),
 })
 
-/** A change of some fields: at least one, and no others. */
-function change<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z
-    .object(shape)
-    .refine(
-      (sent) => Object.keys(sent).length > 0,
-      `The body must have at least one of ${Object.keys(shape).join(', ')}`,
-    )
+/** A change of some fields: at least one. What else is shown of the resource may be repeated. */
+export function changing<Change extends z.ZodObject>(shown: z.ZodObject, change: Change) {
+  const names = Object.keys(change.shape)
+  return repeating(shown, change).refine(
+    (sent) => names.some((name) => Object.hasOwn(sent, name)),
+    `The body must have at least one of ${names.join(', ')}`,
+  )
 }
 
 /** An ACH account whose verification was started. */

@@ -15,8 +15,15 @@ import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, optionalFlagText, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { changeOf } from '../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
-import { BankAccount, bankAccountChange, newBankAccount, showBankAccount } from './bank-account-schemas.ts'
+import {
+  BankAccount,
+  bankAccountChange,
+  changing,
+  newBankAccount,
+  showBankAccount,
+} from './bank-account-schemas.ts'
 
 const params = z.object({ bank_account_id: idOf('bank account') })
 const NONE = { 404: 'There is no such bank account' } as const
@@ -103,14 +110,15 @@ export const bankAccountEndpoints = [
       'unless `primary` says so.',
     access: partner,
     params,
-    body: bankAccountChange,
+    body: changing(BankAccount, bankAccountChange),
     answers: { 200: BankAccount },
     errors: { 404: `There is no such bank account. ${OWNER}` },
     async handle(call) {
       const { app } = call.host
       const { client } = call.caller
       const account = accepted(await bankAccountOf(app, client, call.params.bank_account_id))
-      const after = await changeBankAccount(app, client, account, call.body, contextOf(call))
+      const wanted = changeOf(bankAccountChange, call, showBankAccount(await shownBankAccount(app, account)))
+      const after = await changeBankAccount(app, client, account, wanted, contextOf(call))
       return isRejection(after) ? after : showBankAccount(after)
     },
   }),

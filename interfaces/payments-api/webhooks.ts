@@ -10,15 +10,14 @@ import {
   type WebhookSubscription,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
-import { Answer } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, wholeNumberText, word } from '../endpoints/fields.ts'
+import { id, idOf, optional, word } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pageOfAll, pagination } from '../endpoints/lists.ts'
+import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { CallSlots } from '../http/call-slots.ts'
 import { JsonText, objectText } from '../http/json-text.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
 
 const MAX_URL = 2_048
-const DEFAULT_DELIVERIES = 50
-const MAX_DELIVERIES = 200
 /** Test deliveries of one tenant that are under way at once: each may take 10 seconds. */
 const MAX_TESTS = 10
 const TEST_WAIT_MS = 5_000
@@ -56,6 +55,12 @@ const Subscription = z
     updated_at: shownTime(),
   })
   .meta({ id: 'WebhookSubscription' })
+
+const changes = z.object({
+  url: optional(url),
+  events: optional(eventTypes).describe('Replaces the whole list'),
+  status: optional(status),
+})
 
 const Registered = z
   .object({
@@ -153,9 +158,13 @@ export const webhookEndpoints = [
     path: '/webhooks',
     summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
     access: partner,
+    query: z.object(page),
     answers: { 200: z.array(Subscription).readonly() },
-    async handle({ host, caller }) {
-      return (await subscriptions.list(host.app, caller.client)).map(shown)
+    pagination,
+    async handle({ host, caller, query }) {
+      const wanted = pageOf(query)
+      const all = await subscriptions.list(host.app, caller.client)
+      return listAnswer(wanted, pageOfAll(wanted, all.map(shown)))
     },
   }),
   endpoint({
@@ -164,24 +173,21 @@ export const webhookEndpoints = [
     path: '/webhooks/{id}',
     summary: 'Change address, types or status of a subscription',
     description:
-      'What is left out stays. `status: active` sets `failure_count` to 0 and resumes deliveries that are not 48 hours old.',
+      'What is left out stays; what is only shown may be repeated. `status: active` sets `failure_count` to 0 and resumes deliveries that are not 48 hours old.',
     access: partner,
     params,
-    body: z
-      .object({
-        url: optional(url),
-        events: optional(eventTypes).describe('Replaces the whole list'),
-        status: optional(status),
-      })
-      .refine(
-        ({ url, events, status }) => url !== null || events !== null || status !== null,
-        'url, events or status is required',
-      ),
+    body: repeating(Subscription, changes).refine(
+      ({ url, events, status }) => url !== null || events !== null || status !== null,
+      'url, events or status is required',
+    ),
     answers: { 200: Subscription },
     errors: { ...UNKNOWN, ...OFTEN, 409: 'Another subscription has the address; `id` names it' },
     async handle(call) {
-      const { host, caller, params, body } = call
-      const changed = await subscriptions.change(host.app, caller.client, params.id, body, contextOf(call))
+      const { host, caller, params } = call
+      const present = await subscriptions.show(host.app, caller.client, params.id)
+      if (isRejection(present)) return present
+      const wanted = changeOf(changes, call, shown(present))
+      const changed = await subscriptions.change(host.app, caller.client, params.id, wanted, contextOf(call))
       return isRejection(changed) ? changed : shown(changed)
     },
   }),
@@ -263,20 +269,18 @@ export const webhookEndpoints = [
     description: 'Records may get further fields: read those that you know by name.',
     access: partner,
     params,
-    query: z.object({
-      limit: wholeNumberText({ min: 1, missing: DEFAULT_DELIVERIES }).describe(
-        `At most ${MAX_DELIVERIES} are shown`,
-      ),
-    }),
+    query: z.object(page),
     answers: { 200: z.array(Delivery).readonly() },
+    pagination,
     errors: UNKNOWN,
     async handle({ host, caller, params, query }) {
-      const limit = Math.min(query.limit, MAX_DELIVERIES)
-      const records = await subscriptions.deliveries(host.app, caller.client, params.id, limit)
+      const wanted = pageOf(query)
+      const records = await subscriptions.deliveries(host.app, caller.client, params.id, wanted)
       if (isRejection(records)) return records
-      const textBytes = records.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
-      const shown = records.map((record) => ({ ...record, payload: new JsonText(record.payload) }))
-      return new Answer(200, shown, { textBytes })
+      const { items, total } = records
+      const textBytes = items.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
+      const shown = items.map((record) => ({ ...record, payload: new JsonText(record.payload) }))
+      return listAnswer(wanted, { items: shown, total }, { textBytes })
     },
   }),
 ]

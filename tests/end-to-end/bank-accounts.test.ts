@@ -143,6 +143,10 @@ describe('a bank account of the metadata layer', () => {
     const { status, body } = await ask('PATCH', path, change)
     expect([status, body.data]).toEqual([200, expect.objectContaining(change)])
     expect(await shown(path)).toEqual(body.data)
+    // as it is shown, but for one field
+    expect((await ask('PATCH', path, { ...body.data, name: 'Claims' })).body.data.name).toBe('Claims')
+    const moved = await ask('PATCH', path, { ...body.data, user_id: 'other' })
+    expect([moved.status, moved.body.message]).toEqual([400, 'user_id cannot be changed'])
   })
 
   test('is listed by every filter', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type NameServer, startNameServer } from '../support/name-server.ts'
 import { askUnder } from '../support/payer-pages.ts'
@@ -42,6 +43,21 @@ async function seller(settings: Readonly<Record<string, unknown>> = {}): Promise
 }
 
 const under = (host: string, path: string, form?: string) => askUnder(service.portalUrl, host, path, form)
+
+test.each([
+  ['checkout', { display_name: 'Tidewater', web_address: 'pay.tidewater.example' }, 'config_version'],
+  ['financing', { invitations_enabled: true }, 'tenant_id'],
+])(
+  'settings of the %s can be set as they are shown, what is only shown included',
+  async (which, change, fixed) => {
+    const { tenantId } = await seller({ web_address: `${randomUUID()}.example` })
+    const path = `/tenants/${tenantId}/${which}`
+    const shown = await operate(service, 'GET', path)
+    expect(await operate(service, 'PUT', path, { ...shown, ...change })).toMatchObject(change)
+    const refused = await askOperator(service, 'PUT', path, { [fixed]: 'other' })
+    expect([refused.status, refused.body.message]).toEqual([400, `${fixed} cannot be changed`])
+  },
+)
 
 /** A page that everybody's portal has: that of a link. */
 async function linkIdOf(tenant: SeededTenant): Promise<string> {

@@ -39,14 +39,15 @@ const RULES: Readonly<Record<string, RegExp>> = {
   changePolicy: /^rates|^class_codes|^states|^locations|cannot be changed$/,
   changeEmployer: /cannot be changed$/,
   setCheckout:
-    /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)/,
+    /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)|cannot be changed$/,
+  setFinancing: /cannot be changed$/,
   advanceClock:
     /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time (that exists|before the year)/,
   redriveWork: /^(process_manager|kind|key) is required/,
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,
   showStreamState: /^as_of and revision cannot be given together/,
-  erase: /is required|cannot be given together/,
+  erase: /is required|cannot be given together|^bank_account_id names no account/,
   createPaymentLink:
     /^premium_cents |^fee_cents |^metadata |^fee_breakdown |^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
   createPaymentSession:
@@ -65,11 +66,12 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,
   simulateCompletion: /^Completion can be simulated/,
   refundPaymentLink: /^amount_cents /,
-  changeBankAccount: /^The body must have at least one of/,
+  changeBankAccount: /^The body must have at least one of|cannot be changed$/,
   createAchAccount: /must not hold a number of the account$/,
-  changeAchAccount: /^The body must have at least one of|must not hold a number of the account$/,
+  changeAchAccount:
+    /^The body must have at least one of|cannot be changed$|must not hold a number of the account$/,
   registerWebhook: /^url /,
-  changeWebhook: /^url( |, events or status is required)/,
+  changeWebhook: /^url( |, events or status is required)|cannot be changed$/,
 }
 
 let service: RunningService

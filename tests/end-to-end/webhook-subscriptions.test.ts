@@ -133,11 +133,12 @@ describe('a change', () => {
     ['events', ['payment.refunded']],
     ['status', 'disabled'],
     ['url', 'https://127.0.0.1:64999/moved'],
-  ] as const)('of %s alone leaves the rest', async (field, value) => {
+  ] as const)('of %s alone leaves the rest, which may be repeated', async (field, value) => {
     const own = partnerOf(service, await seedTenant(service))
     const { id } = await registerWebhook(own, newUrl(), ['payment.failed', 'payment.completed'])
     const before = await listed(id, own)
-    const { status, body } = await own.call('PATCH', `/webhooks/${id}`, { [field]: value })
+    // as it was shown, but for one field
+    const { status, body } = await own.call('PATCH', `/webhooks/${id}`, { ...before, [field]: value })
     expect(status).toBe(200)
     expect(body.data).toEqual({ ...before, [field]: value, updated_at: expect.stringMatching(TIME) })
     expect(await listed(id, own)).toEqual(body.data)
@@ -168,11 +169,12 @@ describe('a change', () => {
 
   test.each([
     [{}, /url, events or status/],
-    [{ unknown: 1 }, /^unknown is an unknown field; known here: url, events, status$/],
+    [{ unknown: 1 }, /^unknown is an unknown field; known here: url, events, status, _id, /],
     [{ url: null, events: null, status: null }, /url, events or status/],
     [{ url: 'http://127.0.0.1:64999/x' }, /url/],
     [{ url: 'https://192.168.1.1/x' }, /url/],
     [{ status: 'disabled', events: [] }, /events/],
+    [{ status: 'disabled', failure_count: 3 }, /^failure_count cannot be changed$/],
   ])('of %j is refused', async (change, message) => {
     const { id } = await registerWebhook(partner, newUrl())
     const before = await listed(id)
