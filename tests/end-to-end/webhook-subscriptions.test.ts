@@ -122,7 +122,7 @@ describe('the list', () => {
     for (let count = 0; count < 4; count += 1) made.unshift(await registerWebhook(own, newUrl()))
     const { status, body, text } = await own.call('GET', '/webhooks')
     expect(status).toBe(200)
-    expect(Object.keys(body)).toEqual(['ok', 'data'])
+    expect(Object.keys(body)).toEqual(['ok', 'data', 'pagination'])
     expect(body.data.map(({ _id }: { _id: string }) => _id)).toEqual(made.map(({ id }) => id))
     expect(text).not.toContain('whsec_')
   })
