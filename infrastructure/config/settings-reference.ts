@@ -53,7 +53,8 @@ const MEANINGS: Readonly<
     "Content of the user's creds file (JWT and nkey seed), where NATS wants one; in place of credentials in `NATS_URL`",
   NATS_CA_FILE:
     'CA certificates that NATS servers are verified with, in place of the public ones; nothing but TLS then',
-  NATS_CLIENT_CERT_FILE: 'Client certificate for NATS, with its chain',
+  NATS_CLIENT_CERT_FILE:
+    'Client certificate for NATS, with its chain, together with `NATS_CLIENT_KEY_FILE`; nothing but TLS then',
   NATS_CLIENT_KEY_FILE: 'Private key of `NATS_CLIENT_CERT_FILE`',
   NATS_REPLICAS: 'Replicas of the streams that the service creates: 3 in a cluster of three servers',
   ROLES: 'What this process does, see [several processes](../operations.md#several-processes)',
