@@ -189,7 +189,7 @@ export async function disableNumbers(
   // a deleted one is found nowhere else
   const own = achAccountId === null ? [] : [achAccountId]
   const { accounts } = await sameAs(app, place, { accounts: own, numbers }, (found) =>
-    // whoever creates an account with them from here on sees that
+    // an account that is created with these numbers later is disabled at once
     recordDisabled(app, place, found, returnCode, context),
   )
   for (const id of accounts) await disableAchAccount(app, id, returnCode, context)
@@ -248,7 +248,7 @@ export async function enableNumbers(
   if (isRejection(decided)) return decided
   if (decided.length === 0) return named!
   const same = await sameAs(app, named!, { accounts: [achAccountId], numbers: [named!.account] })
-  // whoever dies behind this leaves the account disabled, so that it is asked for again
+  // a crash after this leaves the account disabled, and the operator asks again
   await recordEnabled(app, named!, same.numbers, reason, context)
   for (const id of same.accounts) {
     if (id === achAccountId) continue

@@ -119,7 +119,7 @@ async function readPolicies(
   return new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const)))
 }
 
-/** Which accounts the bank link lists no more; one that cannot be read is told of when its batch is written. */
+/** Which accounts the bank link no longer lists. An account that cannot be read is reported when its batch is written. */
 async function readUnlisted(
   { commands }: Application,
   ids: readonly string[],

@@ -132,8 +132,8 @@ export async function syncConnection(
 }
 
 /**
- * Tells the linked ACH accounts of accounts that the bank link no longer lists, before the connection forgets them: whoever
- * repeats what broke off finds them.
+ * Tells the linked ACH accounts which accounts the bank link no longer lists. The connection forgets those afterwards, so that
+ * a repetition still finds them.
  * @throws ReadModelsLate when it cannot be told which these are.
  */
 export async function unlistMissing(

@@ -82,7 +82,7 @@ export function bankFiles(app: Application) {
       expose: work({ ...kind, payload: waiting }, (item) =>
         throughOutages(app, item, () => exposeFile(withFiles(app), item.key, contextOf(item))),
       ),
-      // whoever applied the item returns its debit as well, unless it died
+      // the call that applied the item returns its debit; this does it where that call died
       'return-debit': work(
         {
           retry: backoff(),

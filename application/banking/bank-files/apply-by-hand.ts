@@ -16,8 +16,8 @@ export interface AppliedByHand {
 }
 
 /**
- * Applies a parked item to the debit that an operator names: it is returned. Recorded of the report first, so that the item
- * brings back no second debit; whoever dies behind that leaves the rest to the process manager `bank-files`.
+ * Applies a parked item to the debit that an operator names: it is returned. The report records
+ * it first, so that the item brings back no second debit. After a crash the process manager `bank-files` does the rest.
  */
 export async function applyByHand(
   app: Application,

@@ -2,6 +2,7 @@ import { appends } from './appends.ts'
 import { deciders } from './deciders.ts'
 import { gates } from './gates.ts'
 import { idempotency } from './idempotency.ts'
+import { lostAndRefused } from './lost-and-refused.ts'
 import { money } from './money.ts'
 import { nacha } from './nacha.ts'
 import { parsing } from './parsing.ts'
@@ -25,4 +26,5 @@ export const mutationsByArea = {
   webhooks,
   parsing,
   sealing,
+  lostAndRefused,
 }

@@ -1,0 +1,103 @@
+import type { Mutation } from '../mutation.ts'
+
+const NOTICES = 'infrastructure/providers/card/stripe-notices.ts'
+
+/** What must neither be lost nor guessed: words of banks and processors, fields and rows that are not understood. */
+export const lostAndRefused: readonly Mutation[] = [
+  {
+    id: 'totals-row-charged',
+    file: 'domain/payroll/totals-rows.ts',
+    find: 'if (mayBeTotal && cents !== null && sums.isSum(cents)) {',
+    put: 'if (mayBeTotal && cents === 0n && sums.isSum(cents)) {',
+    harm: 'A payroll with its totals row is charged twice.',
+    suites: ['unit/payroll-totals-rows'],
+  },
+  {
+    id: 'totals-row-of-one-employee',
+    file: 'domain/payroll/totals-rows.ts',
+    find: 'if (this.#beforeLast !== null) this.#starts.add(this.#beforeLast)',
+    put: 'this.#starts.add(this.#sum)',
+    harm: 'A row without a name is red because the one before it has the same wage.',
+    suites: ['unit/payroll-totals-rows'],
+  },
+  {
+    id: 'unknown-field-ignored',
+    file: 'interfaces/endpoints/unknown-fields.ts',
+    find: 'if (faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
+    put: 'if (path.length > 1 && faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
+    harm: 'A debit with a misspelt effective date is collected at once.',
+    suites: ['unit/unknown-fields'],
+  },
+  {
+    id: 'commit-of-failed-transaction',
+    file: 'infrastructure/database/transaction.ts',
+    find: "if ((await client.query('COMMIT')).command !== 'COMMIT') throw new RolledBack()",
+    put: "await client.query('COMMIT')",
+    harm: 'What was rolled back is told as done.',
+    suites: ['integration/database'],
+  },
+  {
+    id: 'checkpoint-before-event-read-past',
+    file: 'infrastructure/event-store/eventstoredb/subscription.ts',
+    find: 'if (prepare === commit) this.#reach(commit)',
+    put: 'if (prepare >= 0n) this.#reach(commit)',
+    harm: 'With some servers of the log every reader skips an event.',
+    suites: ['unit/eventstoredb-subscription'],
+  },
+  {
+    id: 'invoice-of-older-version-forgotten',
+    file: NOTICES,
+    find: 'const places = [parent?.subscription_details, subscription_details]',
+    put: 'const places = [parent?.subscription_details]',
+    harm: 'Paid months that Stripe told in the shape of an older version stay open.',
+    suites: ['unit/stripe-notices'],
+  },
+  {
+    id: 'overdue-charge-found-once',
+    file: 'application/process-managers/processor-notices.ts',
+    find: 'const commandId = derivedId(item.commandId, String(item.dueAt))',
+    put: 'const commandId = item.commandId',
+    harm: 'Of a subscription only the first charge that no word comes of calls for a person.',
+    suites: ['integration/payment-link-work'],
+  },
+  {
+    id: 'unlisted-account-debited',
+    file: 'domain/banking/debit-gates.ts',
+    find: "(facts.isUnlisted && !debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
+    put: "(facts.isUnlisted && debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
+    harm: 'An account that its bank lists no more is debited.',
+    suites: ['unit/debit-gates'],
+  },
+  {
+    id: 'return-behind-other-addenda',
+    file: 'domain/banking/nacha/report.ts',
+    find: "const [report, another] = addenda.filter(({ type }) => type === '99' || type === '98')",
+    put: "const [report, another] = addenda.slice(0, 1).filter(({ type }) => type === '99' || type === '98')",
+    harm: 'A returned debit with a line of text before its reason counts as collected.',
+    suites: ['unit/nacha-reports'],
+  },
+  {
+    id: 'item-applied-before-file-was-fetched',
+    file: 'application/banking/bank-files/apply-by-hand.ts',
+    find: 'const refusal = refuseUnfetched(file!)',
+    put: 'const refusal = file === null ? refuseUnfetched(file!) : null',
+    harm: 'A debit reads returned and goes out all the same.',
+    suites: ['integration/bank-file-debits'],
+  },
+  {
+    id: 'nat64-suffix-trusted',
+    file: 'infrastructure/webhooks/target-addresses.ts',
+    find: 'return BEHIND_LOCAL_PREFIX.filter(([first]) => bytes[first] !== 0).map(at)',
+    put: 'return BEHIND_LOCAL_PREFIX.slice(1).filter(([first]) => bytes[first] !== 0).map(at)',
+    harm: 'A webhook reaches an internal address through a translator.',
+    suites: ['unit/webhook-targets'],
+  },
+  {
+    id: 'migration-waits-before-readers',
+    file: 'infrastructure/database/migrate.ts',
+    find: 'sql.lit(TABLE_LOCK_MS)',
+    put: 'sql.lit(TABLE_LOCK_MS * 1_000)',
+    harm: 'A start with a pending migration holds up every reader of its table.',
+    suites: ['integration/database'],
+  },
+]
