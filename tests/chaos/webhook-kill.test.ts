@@ -1,3 +1,4 @@
+// @module-tag long: integration/webhook-deliveries repeats what a crash cut off, pipeline-kill kills under load
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -62,7 +62,10 @@ async function leases(): Promise<ReadonlyMap<string, LeaseRow>> {
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-test('reads that hang, more than there are connections, cost the process no lease', async () => {
+// integration/database-deadlines has statements of requests that take long, and what they cost
+test('reads that hang, more than there are connections, cost the process no lease', {
+  tags: 'long',
+}, async () => {
   const before = await leases()
   expect(before.size).toBeGreaterThan(5)
   await direct.query('BEGIN; LOCK TABLE rm_payroll_files_g1.payroll_files')

@@ -79,7 +79,7 @@ describe('a stopped service', () => {
   let service: RunningService
   let tenant: SeededTenant
   let token: string
-  const large = Array.from({ length: 2_000 }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
+  const large = Array.from({ length: 600 }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
 
   afterAll(() => service?.stop())
 
@@ -88,7 +88,7 @@ describe('a stopped service', () => {
     token = service.operatorToken
     tenant = await seedTenant(service)
     const before = (await allEvents(service, 'PayrollFileReceived')).length
-    const inFlight = Array.from({ length: 6 }, () => report(service, tenant, { employees: large }))
+    const inFlight = Array.from({ length: 3 }, () => report(service, tenant, { employees: large }))
     await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before)
     expect(await service.end()).toBe(0)
     const answers = await Promise.all(inFlight)
@@ -101,7 +101,7 @@ describe('a stopped service', () => {
     for (const { body } of answers) {
       expect((await status(service, tenant, body.report_id)).body).toMatchObject({
         status: 'NORMALIZED',
-        phase_3: { processed_rows: 2_000 },
+        phase_3: { processed_rows: 600 },
       })
     }
   })
@@ -179,25 +179,52 @@ describe('settings that cannot work end the start with one clear line and exit c
     await rm(emptyDir, { recursive: true, force: true })
   })
 
-  // unit/config.test.ts has every other setting
-  test.each<[string, () => Record<string, string>, RegExp]>([
-    ['a port that is in use', () => ({ CORE_PORT: String(takenPort) }), /^CORE_PORT: .*in use/],
-    ['a host that is none', () => ({ HOST: '192.0.2.1' }), /192\.0\.2\.1.*cannot be bound/],
-    [
-      'a database that does not answer',
-      () => ({ DATABASE_URL: 'postgresql://me:s3cretpass@127.0.0.1:1/db', MASTER_KEY: key }),
-      /^PostgreSQL at 127\.0\.0\.1:1\/db: .*ECONNREFUSED/,
-    ],
-    ['a malformed master key', () => ({ MASTER_KEY: 's3cretpass' }), /^MASTER_KEY: expected 32 bytes/],
-    ['a data directory that is a file', () => ({ DATA_DIR: join(emptyDir, 'file') }), /^DATA_DIR: .*file/],
-  ])('%s', async (_what, env, line) => {
-    const running = start(process.execPath, ['dist/main.js'], env())
-    expect((await running.exit).code).toBe(1)
-    const lines = running.err().trimEnd().split('\n')
-    expect(lines).toEqual([expect.stringMatching(line)])
-    expect(running.out()).not.toContain('"ready"')
-    expect(running.out() + running.err()).not.toMatch(/s3cret|at .*\.(ts|js):\d/)
-  })
+  interface Wrong {
+    readonly what: string
+    readonly env: () => Record<string, string>
+    readonly line: RegExp
+    readonly tags?: 'long'
+  }
+  // unit/config has every other setting and key, integration/embedded-postgres files in the way
+  const wrong: readonly Wrong[] = [
+    {
+      what: 'a port that is in use',
+      env: () => ({ CORE_PORT: String(takenPort) }),
+      line: /^CORE_PORT: .*in use/,
+    },
+    {
+      what: 'a database that does not answer',
+      env: () => ({ DATABASE_URL: 'postgresql://me:s3cretpass@127.0.0.1:1/db', MASTER_KEY: key }),
+      line: /^PostgreSQL at 127\.0\.0\.1:1\/db: .*ECONNREFUSED/,
+    },
+    {
+      what: 'a host that is none',
+      env: () => ({ HOST: '192.0.2.1' }),
+      line: /192\.0\.2\.1.*cannot be bound/,
+      tags: 'long',
+    },
+    {
+      what: 'a malformed master key',
+      env: () => ({ MASTER_KEY: 's3cretpass' }),
+      line: /^MASTER_KEY: expected 32 bytes/,
+      tags: 'long',
+    },
+    {
+      what: 'a data directory that is a file',
+      env: () => ({ DATA_DIR: join(emptyDir, 'file') }),
+      line: /^DATA_DIR: .*file/,
+      tags: 'long',
+    },
+  ]
+  for (const { what, env, line, tags } of wrong)
+    test(what, { tags }, async () => {
+      const running = start(process.execPath, ['dist/main.js'], env())
+      expect((await running.exit).code).toBe(1)
+      const lines = running.err().trimEnd().split('\n')
+      expect(lines).toEqual([expect.stringMatching(line)])
+      expect(running.out()).not.toContain('"ready"')
+      expect(running.out() + running.err()).not.toMatch(/s3cret|at .*\.(ts|js):\d/)
+    })
 
   // integration/embedded-postgres starts an interrupted initdb over
   test('what they stopped half-way is no obstacle for a start that can work', { tags: 'long' }, async () => {

@@ -138,7 +138,8 @@ describe('a dry run of many bad rows', () => {
 })
 
 describe('large calls of one credential', () => {
-  it('wait for one another beyond the fourth, and hold up nobody else', async () => {
+  // unit/costs has who waits, and until when
+  it('wait for one another beyond the fourth, and hold up nobody else', { tags: 'long' }, async () => {
     const other = await seedTenant(service)
     const url = `${service.coreUrl}/api/v1/payroll/reports`
     const length = MIB + 1

@@ -1,3 +1,4 @@
+// @module-tag long: unit/unavailable has the answer, integration/nats-wake-up and projection-runner who waits
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allEvents, post, report, status } from '../support/core.ts'
 import { type Answer, operate, type SeededTenant, seedPolicy, seedTenant } from '../support/seed.ts'
@@ -46,8 +47,7 @@ test('a file that is too new to be read is not said to be missing', async () => 
   )
 })
 
-// the test before it waits in the same way
-test('an employee sync is not refused for a policy that cannot be seen yet', { tags: 'long' }, async () => {
+test('an employee sync is not refused for a policy that cannot be seen yet', async () => {
   const { carrier_id } = await operate(service, 'POST', '/carriers', {
     tenant_id: tenant.tenantId,
     name: 'Second Mutual',

@@ -1,7 +1,7 @@
 import { get, request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { untilRefused } from '../support/rate-limits.ts'
-import { send } from '../support/seed.ts'
+import { askOperator, operate, send } from '../support/seed.ts'
 import {
   type RunningService,
   type ServiceAddresses,
@@ -11,12 +11,14 @@ import {
 } from '../support/service.ts'
 
 let service: SharedService
-/** Limits on; probes from nowhere near. */
+/** Limits on; probes from nowhere near; the machine's clock. */
 let strict: RunningService
 
 beforeAll(async () => {
   service = await sharedService()
-  strict = await startService({ env: { RATE_LIMIT_RPS: '5', PROBE_ALLOW_CIDRS: '10.0.0.0/8' } })
+  strict = await startService({
+    env: { RATE_LIMIT_RPS: '5', PROBE_ALLOW_CIDRS: '10.0.0.0/8', CLOCK: 'system' },
+  })
 })
 afterAll(async () => {
   await strict?.stop()
@@ -48,6 +50,19 @@ describe('the operator listener on a loopback address', () => {
     const { port } = new URL(service.opsUrl)
     for (const own of [`localhost:${port}`, `127.0.0.1:${port}`]) {
       expect(await statusOf(`${service.opsUrl}/healthz`, { Host: own })).toBe(200)
+    }
+  })
+})
+
+describe('the operator of a service with the clock of the machine', () => {
+  it('can move neither the clock nor inject faults', async () => {
+    expect(await operate(strict, 'GET', '/clock')).toMatchObject({ kind: 'system' })
+    for (const [path, what] of [
+      ['/clock/advance', { seconds: 1 }],
+      ['/faults', { point: 'pipeline', mode: 'hold' }],
+    ] as const) {
+      const { status, body } = await askOperator(strict, 'POST', path, what)
+      expect([path, status, body.error]).toEqual([path, 409, 'Conflict'])
     }
   })
 })

@@ -1,13 +1,13 @@
 // @module-tag once: it has a NATS server that comes and goes
 import { StringCodec } from 'nats'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { INTEGRATION_STREAM } from '../../infrastructure/messaging/nats/integration-events.ts'
-import { report } from '../support/core.ts'
+import { report, status } from '../support/core.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsCanBeKilled, startNats } from '../support/nats.ts'
-import { operate, seedTenant, send } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
@@ -19,13 +19,15 @@ const NOWHERE = 'nats://127.0.0.1:1'
 
 let server: NatsServer
 let installation: Installation
+let service: RunningService
+let tenant: SeededTenant
 
 if (natsCanBeKilled) {
-  beforeEach(async () => {
+  beforeAll(async () => {
     server = await startNats()
     installation = await createInstallation({ natsUrl: server.url })
   })
-  afterEach(async () => {
+  afterAll(async () => {
     await installation?.stop()
     await server?.stop()
   })
@@ -54,60 +56,82 @@ async function toldOf(fileId: string): Promise<string[]> {
   }
 }
 
-describe.skipIf(!natsCanBeKilled)('a start while NATS is away', () => {
-  test('is refused in one line while this database has never known it', async () => {
+/** That processes go on without it, and say so. */
+async function expectDegraded(...processes: readonly RunningService[]): Promise<void> {
+  for (const process of processes) {
+    await until(async () => (await readyz(process)).nats === 'unreachable')
+    expect(await readyz(process)).toMatchObject({
+      status: 200,
+      nats: 'unreachable',
+      degraded: expect.arrayContaining([expect.stringMatching(/^nats: unreachable/)]),
+    })
+    expect((await send(`${process.opsUrl}/metrics`)).text).toContain('compstream_nats_connected 0\n')
+  }
+  const answer = await report(processes[0]!, tenant)
+  expect((await status(processes[0]!, tenant, answer.body.file_id)).body.status).toBe('NORMALIZED')
+}
+
+/** That everything is told, also of a file that came while nobody could be. */
+async function expectWhole(fileId: string, ...processes: readonly RunningService[]): Promise<void> {
+  for (const process of processes) {
+    await until(async () => (await readyz(process)).nats === 'ok')
+    await until(async () => (await readyz(process)).degraded.length === 0)
+    expect((await send(`${process.opsUrl}/metrics`)).text).toContain('compstream_nats_connected 1\n')
+  }
+  // and of what happens in other processes
+  const next = await report(processes.at(-1)!, tenant)
+  await operate(processes[0]!, 'POST', '/drain')
+  for (const id of [fileId, next.body.file_id]) {
+    expect(await toldOf(id)).toEqual(['payroll.file_received', 'payroll.file_completed'])
+  }
+}
+
+describe.skipIf(!natsCanBeKilled)('NATS that is away', () => {
+  test('at the start is refused in one line while this database has never known it', async () => {
     const refused = installation.start(ALL, { NATS_URL: NOWHERE })
     await expect(refused).rejects.toThrow('ended with code 1:\nNATS at 127.0.0.1:1: connection refused')
   })
 
-  // the test before it, with another list
-  test('is refused where it was known, and another one is named', { tags: 'long' }, async () => {
-    // having known one server says nothing about another, not even of the same list
-    const service = await installation.start(ALL, { NATS_URL: `${server.url},${NOWHERE}` })
-    await service.end()
-    await expect(installation.start(ALL, { NATS_URL: NOWHERE })).rejects.toThrow('NATS at 127.0.0.1:1: ')
-  })
-
-  test('works degraded where it was known, and as always when it is back', async () => {
-    const first = await installation.start(ALL)
-    const tenant = await seedTenant(first)
-    expect(await first.end()).toBe(0)
+  test('is gone without: who runs and who starts then says so, and is whole again when it is back', async () => {
+    service = await installation.start(ALL)
+    tenant = await seedTenant(service)
     await server.own!.kill()
-
-    const service = await installation.start(ALL)
     const reader = await installation.start('api')
-    for (const process of [service, reader]) {
-      expect(await readyz(process)).toMatchObject({
-        status: 200,
-        nats: 'unreachable',
-        degraded: expect.arrayContaining([expect.stringMatching(/^nats: unreachable/)]),
-      })
-      expect((await send(`${process.opsUrl}/metrics`)).text).toContain('compstream_nats_connected 0\n')
-    }
+    await expectDegraded(service, reader)
     const payroll = largePayroll(1_200, 1)
     const { body } = await report(service, tenant, { employees: payroll.employees })
     await expectComplete(reader, tenant, body.report_id, payroll)
-    await operate(service, 'POST', '/drain')
 
     await server.own!.restart()
-    await until(async () => (await readyz(service)).nats === 'ok' && (await readyz(reader)).nats === 'ok')
-    await until(async () => (await readyz(service)).degraded.length === 0)
-    await operate(service, 'POST', '/drain')
-    expect(await toldOf(body.report_id)).toEqual(['payroll.file_received', 'payroll.file_completed'])
-    // and it hears of what happens in other processes
-    const next = await report(reader, tenant)
-    await operate(service, 'POST', '/drain')
-    expect(await toldOf(next.body.file_id)).toEqual(['payroll.file_received', 'payroll.file_completed'])
+    await expectWhole(body.report_id, service, reader)
+    await reader.end()
     expect(await service.end()).toBe(0)
   })
 
-  // integration/nats-integration-events drains while it is away
-  test('can be stopped while it is still away', { tags: 'long' }, async () => {
-    await (await installation.start(ALL)).end()
+  // the test before it starts an api process meanwhile
+  test('at the start of all processes is gone without where it was known', { tags: 'long' }, async () => {
     await server.own!.kill()
-    const service = await installation.start(ALL)
-    expect(await service.end()).toBe(0)
+    service = await installation.start(ALL)
+    await expectDegraded(service)
+    const { body } = await report(service, tenant)
     await server.own!.restart()
+    await expectWhole(body.file_id, service)
+  })
+
+  // integration/nats-integration-events drains while it is away
+  test('does not hold up a stop', { tags: 'long' }, async () => {
+    await server.own!.kill()
+    await until(async () => (await readyz(service)).nats === 'unreachable')
+    expect(await service.end()).toBe(0)
+    const started = await installation.start(ALL)
+    expect(await started.end()).toBe(0)
+    await server.own!.restart()
+  })
+
+  // having known one server says nothing about another, not even of the same list; the first test has one that is not known
+  test('is refused where another one was known', { tags: 'long' }, async () => {
+    await (await installation.start(ALL, { NATS_URL: `${server.url},${NOWHERE}` })).end()
+    await expect(installation.start(ALL, { NATS_URL: NOWHERE })).rejects.toThrow('NATS at 127.0.0.1:1: ')
   })
 })
 

@@ -209,22 +209,11 @@ describe('the state of a stream', () => {
     expect(byTime.body.data).toMatchObject({ revision: 0, recorded_at: before })
     const earlier = await ops('GET', `${stream}?as_of=2020-01-01T00:00:00%2B02:00`)
     expect(earlier.status).toBe(404)
-    for (const query of [`revision=0&as_of=${before}`]) {
-      expect((await ops('GET', `${stream}?${query}`)).status).toBe(400)
-    }
+    expect((await ops('GET', `${stream}?revision=0&as_of=${before}`)).status).toBe(400)
   })
 })
 
 describe('the hash chains', () => {
-  test('hold over the log and over one stream', async () => {
-    const whole = await ops('POST', '/audit/verify')
-    expect(whole.status).toBe(200)
-    expect(whole.body.data).toMatchObject({ verified: true, first_problem: null })
-    expect(whole.body.data.events).toBeGreaterThan(whole.body.data.streams)
-    const one = await ops('POST', '/audit/verify', { stream: `policy-${seeded.policyId}` })
-    expect(one.body.data).toMatchObject({ verified: true, streams: 1 })
-  })
-
   test('are answered with what an auditor keeps: how many events there are, the head, the last hash', async () => {
     const events = (await ops('GET', '/events?limit=1000')).body.data
     const last = events.at(-1)
@@ -238,9 +227,12 @@ describe('the hash chains', () => {
       head: last.position,
       first_problem: null,
     })
+    expect(whole.body.data.events).toBeGreaterThan(whole.body.data.streams)
     const stream = `policy-${seeded.policyId}`
     const lastOfIt = events.filter((event: { stream: string }) => event.stream === stream).at(-1)
     expect((await ops('POST', '/audit/verify', { stream })).body.data).toMatchObject({
+      verified: true,
+      streams: 1,
       events: lastOfIt.revision + 1,
       up_to: lastOfIt.position,
       last_hash: lastOfIt.metadata.hash,
@@ -406,35 +398,12 @@ describe('an erasure', () => {
     const again = { tenant_id: seeded.tenantId, legal_name: 'A', fein }
     expect((await ops('POST', '/employers', again)).status).toBe(409)
   })
-
-  test.each(['person', 'employer'])('of a %s that nobody knows is 404, and not recorded', async (kind) => {
-    const recorded = await erasures()
-    const answer = await ops('POST', '/erasures', { subject: `${kind}/${'a'.repeat(24)}` })
-    expect([answer.status, answer.body]).toEqual([
-      404,
-      { ok: false, error: 'Not Found', message: 'No such data subject' },
-    ])
-    expect(await erasures()).toEqual(recorded)
-  })
-
-  test.each([undefined, 'person/x', 'dog/aaaaaaaaaaaaaaaaaaaaaaaa', 5])('of %j is 400', async (subject) => {
-    const { status, body } = await ops('POST', '/erasures', { subject })
-    expect([status, body.message]).toEqual([400, expect.stringMatching(/^subject/)])
-  })
 })
 
-describe('what the operator sent', () => {
-  test('stands in no answer of the log in plain text', async () => {
-    const text = (await ops('GET', '/events?limit=1000')).text
-    for (const plain of [seeded.fein, 'payroll@bakery.example', seeded.clientSecret, service.operatorToken]) {
-      expect(text).not.toContain(plain)
-    }
-  })
-})
-
-// EventStoreDB's is restored in integration/backup-restore-eventstoredb and lost-events
+// integration/lost-events has how it is told and taken up again; EventStoreDB's is in backup-restore-eventstoredb, too
 describe.skipIf(isLogInEventStore)(
   'a log that lost its newest events under the service, as by a fail-over',
+  { tags: 'long' },
   () => {
     test('ends it with one line, and the next start says what was lost and reads the log anew', async () => {
       const employers = async () => (await ops('GET', '/employers?limit=200')).body.data

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { employeeRecord, report, status } from '../support/core.ts'
 import {
@@ -69,6 +70,23 @@ describe('draining', () => {
       await renaming
     }
     expect((await ops('POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
+  })
+
+  test('is 504 while another process has a piece of work in hand', async () => {
+    const client = new pg.Client(service.databaseUrl)
+    await client.connect()
+    try {
+      await client.query(
+        `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id,
+           lease_owner, lease_until, lease_token)
+         VALUES ('payroll-pipeline', 'process-file', 'x', '{}', 0, 'leased', 'c', 'c',
+           'another process', clock_timestamp() + interval '10 minutes', nextval('runtime.work_claims'))`,
+      )
+      expect((await ops('POST', '/drain', { timeout_seconds: 0 })).status).toBe(504)
+    } finally {
+      await client.query(`DELETE FROM runtime.work WHERE key = 'x'`)
+      await client.end()
+    }
   })
 })
 
@@ -164,24 +182,5 @@ describe('work', () => {
       expect.stringMatching(/^Work of payroll-pipeline\/process-file is done by this release/),
     ])
     expect(await actions()).not.toContain('discard payroll-pipeline/process-file')
-  })
-})
-
-describe('with the machine clock', () => {
-  test('neither the clock nor faults can be moved by hand', async () => {
-    const real = await startService({ env: { CLOCK: 'system' } })
-    try {
-      const { body } = await ops('GET', '/clock', undefined, real)
-      expect(body.data.kind).toBe('system')
-      for (const [path, what] of [
-        ['/clock/advance', { seconds: 1 }],
-        ['/faults', { point: 'pipeline', mode: 'hold' }],
-      ] as const) {
-        const answer = await ops('POST', path, what, real)
-        expect([path, answer.status, answer.body.error]).toEqual([path, 409, 'Conflict'])
-      }
-    } finally {
-      await real.stop()
-    }
   })
 })

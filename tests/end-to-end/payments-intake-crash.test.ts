@@ -102,7 +102,10 @@ test('of many intakes under way, each key has one employer and one policy, whene
   expect(new Set(completed).size).toBe(completed.length)
 })
 
-test('a payment that is answered has activated its policy, also for a process that starts after a kill', async () => {
+// operator-alerts has the stored activation when the payment is answered
+test('a payment that is answered has activated its policy, also for a process that starts after a kill', {
+  tags: 'long',
+}, async () => {
   const { body } = await takeIn(service, headers, intakeBody())
   await payFor(service, headers, body.data)
   await restart()

@@ -10,13 +10,19 @@ import { startService } from '../support/service.ts'
 async function tour(paymentsUrl: string, receiverPort: number): Promise<string> {
   const readme = await readFile('README.md', 'utf8')
   const [, lines] = /^## Tour$.*?^```sh\n(.*?)^```/ms.exec(readme)!
-  return lines!.replaceAll('http://127.0.0.1:4003', paymentsUrl).replaceAll(/\b3000\b/g, String(receiverPort))
+  return (
+    lines!
+      // what npx finds, without its search
+      .replaceAll('npx compstream', 'node bin/compstream.js')
+      .replaceAll('http://127.0.0.1:4003', paymentsUrl)
+      .replaceAll(/\b3000\b/g, String(receiverPort))
+  )
 }
 
 const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['curl'])) !== null
 
 test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs bash and curl)', async () => {
-  const service = await startService({ env: { CLOCK: 'system' }, isFirstStart: true })
+  const service = await startService({ env: { CLOCK: 'system' } })
   try {
     const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
       env: {

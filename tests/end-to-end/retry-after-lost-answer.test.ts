@@ -4,20 +4,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allEvents, employeeRecord, post, report, reportBody, serviceTime, sign } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import {
   type Answer,
-  askOperator,
   callTool,
-  newFein,
-  newPolicyNumber,
   operate,
   payrollRow,
-  policyDefaults,
   type SeededTenant,
   seedPolicy,
   seedTenant,
-  send,
 } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -93,118 +87,6 @@ test('a push that is signed anew under the same key is the same file', async () 
   expect(await filesOf(3)).toEqual(stored)
   // a signature keeps the file of its first use: under another key, too, nothing is reported twice
   expect((await push(now, 'one-more-key')).body.file_id).toBe(stored[0])
-})
-
-test('a report whose policy was cancelled since is answered with its file', async () => {
-  const { policyId, policyNumber } = await seedPolicy(service, tenant)
-  const send = (key: string) =>
-    report(
-      service,
-      tenant,
-      { policy_number: policyNumber, employees: employeesOf(4) },
-      { 'Idempotency-Key': key },
-    )
-  const lost = await send('cancelled-since')
-  expect(lost.status).toBe(202)
-  // this one dies before anything is stored
-  await dyingAt("NEW.type = 'PayrollFileReceived'", () => send('nothing-stored'))
-  const stored = await filesOf(4)
-  expect(stored).toHaveLength(1)
-  await operate(service, 'POST', `/policies/${policyId}/cancel`, { reason: 'test' })
-
-  const retried = await send('cancelled-since')
-  expect(retried.status).toBe(202)
-  expect(retried.body).toEqual(lost.body)
-  expect(retried.body).toMatchObject({
-    file_id: stored[0],
-    status: 'completed',
-    policy: { id: policyId, policy_number: policyNumber },
-    employer: { id: tenant.employerId, fein: tenant.fein },
-  })
-  for (const key of ['nothing-stored', 'a-new-key']) expect((await send(key)).status).toBe(404)
-  expect(await filesOf(4)).toEqual(stored)
-})
-
-test('a FEIN and a policy number of a creation that died go to whoever creates first, once', async () => {
-  const create = (path: string, key: string, body: Record<string, unknown>) =>
-    askOperator(service, 'POST', path, body, { 'Idempotency-Key': key })
-  const fein = newFein()
-  const number = newPolicyNumber()
-  const employer = { tenant_id: tenant.tenantId, environment: 'live', fein }
-  const policy = { ...policyDefaults(), carrier_id: tenant.carrierId, policy_number: number }
-  for (const [path, type, body, other, idName] of [
-    [
-      '/employers',
-      'EmployerRegistered',
-      { ...employer, legal_name: 'A' },
-      { ...employer, legal_name: 'B' },
-      'employer_id',
-    ],
-    [
-      '/policies',
-      'PolicyIssued',
-      { ...policy, employer_id: tenant.employerId },
-      { ...policy, employer_id: tenant.employerId, states: ['CA'] },
-      'policy_id',
-    ],
-  ] as const) {
-    await dyingAt(`NEW.type = '${type}'`, () => create(path, `a${path}`, body))
-    await operate(service, 'POST', '/clock/advance', { seconds: 660 })
-    const before = (await allEvents(service, type)).length
-    const created = await create(path, `b${path}`, other)
-    expect(created.status).toBe(201)
-    for (let retry = 0; retry < 2; retry += 1) {
-      expect((await create(path, `a${path}`, body)).status).toBe(409)
-      const replayed = await create(path, `b${path}`, other)
-      expect([replayed.status, replayed.body.data[idName]]).toEqual([200, created.body.data[idName]])
-    }
-    expect(await allEvents(service, type)).toHaveLength(before + 1)
-  }
-})
-
-test('a credential that was issued and never shown is named', async () => {
-  const issue = () =>
-    send(`${service.mcpUrl}/api/v1/agents`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': 'issue' },
-      body: { agent_name: 'Never shown', entity_type: 'employer', entity_id: tenant.employerId },
-    })
-  await dyingAt(BEFORE_THE_ANSWER, issue)
-  const named = (await allEvents(service, 'AgentCredentialIssued')).filter(
-    ({ data }) => data.agent_name === 'Never shown',
-  )
-  expect(named).toHaveLength(1)
-  for (const retried of [await issue(), await issue()]) {
-    expect(retried.status).toBe(409)
-    expect(retried.body.message).toContain(named[0]!.data.credential_id)
-  }
-  expect(await allEvents(service, 'AgentCredentialIssued')).toContainEqual(named[0])
-})
-
-// one that keeps its key from another body has the same beginning
-test('an upload that was given up meanwhile is stored as another file', { tags: 'long' }, async () => {
-  const payroll = largePayroll(6_000, 1)
-  const upload = () =>
-    report(service, tenant, { employees: payroll.employees }, { 'Idempotency-Key': 'given-up' })
-  const nearTheEnd = "NEW.type = 'PayrollRowsRecorded' AND NEW.data::json->>'last' = 'true'"
-  for (const attempt of [1, 2]) {
-    await dyingAt(nearTheEnd, upload)
-    expect(await filesOf(6_000)).toHaveLength(attempt)
-    await operate(service, 'POST', '/clock/advance', { seconds: 61 })
-    await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
-    expect(await allEvents(service, 'PayrollFileFailed')).toHaveLength(attempt)
-  }
-
-  const answer = await upload()
-  expect(answer.status).toBe(202)
-  expect(answer.body).toMatchObject({ status: 'processing', employee_count: 6_000 })
-  const files = await filesOf(6_000)
-  expect(files).toHaveLength(3)
-  expect(answer.body.report_id).toBe(files[2])
-  await expectComplete(service, tenant, files[2]!, payroll)
-  const replayed = await upload()
-  expect(replayed.body).toEqual(answer.body)
-  expect(await filesOf(6_000)).toEqual(files)
 })
 
 test('an upload that was given up keeps its key from another body, however few rows that has', async () => {

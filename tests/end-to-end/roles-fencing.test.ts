@@ -1,4 +1,5 @@
 // @module-tag once: it starts processes of each role, on each engine, itself
+// @module-tag long: integration/process-manager-runner and projection-leases have owners that were replaced, and their late writes
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post, report, status, streamEvents } from '../support/core.ts'
@@ -28,10 +29,7 @@ interface Owner {
  * the other has taken over, the write arrives, and the first goes on where it was.
  */
 function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
-  // leases stand in PostgreSQL on both engines
-  describe(`an owner that was replaced while it slept, on ${engine}`, {
-    tags: engine === 'PostgreSQL' ? [] : 'long',
-  }, () => {
+  describe(`an owner that was replaced while it slept, on ${engine}`, () => {
     let store: EventStoreServer | null = null
     let installation: Installation
     let api: RunningService
@@ -151,8 +149,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       return rows.map((row) => row.changes)
     }
 
-    // a step of work is held against the lease in the same way, integration/projection-leases has the rows
-    test('does not write the rows of a projection', { tags: 'long' }, async () => {
+    test('does not write the rows of a projection', async () => {
       await sync()
       expect(await changes()).toEqual([1])
       const wake = await replaceAt(owner.database, 'employee-register/1/write', sync)
@@ -165,10 +162,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await changes()).toEqual([3])
     })
 
-    // rows of a projection and a step of work are held against the lease in the same way
-    test('does not store the work that an event causes, read before it was replaced', {
-      tags: 'long',
-    }, async () => {
+    test('does not store the work that an event causes, read before it was replaced', async () => {
       const payroll = largePayroll(ROWS, 1)
       let file = ''
       const wake = await replaceAt(owner.database, 'work/advance', async () => {
@@ -183,8 +177,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await streamEvents(api, `payrollFile-${file}`)).toEqual(before)
     })
 
-    // the tests above show the same of a step and of rows
-    test('does not end work that somebody else has in hands', { tags: 'long' }, async () => {
+    test('does not end work that somebody else has in hands', async () => {
       const payroll = largePayroll(ROWS, 2)
       const claims = async () =>
         (await database.query<{ lease_token: string }>('SELECT lease_token FROM runtime.work')).rows

@@ -610,6 +610,7 @@ async function work(): Promise<void> {
   ]
   await client.query('ALTER SCHEMA out_of_reach RENAME TO read_model')
   expect([unread[0]!.status, unread[1]!.body.error.code]).toEqual([500, -32603])
+  for (const { text } of unread) expect(text).not.toMatch(/read_model|relation|select|\.ts|at /i)
   expect((await core('report', reports, body)).status).toBe(202)
 
   // what auditors read
@@ -737,13 +738,15 @@ describe('what is secret or personal', () => {
       await client.query('CHECKPOINT')
       const running = await filesBelow(dataDir)
       expect(running.some((name) => name.includes('pg_wal'))).toBe(true)
-      expect(await leaksInFiles(dataDir, leakFinder({ legalName }), [])).not.toEqual([])
-      const leaks = await leaksInFiles(dataDir, finder, [])
+      expect(await leaksInFiles(dataDir, leakFinder({ legalName }))).not.toEqual([])
+      const since = Date.now()
+      const leaks = await leaksInFiles(dataDir, finder)
       expect(leaks.map((leak) => leak.split(': ')[0]).sort()).toEqual([...SECRET_FILES].sort())
       for (const name of SECRET_FILES) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0)
       await client.end()
       expect(await service.end()).toBe(0)
-      expect(await leaksInFiles(dataDir, finder, SECRET_FILES)).toEqual([])
+      // what was not written since has been searched
+      expect(await leaksInFiles(dataDir, finder, since)).toEqual([])
     },
   )
 
