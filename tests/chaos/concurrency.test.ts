@@ -5,7 +5,6 @@ import {
   type Answer,
   askOperator,
   callTool,
-  newFein,
   operate,
   payrollRow,
   policyDefaults,
@@ -37,63 +36,6 @@ function ops(
 ): Promise<Answer> {
   return askOperator(service, method, path, body, headers)
 }
-
-async function filesOf(tenant: SeededTenant): Promise<string[]> {
-  const events = await allEvents(service, 'PayrollFileReceived')
-  return events
-    .filter(({ data }) => data.tenant_id === tenant.tenantId)
-    .map(({ data }) => String(data.file_id))
-}
-
-/** How many of each status there are. */
-function tally(answers: readonly Answer[]): Record<number, number> {
-  const counts: Record<number, number> = {}
-  for (const { status: code } of answers) counts[code] = (counts[code] ?? 0) + 1
-  return counts
-}
-
-describe('one idempotency key sent twenty times at once', () => {
-  test('by each of two tenants is one file of each', async () => {
-    const before = { one: await filesOf(one), two: await filesOf(two) }
-    const key = { 'Idempotency-Key': 'the-same-for-both' }
-    const all = await Promise.all(
-      TWENTY.map(async () => Promise.all([report(service, one, {}, key), report(service, two, {}, key)])),
-    )
-    for (const [index, tenant] of [one, two].entries()) {
-      const answers = all.map((pair) => pair[index]!)
-      expect(tally(answers)).toEqual({ 202: 20 })
-      expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-      const files = (await filesOf(tenant)).slice((index === 0 ? before.one : before.two).length)
-      expect(files).toEqual([answers[0]!.body.file_id])
-      const fresh = answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)
-      expect(fresh).toHaveLength(1)
-      expect((await status(service, tenant, files[0]!)).body.status).toBe('NORMALIZED')
-    }
-  })
-})
-
-describe('what must be unique, created twenty times at once', () => {
-  test('has one winner: the FEIN within an environment, whichever tenant asks', async () => {
-    const fein = newFein()
-    const answers = await Promise.all(
-      TWENTY.map((index) =>
-        ops('POST', '/employers', {
-          tenant_id: (index % 2 === 0 ? one : two).tenantId,
-          legal_name: `Contender ${index}`,
-          fein: index % 3 === 0 ? fein.replace('-', '') : fein,
-        }),
-      ),
-    )
-    expect(tally(answers)).toEqual({ 201: 1, 409: 19 })
-    const sandbox = await ops('POST', '/employers', {
-      tenant_id: one.tenantId,
-      environment: 'sandbox',
-      legal_name: 'Elsewhere',
-      fein,
-    })
-    expect(sandbox.status).toBe(201)
-  })
-})
 
 describe('while a client or an agent is sending', () => {
   test('an employer that is unlinked is out of reach of the next request', async () => {

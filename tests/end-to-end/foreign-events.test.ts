@@ -1,7 +1,6 @@
 // @module-tag each-log
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cli } from '../support/cli.ts'
 import { report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { appendForeign, canStoreGarbage, type ForeignEvent } from '../support/foreign-client.ts'
@@ -90,21 +89,6 @@ describe('reading on from a position', () => {
     expect((await get(`/events?limit=${10n ** 400n}`)).status).toBe(400)
     const { status, body } = await get('/events?limit=1&limit=2')
     expect([status, body.message]).toEqual([400, 'limit is given more than once'])
-  })
-
-  test('works from the command line', async () => {
-    const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
-    const list = (...args: string[]) => cli(['events', 'list', ...args], { env })
-    const [first, second]: Shown[] = (await get('/events?limit=2')).body.data
-    const between = BigInt(second!.position) - 1n
-    const { code, stdout } = await list('--json', '--limit', '1', '--from', String(between))
-    expect(code).toBe(0)
-    expect(stdout).toContain(second!.event_id)
-    expect(stdout).not.toContain(first!.event_id)
-    for (const from of ['abc', String(2n ** 63n)]) {
-      const refused = await list('--from', from)
-      expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/--from .* whole number/)])
-    }
   })
 })
 

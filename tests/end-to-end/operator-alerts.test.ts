@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { serviceTime } from '../support/core.ts'
-import { intakeBody, newClient, payFor, payInFull, takeIn } from '../support/intake.ts'
+import { intakeBody, newClient, payFor, takeIn } from '../support/intake.ts'
 import {
   type Answer,
   askOperator,
@@ -11,7 +11,6 @@ import {
   send,
 } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
-import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -102,84 +101,6 @@ describe('a policy that is paid for', () => {
   })
 })
 
-describe('a webhook receiver that never accepts', () => {
-  const subscribe = async (receiver: Receiver, events: readonly string[]): Promise<string> => {
-    const body = { url: `${receiver.url}/${Date.now()}`, events }
-    const answer = await send(`${service.paymentsUrl}/api/v1/webhooks`, { method: 'POST', headers, body })
-    expect(answer.status).toBe(201)
-    return answer.body.data.id
-  }
-  const advance = async (seconds: number) => {
-    await operate(service, 'POST', '/clock/advance', { seconds })
-    await operate(service, 'POST', '/drain')
-  }
-  const newLink = async () => {
-    const body = payInFull(await inProgress())
-    const created = await send(`${service.paymentsUrl}/api/v1/payment-links`, {
-      method: 'POST',
-      headers,
-      body,
-    })
-    return created.body.data._id as string
-  }
-  const decline = async (linkId: string) => {
-    const path = `/api/v1/sandbox/payment-links/${linkId}/fail`
-    expect((await send(service.paymentsUrl + path, { method: 'POST', headers, body: {} })).status).toBe(200)
-  }
-
-  test('raises an alert for each event that is dropped after 48 hours', async () => {
-    const receiver = await startReceiver()
-    receiver.answerWith(500)
-    try {
-      const subscription_id = await subscribe(receiver, ['payment.failed'])
-      await decline(await newLink())
-      await operate(service, 'POST', '/drain')
-      await advance(47 * 3600)
-      expect(await alerts('&kind=webhook_delivery_dropped')).toEqual([])
-      await advance(3 * 3600)
-      const [alert, ...others] = await alerts('&kind=webhook_delivery_dropped')
-      expect(others).toEqual([])
-      const { event_id, delivery_id } = alert.about
-      expect(alert).toMatchObject({
-        tenant_id: tenant.tenantId,
-        environment: 'sandbox',
-        status: 'open',
-        about: { subscription_id, event_id, delivery_id },
-      })
-      expect(receiver.requests[0]!.headers['x-webhook-id']).toBe(event_id)
-      const remove = `${service.paymentsUrl}/api/v1/webhooks/${subscription_id}`
-      await send(remove, { method: 'DELETE', headers })
-    } finally {
-      await receiver.stop()
-    }
-  })
-
-  test('raises one when its subscription is disabled for ten events that failed; a partner that disables it does not', async () => {
-    const receiver = await startReceiver()
-    receiver.answerWith(503)
-    try {
-      const subscription_id = await subscribe(receiver, ['payment.failed'])
-      const linkId = await newLink()
-      for (let event = 0; event < 10; event += 1) await decline(linkId)
-      await operate(service, 'POST', '/drain')
-      for (const seconds of [1, 5, 25, 125, 60]) await advance(seconds)
-      const disabled = await alerts('&kind=webhook_subscription_disabled')
-      expect(disabled.map(({ about }: { about: unknown }) => about)).toEqual([{ subscription_id }])
-      const patch = (status: string) =>
-        send(`${service.paymentsUrl}/api/v1/webhooks/${subscription_id}`, {
-          method: 'PATCH',
-          headers,
-          body: { status },
-        })
-      expect((await patch('active')).status).toBe(200)
-      expect((await patch('disabled')).status).toBe(200)
-      expect(await alerts('&kind=webhook_subscription_disabled')).toHaveLength(1)
-    } finally {
-      await receiver.stop()
-    }
-  })
-})
-
 describe('alerts', () => {
   const raised = async () => {
     const ids = await inProgress()
@@ -242,19 +163,5 @@ describe('alerts', () => {
     [`/alerts/${'f'.repeat(24)}/acknowledge`, 'POST', 404],
   ])('%s (%s) is %i', async (path, method, status) => {
     expect((await ops(path, method, method === 'POST' ? {} : undefined)).status).toBe(status)
-    if (status === 404) return
-    expect((await send(`${service.opsUrl}/ops/v1${path}`, { method })).status).toBe(401)
-  })
-
-  test('stay what they were when their read model is built anew', async () => {
-    const { alert_id } = await raised()
-    await operate(service, 'POST', `/alerts/${alert_id}/acknowledge`, { note: 'before' })
-    const before = await alerts()
-    await operate(service, 'POST', '/projections/operator-alerts/rebuild', { switch: 'auto' })
-    await operate(service, 'POST', '/drain')
-    await expect
-      .poll(async () => (await operate(service, 'GET', '/projections/operator-alerts')).rebuild ?? null)
-      .toBeNull()
-    expect(await alerts()).toEqual(before)
   })
 })

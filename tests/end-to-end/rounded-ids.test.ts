@@ -1,14 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import {
-  allEvents,
-  employeeRecord,
-  post,
-  report,
-  reportBody,
-  type ShownEvent,
-  serviceTime,
-  sign,
-} from '../support/core.ts'
+import { allEvents, employeeRecord, post, report, reportBody, type ShownEvent } from '../support/core.ts'
 import { callTool, operate, payrollRow, type SeededTenant, seedTenant, sendRpc } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
@@ -77,25 +68,6 @@ test('a report tells persons apart whose numbers JSON rounds to one, and erases 
   for (const { id } of TWINS) {
     await operate(service, 'POST', '/erasures', { employer_id: tenant.employerId, employee_id: id })
   }
-})
-
-test('a push does, too', async () => {
-  const connection = await operate(service, 'POST', '/inbound-connections', {
-    tenant_id: tenant.tenantId,
-    environment: 'live',
-  })
-  const now = await serviceTime(service)
-  const body = withNumbers(reportBody(tenant, { employees }))
-  const answer = await post(
-    service,
-    `/api/v1/webhook/inbound/${connection.connection_id}`,
-    { 'X-Webhook-Timestamp': String(now), 'X-Webhook-Signature': sign(connection.secret, now, body) },
-    body,
-  )
-  const { result } = await callTool(service, tenant.apiKey, 'get_validation_errors', {
-    file_id: answer.body.file_id,
-  })
-  expect((result as { red_rows: number }).red_rows).toBe(2)
 })
 
 test.each(['validate_payroll_submission', 'submit_payroll_data'])('%s names the field', async (name) => {

@@ -23,7 +23,7 @@ import { authorityFile } from './certificates.ts'
 import type { Workbench } from './workbench.ts'
 
 /** The master key of the secrets that a {@link WebhookBench} keeps. */
-export const WEBHOOK_BENCH_KEY = Buffer.alloc(32, 7)
+const WEBHOOK_BENCH_KEY = Buffer.alloc(32, 7)
 
 /** An id as the service makes them. */
 export const newId = () => randomBytes(12).toString('hex')
