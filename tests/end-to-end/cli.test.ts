@@ -287,24 +287,6 @@ describe('every other verb', () => {
     expect((await ran('erase', ...person, '--yes')).subjects).toEqual([expect.stringMatching(/^person\//)])
     expect((await run('erase', data_subject, ...person, '--yes')).code).toBe(2)
   })
-
-  // the same verbs as those that answer JSON, printed
-  test('prints tables for people', { tags: 'long' }, async () => {
-    for (const args of [
-      ['tenants', 'show', made.tenantId],
-      ['policies', 'list'],
-      ['projections', 'list'],
-      ['work', 'list'],
-      ['events', 'list'],
-      ['agents', 'list'],
-      ['employers', 'list'],
-      ['employers', 'register', made.employerId],
-    ]) {
-      const { code, stdout } = await run(...args)
-      expect([args, code]).toEqual([args, 0])
-      expect(() => JSON.parse(stdout)).toThrow()
-    }
-  })
 })
 
 test('the built program runs from the command line', async () => {

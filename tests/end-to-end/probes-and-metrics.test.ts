@@ -6,6 +6,7 @@ import { report } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase, withServer } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { largePayroll } from '../support/large-payroll.ts'
+import { PROCESS_MANAGERS } from '../support/process-managers.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
@@ -100,35 +101,7 @@ describe('metrics', () => {
     expect(figure('projection_lag_events', text)).toBe(true)
     await until(async () => figure('work_due', (await send(`${service.opsUrl}/metrics`)).text))
   })
-
-  test('count parked streams by reader', async () => {
-    expect((await send(`${service.opsUrl}/metrics`)).text).toContain(
-      'compstream_parked_streams{reader="employers"} 0\n',
-    )
-  })
 })
-
-const PROCESS_MANAGERS = [
-  'payroll-pipeline',
-  'erasure',
-  'checkout-settings',
-  'policy-intakes',
-  'payment-links',
-  'subscriptions',
-  'policy-cancellations',
-  'processor-notices',
-  'simulated-card-processor',
-  'payment-sessions',
-  'bank-debits',
-  'bank-accounts',
-  'bank-files',
-  'payroll-debits',
-  'money-accounted',
-  'displaced-credits',
-  'debit-collections',
-  'financing-sessions',
-  'webhook-deliveries',
-]
 
 describe('GET /readyz', () => {
   test('is 200 with nothing to say of a service that is well', async () => {

@@ -5,6 +5,7 @@ import { projections } from '../../projections/index.ts'
 import { report, status, streamEvents } from '../support/core.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
+import { PROCESS_MANAGERS } from '../support/process-managers.ts'
 import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
@@ -12,27 +13,6 @@ import { until } from '../support/workbench.ts'
 
 deadlinesOfTheProduct()
 
-const PROCESS_MANAGERS = [
-  'bank-accounts',
-  'bank-debits',
-  'bank-files',
-  'checkout-settings',
-  'debit-collections',
-  'displaced-credits',
-  'erasure',
-  'financing-sessions',
-  'money-accounted',
-  'payment-links',
-  'payment-sessions',
-  'payroll-debits',
-  'payroll-pipeline',
-  'policy-cancellations',
-  'policy-intakes',
-  'processor-notices',
-  'simulated-card-processor',
-  'subscriptions',
-  'webhook-deliveries',
-]
 const OF_PROJECTOR = projections.map(({ name }) => `projection:${name}`).sort()
 const OF_WORKER = PROCESS_MANAGERS.map((name) => `process-manager/${name}`)
 

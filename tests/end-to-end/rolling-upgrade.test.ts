@@ -1,11 +1,9 @@
 // @module-tag once: it starts processes of each role, on each engine, itself
 // @module-tag long: integration/projection-releases has two releases at once
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { build } from 'esbuild'
-import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -108,106 +106,6 @@ test('an installation that was stopped as a whole goes on with a new release', a
   for (const rows of [1, LARGE]) answers.push(await reportOf(after[2]!, rows))
   await everythingIsThere(after[2]!, tenant, answers)
 })
-
-test('a process of the older release leaves read models alone that a newer one has built', async () => {
-  const newer = await buildNewer()
-  const older = resolve('.')
-  const api = await start('api', older)
-  const replaced = await start('projector', older)
-  const tenant = await seedTenant(api)
-  expect(await replaced.end()).toBe(0)
-  const first = await start('projector', newer)
-  await until(async () => (await employersOf(api)).version === 2)
-  const waiting = await start('projector', older)
-  await first.kill()
-  const position = await headOf(api)
-  const before = await stored()
-  await operate(api, 'POST', '/employers', {
-    tenant_id: tenant.tenantId,
-    environment: 'live',
-    fein: '98-7654321',
-    legal_name: 'Late',
-    address: '1 Main St',
-    contact_email: 'late@example.com',
-    payroll_company_ids: [],
-  })
-  // its other projections are taken over, so that it had its chance for this one
-  await until(async () => {
-    const all = await operate(api, 'GET', '/projections')
-    const others = all.filter((one: { name: string }) => one.name !== 'employers')
-    return others.every(
-      (one: { owner: string | null; position: number }) => one.owner && one.position > position,
-    )
-  })
-  expect(await employersOf(api)).toMatchObject({ owner: null, version: 2, code_version: 1 })
-  expect(await stored()).toEqual(before)
-  // its queries go on with the newer tables, as far as they have what it reads
-  expect(await namesOf(api)).not.toContain('Late')
-
-  const second = await start('projector', newer)
-  await until(async () => (await namesOf(api)).includes('Late'))
-  expect(await employersOf(second)).toMatchObject({ version: 2, code_version: 2, lag: { events: 0 } })
-  for (const service of [waiting, second, api]) expect(await service.end()).toBe(0)
-
-  async function employersOf(service: RunningService) {
-    const all = await operate(service, 'GET', '/projections')
-    return all.find((one: { name: string }) => one.name === 'employers')
-  }
-  async function namesOf(service: RunningService): Promise<string[]> {
-    const all = await operate(service, 'GET', `/employers?tenant_id=${tenant.tenantId}`)
-    return all.map((one: { legal_name: string }) => one.legal_name)
-  }
-})
-
-async function headOf(service: RunningService): Promise<number> {
-  return (await operate(service, 'GET', '/projections'))[0].head
-}
-
-/** What is stored of the read model of employers. */
-async function stored() {
-  const client = new pg.Client(database.url)
-  await client.connect()
-  try {
-    const checkpoints = await client.query(
-      `SELECT generation, version, role, state, position, epoch FROM runtime.projections
-       WHERE projection = 'employers' ORDER BY generation`,
-    )
-    const rows = await client.query('SELECT * FROM read_model.employers ORDER BY seq')
-    return { checkpoints: checkpoints.rows, rows: rows.rows }
-  } finally {
-    await client.end()
-  }
-}
-
-/** Builds this project as if its next release: the read model of employers has a column more. @returns its folder. */
-async function buildNewer(): Promise<string> {
-  // below the project, where its packages are found
-  const folder = resolve('node_modules/.cache/newer-release')
-  await build({
-    entryPoints: { main: 'interfaces/main.ts' },
-    outdir: join(folder, 'dist'),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    packages: 'external',
-    plugins: [
-      {
-        name: 'newer',
-        setup({ onLoad }) {
-          onLoad({ filter: /projections\/employers\.ts$/ }, async ({ path }) => {
-            const text = await readFile(path, 'utf8')
-            const contents = text
-              .replace(/version: (\d+)/, (_, version) => `version: ${Number(version) + 1}`)
-              .replace("legal_name: 'text',", "legal_name: 'text', trade_name: 'text',")
-            return { contents, loader: 'ts' }
-          })
-        },
-      },
-    ],
-  })
-  return folder
-}
 
 /** Every report was taken and has become one file, and nothing is behind or broken. */
 async function everythingIsThere(

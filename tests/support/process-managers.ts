@@ -1,0 +1,22 @@
+/** Names of all that a worker runs, in their order. */
+export const PROCESS_MANAGERS = [
+  'bank-accounts',
+  'bank-debits',
+  'bank-files',
+  'checkout-settings',
+  'debit-collections',
+  'displaced-credits',
+  'erasure',
+  'financing-sessions',
+  'money-accounted',
+  'payment-links',
+  'payment-sessions',
+  'payroll-debits',
+  'payroll-pipeline',
+  'policy-cancellations',
+  'policy-intakes',
+  'processor-notices',
+  'simulated-card-processor',
+  'subscriptions',
+  'webhook-deliveries',
+] as const
