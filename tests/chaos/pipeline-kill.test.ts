@@ -53,11 +53,11 @@ const revisionOf = (phase: number, n: number, chunks: number) => (phase + 1) * c
 
 /**
  * Sends a new large file, kills the service as soon as the n-th event of a phase is seen and starts it again.
- * @param at phase (from 0) and n (from 1); null: right after the file was accepted.
+ * @param at phase (from 0) and n (from 1).
  * @returns whether the kill came before the file was complete.
  */
 async function dieAndGoOn(
-  at: readonly [phase: number, n: number] | null,
+  at: readonly [phase: number, n: number],
   kill: () => Promise<void>,
 ): Promise<boolean> {
   seed += 1
@@ -67,15 +67,12 @@ async function dieAndGoOn(
   expect(answer?.body).toMatchObject({ file_id: null, report_id: expect.any(String) })
   const fileId: string = answer!.body.report_id
   const stream = `payrollFile-${fileId}`
-  let seen = 0
-  if (at !== null) {
-    const chunks = Number((await eventAt(stream, 0)).data.chunk_count)
-    seen = (await eventAt(stream, revisionOf(...at, chunks))).revision
-  }
+  const chunks = Number((await eventAt(stream, 0)).data.chunk_count)
+  const seen = (await eventAt(stream, revisionOf(...at, chunks))).revision
   await kill()
   const left = await autopsy(dataDir, stream)
   await restart()
-  const whole = wholeFileTypes(Number((await eventAt(stream, 0)).data.chunk_count))
+  const whole = wholeFileTypes(chunks)
   // what was shown is stored, in the only order there is
   expect(left.length).toBeGreaterThan(seen)
   expect(left.lastIndexOf('PayrollRowsRecorded')).toBe(whole.lastIndexOf('PayrollRowsRecorded'))
@@ -86,7 +83,6 @@ async function dieAndGoOn(
 
 describe('a large file goes on where the service was killed', () => {
   for (const [what, at, kill, tags] of [
-    ['right after it was accepted', null, () => service.kill(), 'long'],
     ['late in its validation', [0, 9], () => service.kill(), undefined],
     ['with all processes of its database', [1, 1], () => killTree(service), 'long'],
   ] as const)
@@ -98,24 +94,6 @@ describe('a large file goes on where the service was killed', () => {
         attempts += 1
       }
     })
-})
-
-// integration/upload-chunks goes on where an attempt died, the last test here repeats what was not answered
-test('a large file whose rows were still arriving is completed by the retry', { tags: 'long' }, async () => {
-  seed += 1
-  const payroll = largePayroll(ROWS, seed)
-  const before = (await allEvents(service, 'PayrollFileReceived')).length
-  const answer = sendLarge(payroll, `large-${seed}`)
-  await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before)
-  await service.kill()
-  const first = await answer
-  await restart()
-  const retried = await sendLarge(payroll, `large-${seed}`)
-  expect(retried?.status).toBe(202)
-  if (first) expect(retried!.body).toEqual(first.body)
-  const received = (await allEvents(service, 'PayrollFileReceived')).slice(before)
-  expect(received.map(({ data }) => data.file_id)).toEqual([retried!.body.report_id])
-  await expectComplete(service, tenant, retried!.body.report_id, payroll)
 })
 
 test('the service ends with one clear line when its database is killed, and starts again', async () => {

@@ -289,7 +289,8 @@ describe('every other verb', () => {
   })
 })
 
-test('the built program runs from the command line', async () => {
+// the tour in the README runs it, too
+test('the built program runs from the command line', { tags: 'long' }, async () => {
   const options = { env: { ...process.env, ...env } }
   const { stdout } = await promisify(execFile)(
     'node',

@@ -137,7 +137,10 @@ describe('a stopped service', () => {
     }
   })
 
-  test('a second service on the same data directory is refused with one line, the first goes on', async () => {
+  // integration/embedded-postgres has the lock of the data directory
+  test('a second service on the same data directory is refused with one line, the first goes on', {
+    tags: 'long',
+  }, async () => {
     const second = start(process.execPath, ['dist/main.js'], {})
     expect((await second.exit).code).toBe(1)
     expect(second.err().trimEnd().split('\n')).toEqual([

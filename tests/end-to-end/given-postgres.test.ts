@@ -1,3 +1,4 @@
+// @module-tag long: roles and many-processes run on a database that they are given
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import pg from 'pg'

@@ -82,13 +82,6 @@ async function refusalsTold(): Promise<number> {
   return Number(/^compstream_http_refused_total (\d+)$/m.exec(metrics.text)![1])
 }
 
-function expectServedOrRefused(answers: readonly Answered[], success: number): void {
-  for (const { status, retryAfter } of answers) {
-    expect([success, 503]).toContain(status)
-    if (status === 503) expect(Number(retryAfter)).toBeGreaterThanOrEqual(1)
-  }
-}
-
 it('waits for what a caller sends on a thousand connections, serves or refuses it then, and answers another', async () => {
   const before = await refusalsTold()
   const answers: Answered[] = []
@@ -109,32 +102,12 @@ it('waits for what a caller sends on a thousand connections, serves or refuses i
   for (const { sent, rest } of requests) sent.end(rest)
   await Promise.all(requests.map(({ answer }) => answer))
   expect(answers).toHaveLength(CONNECTIONS)
-  expectServedOrRefused(answers, 202)
+  for (const { status, retryAfter } of answers) {
+    expect([202, 503]).toContain(status)
+    if (status === 503) expect(Number(retryAfter)).toBeGreaterThanOrEqual(1)
+  }
   expect(answers.filter(({ status }) => status === 202).length).toBeGreaterThanOrEqual(100)
   // a log that is slow to take what was let in has 503 as its answer, too
   const refused = answers.filter((answer) => answer.text.includes(TOO_MANY))
   expect(refused).toHaveLength((await refusalsTold()) - before)
-})
-
-it('serves or refuses everything that a thousand connections ask, and answers another meanwhile', async () => {
-  const { body } = await report(service, busy)
-  const answers: Answered[] = []
-  const ask = async (n: number) => {
-    const { sent, answer } = begin(n, `/files/status/${body.file_id}`, { headers: busy.clientHeaders })
-    sent.end()
-    answers.push(await answer)
-  }
-  await onEach(OPENED_AT_ONCE, ask)
-  let isOver = false
-  const asking = onEach(CONNECTIONS, async (n) => {
-    for (let asked = 0; asked < 5; asked += 1) await ask(n)
-  }).finally(() => {
-    isOver = true
-  })
-  const pinged: number[] = []
-  while (!isOver) pinged.push((await ping()).status)
-  await asking
-  expect(answers).toHaveLength(6 * CONNECTIONS)
-  expectServedOrRefused(answers, 200)
-  expect(new Set(pinged)).toEqual(new Set([200]))
 })

@@ -2,13 +2,20 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
 import { employeeRecord, report } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
-import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
+import {
+  type Answer,
+  askOperator,
+  operate,
+  type SeededTenant,
+  seedEmployer,
+  seedTenant,
+  send,
+} from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
-import { openWorkbench, until } from '../support/workbench.ts'
+import { until } from '../support/workbench.ts'
 
 let database: TestDatabase
 let service: RunningService
@@ -29,18 +36,8 @@ afterAll(async () => {
 
 const MASK = '•••'
 
-function ops(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  return send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
-    ...(body === undefined ? {} : { body }),
-  })
-}
+const ops = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  askOperator(service, method, path, body, headers)
 
 /** The last thing recorded about operators, as shown under /events. */
 async function lastAction(): Promise<{ data: Record<string, unknown>; metadata: Record<string, unknown> }> {
@@ -365,28 +362,6 @@ describe('an erasure', () => {
     ] as const) {
       expect((await ops('POST', '/erasures', wrong)).status).toBe(code)
     }
-  })
-
-  test('that another process recorded and then died over is carried out', async () => {
-    const { employerId } = await seedEmployer(service, seeded)
-    const { data_subject } = await operate(service, 'GET', `/employers/${employerId}`)
-    const other = await openWorkbench(database.url)
-    await other.commands.execute(
-      dataSubject,
-      dataSubjectId(data_subject),
-      { type: 'Erase', subject: data_subject, generation: 1 },
-      {
-        actor: { type: 'operator', id: 'operator' },
-        tenantId: null,
-        environment: null,
-        correlationId: 'died',
-        commandId: 'died',
-      },
-    )
-    await other.close()
-    await expect
-      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein)
-      .toBe('(erased)')
   })
 
   test('makes an employer unreadable; its FEIN stays taken', async () => {

@@ -1,14 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { employeeRecord, report, status } from '../support/core.ts'
-import {
-  type Answer,
-  askOperator,
-  operate,
-  type SeededTenant,
-  seedEmployer,
-  seedTenant,
-} from '../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
@@ -21,9 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-function ops(method: string, path: string, body?: unknown, host = service): Promise<Answer> {
-  return askOperator(host, method, path, body)
-}
+const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
 
 async function actions(): Promise<string[]> {
   const { body } = await ops('GET', '/events?type=OperatorActed&limit=1000')

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
-  type Answer,
   askOperator,
   newFein,
   newPolicyNumber,
@@ -22,14 +21,7 @@ beforeAll(async () => {
 
 const UNKNOWN = 'f'.repeat(24)
 
-function ops(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  return askOperator(service, method, path, body, headers)
-}
+const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
 
 const employer = (overrides: Record<string, unknown> = {}) => ({
   tenant_id: seeded.tenantId,

@@ -46,7 +46,10 @@ describe('the tool server', () => {
     expectLimited((await untilLimited(5, () => sendRpc(service, apiKey, ping), before)).limited)
   })
 
-  it('charges a credential for rows: other calls wait until they are paid for', async () => {
+  // unit/costs has what rows cost
+  it('charges a credential for rows: other calls wait until they are paid for', {
+    tags: 'long',
+  }, async () => {
     const { apiKey } = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
     const params = {
       name: 'validate_payroll_submission',

@@ -1,4 +1,5 @@
 // @module-tag postgres-log: nothing but a trigger in PostgreSQL refuses events, or holds them back, at the worst moment
+// @module-tag long: integration/idempotent and keyed-creations have attempts that died, chaos/pipeline-kill their service
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -111,10 +112,7 @@ test('an upload that was given up keeps its key from another body, however few r
   expect(await filesOf(60)).toHaveLength(files.length + 2)
 })
 
-// the test before it stores an upload that was given up as another file
-test('an upload that was given up is stored as another file although its policy was cancelled since', {
-  tags: 'long',
-}, async () => {
+test('an upload that was given up is stored as another file although its policy was cancelled since', async () => {
   const note = 'n'.repeat(20_000)
   const employees = Array.from({ length: 61 }, (_, index) =>
     employeeRecord({ employee_id: `C-${index}`, note }),

@@ -1,15 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newYorkDate, startOf } from '../../domain/kernel/new-york.ts'
 import { report, serviceTime, status } from '../support/core.ts'
-import {
-  type Answer,
-  askOperator,
-  callTool,
-  operate,
-  type SeededTenant,
-  seedPolicy,
-  seedTenant,
-} from '../support/seed.ts'
+import { askOperator, callTool, operate, type SeededTenant, seedPolicy, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
 const SECOND = 1_000
@@ -24,9 +16,7 @@ beforeAll(async () => {
   tenant = await seedTenant(service)
 })
 
-function ops(method: string, path: string, body?: unknown): Promise<Answer> {
-  return askOperator(service, method, path, body)
-}
+const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
 
 async function advance(by: { seconds: number } | { to: string | number }): Promise<number> {
   return Date.parse((await operate(service, 'POST', '/clock/advance', by)).now)
