@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readPostmasterFile, signal } from '../../infrastructure/embedded-postgres/processes.ts'
 import { autopsy, databaseProcesses, killTree } from '../support/chaos.ts'
 import { allEvents, report, type ShownEvent, status } from '../support/core.ts'
-import { expectComplete, type LargePayroll, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
+import { expectComplete, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
 import { type Answer, askOperator, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
@@ -41,13 +41,6 @@ async function eventAt(stream: string, revision: number): Promise<ShownEvent> {
 
 let seed = 0
 
-/** Sends a large report; resolves with the answer, or null when the service died before it. */
-function sendLarge(payroll: LargePayroll, key: string): Promise<Answer | null> {
-  return report(service, tenant, { employees: payroll.employees }, { 'Idempotency-Key': key }).catch(
-    () => null,
-  )
-}
-
 /** Revision of the n-th (from 1) event of a phase (from 0) in a file of so many chunks. */
 const revisionOf = (phase: number, n: number, chunks: number) => (phase + 1) * chunks + 1 + n
 
@@ -62,10 +55,9 @@ async function dieAndGoOn(
 ): Promise<boolean> {
   seed += 1
   const payroll = largePayroll(ROWS, seed)
-  const answer = await sendLarge(payroll, `large-${seed}`)
-  expect(answer?.status).toBe(202)
-  expect(answer?.body).toMatchObject({ file_id: null, report_id: expect.any(String) })
-  const fileId: string = answer!.body.report_id
+  const { status, body } = await report(service, tenant, { employees: payroll.employees })
+  expect([status, body]).toMatchObject([202, { file_id: null, report_id: expect.any(String) }])
+  const fileId: string = body.report_id
   const stream = `payrollFile-${fileId}`
   const chunks = Number((await eventAt(stream, 0)).data.chunk_count)
   const seen = (await eventAt(stream, revisionOf(...at, chunks))).revision

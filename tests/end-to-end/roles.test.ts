@@ -1,4 +1,4 @@
-// @module-tag once: it starts processes of each role, on each engine, itself
+// @module-tag once: it starts processes of each role itself
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projections } from '../../projections/index.ts'
