@@ -345,13 +345,19 @@ describe('an erasure', () => {
 
     const { employer_id } = person
     const recorded = await erasures()
-    const unknown = await ops('POST', '/erasures', { employer_id, ssn: '999-99-9999', employee_id: 'E-99' })
-    expect([unknown.status, unknown.body]).toEqual([
-      404,
-      { ok: false, error: 'Not Found', message: 'No such data subject' },
-    ])
+    for (const unknown of [
+      { employer_id, ssn: '999-99-9999', employee_id: 'E-99' },
+      { subject: `person/${'a'.repeat(24)}` },
+      { subject: `employer/${'a'.repeat(24)}` },
+    ]) {
+      const { status, body } = await ops('POST', '/erasures', unknown)
+      const error = { ok: false, error: 'Not Found', message: 'No such data subject' }
+      expect([status, body]).toEqual([404, error])
+    }
     expect(await erasures()).toEqual(recorded)
     for (const [wrong, code] of [
+      [{}, 400],
+      [{ subject: 'dog/aaaaaaaaaaaaaaaaaaaaaaaa' }, 400],
       [{ employer_id }, 400],
       [{ employer_id, subject: 'person/aaaaaaaaaaaaaaaaaaaaaaaa' }, 400],
       [{ employer_id: 'f'.repeat(24), employee_id: 'E-7' }, 404],
