@@ -6,7 +6,6 @@ import type { DescribedApi } from '../support/described-hosts.ts'
 import {
   type Asked,
   type Headers,
-  link,
   live,
   openWorlds,
   ROWS,
@@ -133,8 +132,6 @@ let close: () => Promise<void>
 beforeAll(async () => {
   close = await openWorlds()
   connection = await operate(service, 'POST', '/inbound-connections', { ...of(), environment: 'live' })
-  // the first link of an employer brings its customer, too
-  await link()
 })
 afterAll(() => close?.())
 

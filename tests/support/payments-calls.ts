@@ -44,8 +44,11 @@ export interface World {
   readonly secondEmployer: string
   /** A key for exactly the carrier and the employer of the tenant. */
   readonly inside: Headers
-  /** Keys that are refused, by why. */
-  readonly callers: Readonly<Record<string, Headers>>
+  /** Nobody's, by why. */
+  readonly unknown: Readonly<Record<string, Headers>>
+  readonly forPayroll: Headers
+  readonly ofOtherEnvironment: Headers
+  readonly ofOtherAccount: Headers
   /** Keys of the same account and environment that do not reach carrier or employer. */
   readonly outside: Readonly<Record<string, Headers>>
 }
@@ -60,47 +63,52 @@ let receiver: Receiver
 export async function openWorlds(): Promise<() => Promise<void>> {
   service = await sharedService()
   receiver = await startReceiver()
-  sandbox = await worldOf('sandbox')
-  live = await worldOf('live')
-  for (const { tenant, other } of [live, sandbox]) {
-    await enableCheckout(service, tenant)
-    await enableCheckout(service, other)
-  }
+  ;[sandbox, live] = await Promise.all([worldOf('sandbox'), worldOf('live')])
+  // the first link of an employer brings its customer at the card processor, whom subscriptions charge
+  await link()
   return () => receiver.stop()
 }
 
 async function worldOf(environment: 'live' | 'sandbox'): Promise<World> {
   const options = { environment, policy: { billing_type: 'DIRECT_BILLING' } } as const
-  const tenant = await seedTenant(service, options)
-  const other = await seedTenant(service, options)
+  const [tenant, other] = await Promise.all([seedTenant(service, options), seedTenant(service, options)])
+  await Promise.all([tenant, other].map((one) => enableCheckout(service, one)))
   const { tenantId } = tenant
   const carrier = { tenant_id: tenantId, name: 'Second', settlement_type: null }
   const secondCarrier = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
   const secondEmployer = (await seedEmployer(service, { tenantId, environment })).employerId
   const scope = { environment, carrier_ids: [tenant.carrierId], employer_ids: [tenant.employerId] }
-  const key = (overrides: Readonly<Record<string, unknown>>, of = tenantId) =>
-    newClient(service, of, { ...scope, ...overrides })
+  const key = async (overrides: Readonly<Record<string, unknown>>, of = tenantId) =>
+    (await newClient(service, of, { ...scope, ...overrides })).headers
   const all = { carrier_ids: 'all', employer_ids: 'all' }
-  const inside = (await key({})).headers
-  const deactivated = await key({})
+  const [inside, forPayroll, ofOtherEnvironment, ofOtherAccount] = await Promise.all([
+    key({}),
+    key({ products: ['payroll'] }),
+    key({ ...all, environment: environment === 'live' ? 'sandbox' : 'live' }),
+    key(all, other.tenantId),
+  ])
+  const [forOtherCarrier, forOtherEmployer, forNoCarrier, forNoEmployer] = await Promise.all([
+    key({ ...all, carrier_ids: [secondCarrier] }),
+    key({ ...all, employer_ids: [secondEmployer] }),
+    key({ ...all, carrier_ids: [] }),
+    key({ ...all, employer_ids: [] }),
+  ])
+  const deactivated = await newClient(service, tenantId, scope)
   await operate(service, 'POST', `/api-clients/${deactivated.clientId}/deactivate`)
-  const elsewhere = environment === 'live' ? 'sandbox' : 'live'
-  const callers = {
+  const unknown = {
     'no key': {},
     'a secret that is wrong': { ...inside, 'X-Client-Secret': 'wrong' },
     'a client that is none': { ...inside, 'X-Client-ID': `service_test_cli_${'0'.repeat(32)}` },
     'a key that is deactivated': deactivated.headers,
-    'a key for payroll': (await key({ products: ['payroll'] })).headers,
-    'a key of the other environment': (await key({ ...all, environment: elsewhere })).headers,
-    'a key of another account': (await key(all, other.tenantId)).headers,
   }
   const outside = {
-    'a key for another carrier': (await key({ ...all, carrier_ids: [secondCarrier] })).headers,
-    'a key for another employer': (await key({ ...all, employer_ids: [secondEmployer] })).headers,
-    'a key for no carrier': (await key({ ...all, carrier_ids: [] })).headers,
-    'a key for no employer': (await key({ ...all, employer_ids: [] })).headers,
+    'a key for another carrier': forOtherCarrier,
+    'a key for another employer': forOtherEmployer,
+    'a key for no carrier': forNoCarrier,
+    'a key for no employer': forNoEmployer,
   }
-  return { tenant, other, secondCarrier, secondEmployer, inside, callers, outside }
+  const keys = { inside, unknown, forPayroll, ofOtherEnvironment, ofOtherAccount, outside }
+  return { tenant, other, secondCarrier, secondEmployer, ...keys }
 }
 /** The accounts that a row is about. */
 export const worldFor = ({ live: isLive }: Row): World => (isLive ? live : sandbox)
@@ -124,23 +132,19 @@ const paid = async () => {
   await asked('POST', { path: `/api/v1/payment-links/${_id}/simulate-completion`, body: {} }, sandbox.inside)
   return _id
 }
-/** The employer has a customer at the card processor once it has a link. */
-const newSubscription = async () => {
-  await link()
-  return {
-    ...ids(),
-    carrier_id: sandbox.tenant.carrierId,
-    amount_cents: 4_200,
-    payment_method_id: 'pm_card_visa',
-  }
-}
-const subscription = async () => (await made('/subscriptions', await newSubscription()))._id!
+const newSubscription = () => ({
+  ...ids(),
+  carrier_id: sandbox.tenant.carrierId,
+  amount_cents: 4_200,
+  payment_method_id: 'pm_card_visa',
+})
+const subscription = async () => (await made('/subscriptions', newSubscription()))._id!
 let urls = 0
 const newUrl = () => `${receiver.url}/${urls++}`
 const quotes = () => sellableCheckout(service, ids().policy_id)
 const financing = async () => {
   const { insured: _, ...body } = await quotes()
-  return made('/payment-sessions', body)
+  return (await made('/payment-sessions', body)).id!
 }
 const webhook = async () => (await made('/webhooks', { url: newUrl() })).id!
 
@@ -230,274 +234,140 @@ const bankTransaction = async () => {
   return (await asked('GET', { path }, sandbox.inside)).body.data[0]._id as string
 }
 
-/** A request about a thing, by its id in the path. */
-const by = (thing: () => Promise<string>, path: (id: string) => string, body?: unknown) => async () => ({
-  path: `/api/v1${path(await thing())}`,
-  ...(body === undefined ? {} : { body }),
+/** What a row says of an operation; `ask` gets its path. */
+type Said = Omit<Row, 'ask'> & { readonly ask: (path: string) => Asked | Promise<Asked> }
+const withBody = (path: string, body: unknown): Asked => (body === undefined ? { path } : { path, body })
+
+/** About a thing, by the id in its path. */
+const one = (thing: () => Promise<string>, body?: unknown): Said => ({
+  about: 'one',
+  ask: async (path) => withBody(path.replace('{}', await thing()), body),
 })
+/** Makes something, or names what it is about in its body. */
+const creation = (body: () => unknown): Said => ({
+  about: 'creation',
+  ask: async (path) => ({ path, body: await body() }),
+})
+/** Shows things like this one. */
+const list = (thing: () => Promise<string>): Said => ({
+  about: 'list',
+  async ask(path) {
+    await thing()
+    return { path }
+  },
+})
+const open = (body?: () => unknown): Said => ({ about: 'open', ask: (path) => withBody(path, body?.()) })
+/** What payers and others ask, by the token in its path. */
+const elsewhere = (opener: () => string | Promise<string>, body?: unknown): Said => ({
+  ...one(async () => opener(), body),
+  about: 'elsewhere',
+})
+const sandboxOnly = (row: Said): Said => ({ ...row, sandboxOnly: true })
+const liveOnly = (row: Said): Said => ({ ...row, liveOnly: true, live: true })
 
-/** Every endpoint of the payments host, as `METHOD /path` below `/api/v1` with `{}` for its parameters. */
-export const ROWS: Readonly<Record<string, Row>> = {
-  'POST /payment-links': {
-    about: 'creation',
-    ask: () => ({ path: '/api/v1/payment-links', body: newLink() }),
-  },
-  'GET /payment-links': { about: 'list', ask: by(link, () => '/payment-links') },
-  'GET /payment-links/{}': { about: 'one', ask: by(link, (id) => `/payment-links/${id}`) },
-  'DELETE /payment-links/{}': { about: 'one', ask: by(link, (id) => `/payment-links/${id}`) },
-  'POST /payment-links/{}/refund': {
-    about: 'one',
-    ask: by(paid, (id) => `/payment-links/${id}/refund`, {}),
-  },
-  'POST /payment-links/{}/simulate-completion': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(link, (id) => `/payment-links/${id}/simulate-completion`, {}),
-  },
-  'POST /sandbox/payment-links/{}/fail': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(link, (id) => `/sandbox/payment-links/${id}/fail`, {}),
-  },
-  'POST /sandbox/payment-links/{}/expire': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(link, (id) => `/sandbox/payment-links/${id}/expire`, {}),
-  },
-  'GET /public/payment-links/{}': {
-    about: 'elsewhere',
-    ask: async () => ({ path: `/public/payment-links/${await link()}` }),
-  },
+const SAID: Readonly<Record<string, Said>> = {
+  'POST /payment-links': creation(newLink),
+  'GET /payment-links': list(link),
+  'GET /payment-links/{}': one(link),
+  'DELETE /payment-links/{}': one(link),
+  'POST /payment-links/{}/refund': one(paid, {}),
+  'POST /payment-links/{}/simulate-completion': sandboxOnly(one(link, {})),
+  'POST /sandbox/payment-links/{}/fail': sandboxOnly(one(link, {})),
+  'POST /sandbox/payment-links/{}/expire': sandboxOnly(one(link, {})),
+  'GET /public/payment-links/{}': elsewhere(link),
 
-  'POST /subscriptions': {
-    about: 'creation',
-    ask: async () => ({ path: '/api/v1/subscriptions', body: await newSubscription() }),
-  },
-  'GET /subscriptions': { about: 'list', ask: by(subscription, () => '/subscriptions') },
-  'GET /subscriptions/{}': { about: 'one', ask: by(subscription, (id) => `/subscriptions/${id}`) },
-  'DELETE /subscriptions/{}': { about: 'one', ask: by(subscription, (id) => `/subscriptions/${id}`) },
-  'POST /sandbox/subscriptions/{}/charge': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(subscription, (id) => `/sandbox/subscriptions/${id}/charge`, {}),
-  },
-  'POST /sandbox/subscriptions/{}/fail': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(subscription, (id) => `/sandbox/subscriptions/${id}/fail`, {}),
-  },
-  'POST /payment-sessions': {
-    about: 'creation',
-    liveOnly: true,
-    live: true,
-    ask: () => ({ path: '/api/v1/payment-sessions', body: newSession() }),
-  },
-  'GET /payment-sessions': {
-    about: 'list',
-    liveOnly: true,
-    live: true,
-    ask: by(session, () => '/payment-sessions'),
-  },
-  'GET /payment-sessions/{}': {
-    about: 'one',
-    liveOnly: true,
-    live: true,
-    ask: by(session, (id) => `/payment-sessions/${id}`),
-  },
-  'DELETE /payment-sessions/{}': {
-    about: 'one',
-    liveOnly: true,
-    live: true,
-    ask: by(session, (id) => `/payment-sessions/${id}`),
-  },
-  'POST /payment-sessions/{}/reissue': {
-    about: 'one',
-    liveOnly: true,
-    live: true,
-    ask: by(session, (id) => `/payment-sessions/${id}/reissue`, {}),
-  },
-  'GET /public/payment-sessions/{}': {
-    about: 'elsewhere',
-    ask: async () => ({ path: `/public/payment-sessions/${await token()}` }),
-  },
-  'GET /public/payment-sessions/{}/plan': {
-    about: 'elsewhere',
-    ask: async () => ({ path: `/public/payment-sessions/${await token()}/plan` }),
-  },
-  'POST /public/payment-sessions/{}/checkout': {
-    about: 'elsewhere',
-    ask: async () => ({ path: `/public/payment-sessions/${await token()}/checkout`, body: {} }),
-  },
-  'POST /public/payment-sessions/{}/bank-debit': {
-    about: 'elsewhere',
-    ask: async () => ({
-      path: `/public/payment-sessions/${await withDebit()}/bank-debit`,
-      body: BANK_ACCOUNT,
-    }),
-  },
-  'GET /ach/transactions': { about: 'list', live: true, ask: by(withDebit, () => '/ach/transactions') },
+  'POST /subscriptions': creation(newSubscription),
+  'GET /subscriptions': list(subscription),
+  'GET /subscriptions/{}': one(subscription),
+  'DELETE /subscriptions/{}': one(subscription),
+  'POST /sandbox/subscriptions/{}/charge': sandboxOnly(one(subscription, {})),
+  'POST /sandbox/subscriptions/{}/fail': sandboxOnly(one(subscription, {})),
 
-  'POST /bank-accounts': {
-    about: 'creation',
-    ask: () => ({ path: '/api/v1/bank-accounts', body: newBankAccount() }),
-  },
-  'GET /bank-accounts': { about: 'list', ask: by(bankAccount, () => '/bank-accounts') },
-  'GET /bank-accounts/{}': { about: 'one', ask: by(bankAccount, (id) => `/bank-accounts/${id}`) },
-  'PATCH /bank-accounts/{}': {
-    about: 'one',
-    ask: by(bankAccount, (id) => `/bank-accounts/${id}`, { name: 'Payroll' }),
-  },
-  'PATCH /bank-accounts/{}/default': {
-    about: 'one',
-    ask: by(bankAccount, (id) => `/bank-accounts/${id}/default`, { primary: true }),
-  },
-  'DELETE /bank-accounts/{}': { about: 'one', ask: by(bankAccount, (id) => `/bank-accounts/${id}`) },
-  'POST /bank-accounts/ach': {
-    about: 'creation',
-    ask: () => ({ path: '/api/v1/bank-accounts/ach', body: newAchAccount() }),
-  },
-  'GET /bank-accounts/ach': { about: 'list', ask: by(achAccount, () => '/bank-accounts/ach') },
-  'GET /bank-accounts/ach/{}': { about: 'one', ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`) },
-  'PATCH /bank-accounts/ach/{}': {
-    about: 'one',
-    ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`, { nickname: 'Payroll' }),
-  },
-  'DELETE /bank-accounts/ach/{}': { about: 'one', ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`) },
-  'POST /bank-accounts/ach/{}/micro-deposits': {
-    about: 'one',
-    ask: by(achAccount, (id) => `/bank-accounts/ach/${id}/micro-deposits`, {}),
-  },
+  'POST /payment-sessions': liveOnly(creation(newSession)),
+  'GET /payment-sessions': liveOnly(list(session)),
+  'GET /payment-sessions/{}': liveOnly(one(session)),
+  'DELETE /payment-sessions/{}': liveOnly(one(session)),
+  'POST /payment-sessions/{}/reissue': liveOnly(one(session, {})),
+  'GET /public/payment-sessions/{}': elsewhere(token),
+  'GET /public/payment-sessions/{}/plan': elsewhere(token),
+  'POST /public/payment-sessions/{}/checkout': elsewhere(token, {}),
+  'POST /public/payment-sessions/{}/bank-debit': elsewhere(withDebit, BANK_ACCOUNT),
+  'GET /ach/transactions': { ...list(withDebit), live: true },
+
+  'POST /payment-sessions/financing-checkout': sandboxOnly(creation(quotes)),
+  'GET /payment-sessions/{}/financing': sandboxOnly(one(financing)),
+  'GET /payment-sessions/{}/financing/agreements/{}': { about: 'download', ask: (path) => ({ path }) },
+  'GET /public/financing-checkouts/{}': elsewhere(() => 'a'.repeat(59)),
+
+  'POST /bank-accounts': creation(newBankAccount),
+  'GET /bank-accounts': list(bankAccount),
+  'GET /bank-accounts/{}': one(bankAccount),
+  'PATCH /bank-accounts/{}': one(bankAccount, { name: 'Payroll' }),
+  'PATCH /bank-accounts/{}/default': one(bankAccount, { primary: true }),
+  'DELETE /bank-accounts/{}': one(bankAccount),
+  'POST /bank-accounts/ach': creation(newAchAccount),
+  'GET /bank-accounts/ach': list(achAccount),
+  'GET /bank-accounts/ach/{}': one(achAccount),
+  'PATCH /bank-accounts/ach/{}': one(achAccount, { nickname: 'Payroll' }),
+  'DELETE /bank-accounts/ach/{}': one(achAccount),
+  'POST /bank-accounts/ach/{}/micro-deposits': one(achAccount, {}),
   'POST /bank-accounts/ach/{}/verify': {
     about: 'one',
-    async ask() {
+    async ask(path) {
       const _id = await inVerification()
       const body = await operate(service, 'GET', `/bank-rail/micro-deposits/${_id}`)
-      return { path: `/api/v1/bank-accounts/ach/${_id}/verify`, body }
+      return { path: path.replace('{}', _id), body }
     },
   },
 
-  'GET /ach/transactions/{}/history': {
-    about: 'one',
-    ask: by(debit, (id) => `/ach/transactions/${id}/history`),
-  },
-  'GET /ach/transactions/{}/fees': { about: 'one', ask: by(debit, (id) => `/ach/transactions/${id}/fees`) },
-  'POST /ach/debits': {
-    about: 'creation',
-    ask: async () => ({ path: '/api/v1/ach/debits', body: await newDebit() }),
-  },
-  'POST /ach/collections': {
-    about: 'creation',
-    ask: async () => ({ path: '/api/v1/ach/collections', body: await newCollection() }),
-  },
-  'GET /ach/debits/{}/status': { about: 'one', ask: by(debit, (id) => `/ach/debits/${id}/status`) },
-  'POST /ach/debits/{}/cancel': { about: 'one', ask: by(debit, (id) => `/ach/debits/${id}/cancel`, {}) },
-  'POST /sandbox/ach/debits/{}/acknowledge': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(scheduledDebit, (id) => `/sandbox/ach/debits/${id}/acknowledge`, {}),
-  },
-  'POST /sandbox/ach/debits/{}/settle': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(submittedDebit, (id) => `/sandbox/ach/debits/${id}/settle`, {}),
-  },
-  'POST /sandbox/ach/debits/{}/return': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(scheduledDebit, (id) => `/sandbox/ach/debits/${id}/return`, { return_code: 'R01' }),
-  },
+  // batches take every debit that waits: those of the rows below are made after them
+  'POST /sandbox/ach/debits/{}/acknowledge': sandboxOnly(one(scheduledDebit, {})),
+  'POST /sandbox/ach/debits/{}/settle': sandboxOnly(one(submittedDebit, {})),
+  'POST /sandbox/ach/debits/{}/return': sandboxOnly(one(scheduledDebit, { return_code: 'R01' })),
+  'GET /ach/transactions/{}/history': one(debit),
+  'GET /ach/transactions/{}/fees': one(debit),
+  'POST /ach/debits': creation(newDebit),
+  'POST /ach/collections': creation(newCollection),
+  'GET /ach/debits/{}/status': one(debit),
+  'POST /ach/debits/{}/cancel': one(debit, {}),
 
-  'POST /bankconnect/link-token': {
-    about: 'open',
-    ask: () => ({ path: '/api/v1/bankconnect/link-token', body: { user_id: 'user-1' } }),
-  },
-  'POST /bankconnect/exchange': {
-    about: 'creation',
-    ask: () => ({ path: '/api/v1/bankconnect/exchange', body: newConnection() }),
-  },
+  'POST /bankconnect/link-token': open(() => ({ user_id: 'user-1' })),
+  'POST /bankconnect/exchange': creation(newConnection),
   // items are named in the body
-  'POST /bankconnect/link-token/update': {
-    about: 'creation',
-    ask: async () => ({
-      path: '/api/v1/bankconnect/link-token/update',
-      body: { user_id: 'user-1', item_id: await item() },
-    }),
-  },
-  'POST /bankconnect/sync-accounts': {
-    about: 'creation',
-    ask: async () => ({ path: '/api/v1/bankconnect/sync-accounts', body: { item_id: await item() } }),
-  },
-  'POST /bankconnect/balance': {
-    about: 'creation',
-    ask: async () => ({
-      path: '/api/v1/bankconnect/balance',
-      body: { bankconnect_item_id: await item() },
-    }),
-  },
-  'POST /bank-accounts/ach/from-bankconnect': {
-    about: 'creation',
-    ask: async () => ({ path: '/api/v1/bank-accounts/ach/from-bankconnect', body: await newLinkedAccount() }),
-  },
-  'GET /bankconnect/connections': { about: 'list', ask: by(connection, () => '/bankconnect/connections') },
-  'GET /bankconnect/connections/{}': {
-    about: 'one',
-    ask: by(connection, (id) => `/bankconnect/connections/${id}`),
-  },
-  'GET /bankconnect/transactions': { about: 'list', ask: by(connection, () => '/bankconnect/transactions') },
-  'GET /bankconnect/transactions/{}': {
-    about: 'one',
-    ask: by(bankTransaction, (id) => `/bankconnect/transactions/${id}`),
-  },
+  'POST /bankconnect/link-token/update': creation(async () => ({ user_id: 'user-1', item_id: await item() })),
+  'POST /bankconnect/sync-accounts': creation(async () => ({ item_id: await item() })),
+  'POST /bankconnect/balance': creation(async () => ({ bankconnect_item_id: await item() })),
+  'POST /bank-accounts/ach/from-bankconnect': creation(newLinkedAccount),
+  'GET /bankconnect/connections': list(connection),
+  'GET /bankconnect/connections/{}': one(connection),
+  'GET /bankconnect/transactions': list(connection),
+  'GET /bankconnect/transactions/{}': one(bankTransaction),
   // sums of what the list shows, which `bank-linking.test.ts` tries
-  'GET /bankconnect/transactions/summary': {
-    about: 'open',
-    ask: () => ({ path: '/api/v1/bankconnect/transactions/summary' }),
-  },
+  'GET /bankconnect/transactions/summary': open(),
 
-  'POST /processor/notices': {
-    about: 'elsewhere',
-    ask: () => ({ path: '/processor/notices', body: {} }),
-  },
-
-  'POST /payment-sessions/financing-checkout': {
-    about: 'creation',
-    sandboxOnly: true,
-    ask: async () => ({ path: '/api/v1/payment-sessions/financing-checkout', body: await quotes() }),
-  },
-  'GET /payment-sessions/{}/financing': {
-    about: 'one',
-    sandboxOnly: true,
-    ask: by(
-      async () => (await financing()).id!,
-      (id) => `/payment-sessions/${id}/financing`,
-    ),
-  },
-  'GET /payment-sessions/{}/financing/agreements/{}': { about: 'download', ask: () => ({ path: '' }) },
-  'GET /public/financing-checkouts/{}': {
-    about: 'elsewhere',
-    ask: () => ({ path: `/public/financing-checkouts/${'a'.repeat(59)}` }),
-  },
+  'POST /processor/notices': elsewhere(() => '', {}),
 
   'POST /intake/policies': {
-    about: 'creation',
+    ...creation(() =>
+      intakeBody({ carrier_id: sandbox.tenant.carrierId, employer: { fein: sandbox.tenant.fein } }),
+    ),
     inBoth: true,
-    ask: () => ({
-      path: '/api/v1/intake/policies',
-      body: intakeBody({
-        carrier_id: sandbox.tenant.carrierId,
-        employer: { fein: sandbox.tenant.fein },
-      }),
-    }),
   },
 
-  'POST /webhooks': { about: 'open', ask: () => ({ path: '/api/v1/webhooks', body: { url: newUrl() } }) },
-  'GET /webhooks': { about: 'list', ask: by(webhook, () => '/webhooks') },
-  'PATCH /webhooks/{}': {
-    about: 'one',
-    ask: by(webhook, (id) => `/webhooks/${id}`, { events: ['payment.completed'] }),
-  },
-  'DELETE /webhooks/{}': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}`) },
-  'POST /webhooks/{}/rotate': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}/rotate`) },
-  'POST /webhooks/{}/test': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}/test`, {}) },
-  'GET /webhooks/{}/deliveries': { about: 'one', ask: by(webhook, (id) => `/webhooks/${id}/deliveries`) },
+  'POST /webhooks': open(() => ({ url: newUrl() })),
+  'GET /webhooks': list(webhook),
+  'PATCH /webhooks/{}': one(webhook, { events: ['payment.completed'] }),
+  'DELETE /webhooks/{}': one(webhook),
+  'POST /webhooks/{}/rotate': one(webhook),
+  'POST /webhooks/{}/test': one(webhook, {}),
+  'GET /webhooks/{}/deliveries': one(webhook),
 }
+
+/** Every endpoint of the payments host, as `METHOD /path` below `/api/v1` with `{}` for its parameters. */
+export const ROWS: Readonly<Record<string, Row>> = Object.fromEntries(
+  Object.entries(SAID).map(([name, row]) => {
+    const path = name.split(' ')[1]!
+    const base = /^\/(public|processor)\//.test(path) ? '' : '/api/v1'
+    return [name, { ...row, ask: () => row.ask(`${base}${path}`) }]
+  }),
+)

@@ -185,31 +185,32 @@ export async function seedTenant(service: SeedableService, options: SeedOptions 
     ...options.tenant,
   })
   const carrierName = String(options.carrier?.name ?? 'Seeded Mutual')
-  const { carrier_id: carrierId } = await create(service, '/carriers', {
-    tenant_id: tenantId,
-    name: carrierName,
-    settlement_type: null,
-    ...options.carrier,
-  })
-  const { payroll_company_id: payrollCompanyId } = await create(service, '/payroll-companies', {
-    tenant_id: tenantId,
-    name: 'Seeded Payroll',
-    ...options.payrollCompany,
-  })
-  const employer = await seedEmployer(service, { tenantId, payrollCompanyId, environment }, options.employer)
+  const [{ carrier_id: carrierId }, { payroll_company_id: payrollCompanyId }, client] = await Promise.all([
+    create(service, '/carriers', {
+      tenant_id: tenantId,
+      name: carrierName,
+      settlement_type: null,
+      ...options.carrier,
+    }),
+    create(service, '/payroll-companies', {
+      tenant_id: tenantId,
+      name: 'Seeded Payroll',
+      ...options.payrollCompany,
+    }),
+    create(service, '/api-clients', {
+      tenant_id: tenantId,
+      name: 'Seeded Client',
+      environment,
+      products: ['all'],
+      ...options.apiClient,
+    }),
+  ])
+  const { client_id: clientId, client_secret: clientSecret } = client
+  const [employer, agent] = await Promise.all([
+    seedEmployer(service, { tenantId, payrollCompanyId, environment }, options.employer),
+    seedAgent(service, { entity_type: 'payroll_company', entity_id: payrollCompanyId, ...options.agent }),
+  ])
   const policy = await seedPolicy(service, { employerId: employer.employerId, carrierId }, options.policy)
-  const { client_id: clientId, client_secret: clientSecret } = await create(service, '/api-clients', {
-    tenant_id: tenantId,
-    name: 'Seeded Client',
-    environment,
-    products: ['all'],
-    ...options.apiClient,
-  })
-  const agent = await seedAgent(service, {
-    entity_type: 'payroll_company',
-    entity_id: payrollCompanyId,
-    ...options.agent,
-  })
   return {
     tenantId,
     carrierId,
