@@ -60,22 +60,19 @@ test.each([
 )
 
 /** A page that everybody's portal has: that of a link. */
-async function linkIdOf(tenant: SeededTenant): Promise<string> {
-  const body = {
-    employer_id: tenant.employerId,
-    carrier_id: tenant.carrierId,
-    policy_id: tenant.policyId,
-    payment_type: 'ONE_TIME',
-    payment_context: 'one_time_payment',
-    premium_cents: 10_500,
-    customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
-  }
-  const answer = await partner(service, tenant.clientHeaders, 'POST', '/payment-links', body)
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
-  return answer.body.data._id
-}
+const linkIdOf = async (tenant: SeededTenant): Promise<string> => (await newLink(service, tenant))._id
 
 describe('a logo', () => {
+  let tenant: SeededTenant
+  let logos = 0
+  beforeAll(async () => {
+    tenant = await seedTenant(service)
+  })
+  /** Another address each time. */
+  const setLogo = async (logo_url = `${theirs.url}/${logos++}.gif`) => {
+    await enableCheckout(service, tenant, { logo_url })
+    await drain()
+  }
   const image = (body: Buffer): ReceiverAnswer => ({
     status: 200,
     headers: { 'Content-Type': 'text/html' },
@@ -84,8 +81,7 @@ describe('a logo', () => {
 
   test('is copied, and served from the portal for ever', async () => {
     theirs.answerWith(image(GIF))
-    const tenant = await seller({ logo_url: `${theirs.url}/logo.gif` })
-    await drain()
+    await setLogo()
     expect(await checkoutOf(tenant)).toMatchObject({ logo_copied: true, logo_problem: null })
     const page = await send(
       `${service.paymentsUrl}/public/payment-sessions/${tokenOf(await newSession(service, tenant))}`,
@@ -119,8 +115,7 @@ describe('a logo', () => {
     ['never comes', 'reset', 'closed'],
   ])('that %s leaves the name', async (_, answer, why) => {
     theirs.answerWith(answer)
-    const tenant = await seller({ logo_url: `${theirs.url}/logo` })
-    await drain()
+    await setLogo()
     expect(await checkoutOf(tenant)).toMatchObject({
       logo_copied: false,
       logo_problem: expect.stringContaining(why),
@@ -128,15 +123,13 @@ describe('a logo', () => {
   })
 
   test('within a network is not asked for', async () => {
-    const tenant = await seller({ logo_url: 'https://10.1.2.3/logo.png' })
-    await drain()
+    await setLogo('https://10.1.2.3/logo.png')
     expect((await checkoutOf(tenant)).logo_problem).toMatch(/not public/)
   })
 
   test('that comes later is copied later', async () => {
     theirs.answerWith(503)
-    const tenant = await seller({ logo_url: `${theirs.url}/later.gif` })
-    await drain()
+    await setLogo()
     expect(await checkoutOf(tenant)).toMatchObject({ logo_copied: false })
     theirs.answerWith(image(GIF))
     await operate(service, 'POST', '/clock/advance', { seconds: 900 })
@@ -393,10 +386,12 @@ describe('a service without pages of its own', () => {
 })
 
 describe('the origins that may embed a checkout', () => {
-  const put = async (embed_origins: unknown) => {
-    const tenant = await seedTenant(service)
-    return askOperator(service, 'PUT', `/tenants/${tenant.tenantId}/checkout`, { ...CHECKOUT, embed_origins })
-  }
+  let tenant: SeededTenant
+  beforeAll(async () => {
+    tenant = await seedTenant(service)
+  })
+  const put = (embed_origins: unknown) =>
+    askOperator(service, 'PUT', `/tenants/${tenant.tenantId}/checkout`, { ...CHECKOUT, embed_origins })
 
   test('are none unless they are set', async () => {
     expect((await put(undefined)).body.data.embed_origins).toEqual([])

@@ -29,7 +29,7 @@ import { type RunningService, startService } from '../support/service.ts'
  */
 
 /** Requests for each operation. */
-const RUNS = runs(5, 40)
+const RUNS = runs(3, 40)
 
 /** Refusals with 400 of what has the right form: rules that a schema cannot say, by operation. */
 const RULES: Readonly<Record<string, RegExp>> = {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../support/core.ts'
+import { intakeBody, newClient, takeIn } from '../support/intake.ts'
 import {
   enableCheckout,
   newSession,
@@ -10,7 +11,7 @@ import {
   sessionCallsOf,
   tokenOf,
 } from '../support/payment-sessions.ts'
-import { partner } from '../support/payments.ts'
+import { newLink, partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService, startService } from '../support/service.ts'
 
@@ -188,6 +189,38 @@ describe('a session that is issued anew', () => {
     expect(await shown(old.id)).toMatchObject({ status: 'expired', replaced_by: body.data.id })
     expect((await reissue(old.id)).body.replaced_by).toBe(body.data.id)
   })
+})
+
+test('a debit is arranged once, or the session is replaced, never both', async () => {
+  for (let round = 0; round < 4; round++) {
+    const one = await session()
+    const arranging = () => arrange(tokenOf(one))
+    const acts = [arranging, () => reissue(one.id), arranging, () => reissue(one.id), arranging]
+    const answers = await Promise.all((round % 2 === 0 ? acts : acts.toReversed()).map((act) => act()))
+    const done = answers.filter(({ status }) => status < 300)
+    expect(done).toHaveLength(1)
+    for (const answer of answers) {
+      if (answer !== done[0]) expect([answer.status, answer.body.ok]).toEqual([409, false])
+    }
+    const { status, leg_id, replaced_by } = await shown(one.id)
+    if (status === 'scheduled') expect([leg_id, replaced_by]).toEqual([done[0]!.body.data.leg_id, undefined])
+    else expect([status, leg_id, replaced_by]).toEqual(['cancelled', undefined, done[0]!.body.data.id])
+    expect(await eventsOf(one.id)).toHaveLength(2)
+  }
+})
+
+test('a session does not activate a policy that was taken in; a link does', async () => {
+  const { headers } = await newClient(service, tenant.tenantId, { carrier_ids: [tenant.carrierId] })
+  const { employer_id, policy_id } = (await takeIn(service, headers, intakeBody())).body.data
+  const policy = async () => (await operate(service, 'GET', `/policies/${policy_id}`)).status
+  const { id } = await session({ employer_id, policy_id })
+  await pay(id)
+  await operate(service, 'POST', '/drain')
+  expect((await shown(id)).status).toBe('paid')
+  expect(await policy()).toBe('in_progress')
+  await pay((await newLink(service, tenant, { employer_id, policy_id }))._id)
+  await operate(service, 'POST', '/drain')
+  expect(await policy()).toBe('active')
 })
 
 test('a customer who was erased is no longer shown, and is not invited again', async () => {

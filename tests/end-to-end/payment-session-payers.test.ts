@@ -27,7 +27,6 @@ const {
   session,
   shown,
   reissue,
-  cancel,
   page,
   post,
   checkout,
@@ -37,9 +36,6 @@ const {
   fault,
   listed,
   refusalOf,
-  conflict,
-  unavailable,
-  expectClosed,
 } = sessionCallsOf(() => [service, tenant])
 const decline = (id: string) =>
   operate(service, 'POST', `/card-processor/${id}/decline`, { failure_code: 'insufficient_funds' })
@@ -64,14 +60,6 @@ describe('without the card processor', () => {
     expect((await checkout(tokenOf({ url }))).status).toBe(502)
     expect((await shown(id)).status).toBe('pending')
     expect((await checkout(tokenOf({ url }))).status).toBe(200)
-  })
-
-  test('nothing that could still be charged is cancelled', async () => {
-    const { id } = await session({ mode: 'embedded' })
-    await fault('card-processor', 'unreachable')
-    expect((await cancel(id)).status).toBe(502)
-    expect((await shown(id)).status).toBe('pending')
-    expect((await cancel(id)).status).toBe(200)
   })
 })
 
@@ -278,34 +266,5 @@ describe('a payment by card', () => {
     ])
     await pay(id)
     expect(await told('payment.completed', id)).toHaveLength(1)
-  })
-
-  test('is taken again only where that was wanted, by a fresh checkout, until its time is over', async () => {
-    const { id, url } = await session({ ...sums, single_use: false, ttl_minutes: 15 })
-    const token = tokenOf({ url })
-    const first = (await checkout(token)).body.data
-    expect((await checkout(token)).body.data).toEqual(first)
-    await pay(id)
-    const { paid_at } = await shown(id)
-    await advance(60)
-    expect((await page(token)).body.data).toMatchObject({ status: 'paid', takes_cards: true })
-    const second = (await checkout(token)).body.data
-    expect(second.client_secret).not.toBe(first.client_secret)
-    await pay(id)
-    expect(await shown(id)).toMatchObject({ status: 'paid', paid_at })
-    const completed = await told('payment.completed', id)
-    expect(completed).toHaveLength(2)
-    expect(new Set(completed.map(({ payment_id }) => payment_id)).size).toBe(2)
-    expect(refusalOf(await cancel(id))).toEqual(conflict('paid'))
-    expect(refusalOf(await reissue(id))).toEqual(conflict('paid'))
-    await advance(15 * 60)
-    expect(refusalOf(await checkout(token))).toEqual(unavailable('paid'))
-    expect((await shown(id)).status).toBe('paid')
-  })
-
-  test('is taken once otherwise', async () => {
-    const { id, url } = await session(sums)
-    await pay(id)
-    await expectClosed(tokenOf({ url }), 'paid', 'paid')
   })
 })

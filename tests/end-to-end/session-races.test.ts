@@ -115,10 +115,8 @@ for (const [seed, tags] of [
     const random = seededRandom(seed)
     stripe.meanwhile = () => delay(random.between(0, LONGEST))
     const heardLater: StripeAct[][] = []
-    const sales: Sale[] = []
-    for (let count = 0; count < SALES; count += 1) {
-      sales.push(new Sale(await SoldSession.sell(service, tenant), random.branch(), heardLater))
-    }
+    const sold = Array.from({ length: SALES }, () => SoldSession.sell(service, tenant))
+    const sales = (await Promise.all(sold)).map((one) => new Sale(one, random.branch(), heardLater))
     await Promise.all(sales.map((sale) => sale.race()))
     stripe.meanwhile = null
     for (const acts of shuffled(heardLater, random)) await stripe.tell(acts)

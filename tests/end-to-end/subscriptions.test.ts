@@ -170,19 +170,6 @@ describe('a request for a subscription', () => {
     await createLink(service, tenant)
     expect((await post(tenant, subscriptionBody(tenant))).status).toBe(201)
   })
-
-  test('is done once for a key', async () => {
-    const key = { 'Idempotency-Key': randomUUID() }
-    const body = subscriptionBody(live)
-    const [first, second] = await Promise.all([post(live, body, key), post(live, body, key)])
-    expect([first!.status, second!.status].sort()).toEqual([200, 201])
-    await operate(service, 'POST', `/card-processor/${first!.body.data._id}/succeed`)
-    const again = await post(live, body, key)
-    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
-    expect(again.body).toEqual(first!.body)
-    const other = await post(live, subscriptionBody(live, { amount_cents: 5_001 }), key)
-    expect(other.status).toBe(409)
-  })
 })
 
 describe('an outage of the card processor', () => {

@@ -9,10 +9,19 @@ export interface Faulty {
   readonly value: unknown
 }
 
-/** Makes, of schemas of one document, values with one fault each: always the same few for each field. */
+/** Values of every kind. */
+const KINDS = [null, 7, 1.5, 'no such text', true, [], {}] as const
+/** How many of them are tried for a field. */
+const TRIED = process.env.TEST_LONG ? KINDS.length : 3
+
+/**
+ * Makes, of schemas of one document, values with one fault each: always the same few for each field. Of values of other
+ * kinds, each field gets the next ones in turn.
+ */
 export class DescribedFaults {
   readonly #components: Readonly<Record<string, JsonSchema>>
   readonly #known: Known
+  #turn = 0
 
   /** @param known values of fields of which the schema does not say all. */
   constructor(components: Readonly<Record<string, JsonSchema>>, known: Known) {
@@ -59,7 +68,7 @@ export class DescribedFaults {
       for (const one of alternatives) if (one.type !== 'null') yield* this.of(one, field)
       return
     }
-    for (const value of wrongFor(keywords)) yield { field, value }
+    for (const value of [...this.#kinds(), ...wrongFor(keywords)]) yield { field, value }
     const { properties = {}, additionalProperties, items, prefixItems, minItems = 0, maxItems } = keywords
     const whole = this.whole(schema)
     if (Array.isArray(whole)) {
@@ -103,16 +112,19 @@ export class DescribedFaults {
     }
   }
 
+  #kinds(): readonly unknown[] {
+    return Array.from({ length: TRIED }, () => KINDS[this.#turn++ % KINDS.length])
+  }
+
   #resolved(schema: JsonSchema): Keywords {
     const { $ref } = schema as Keywords
     return $ref ? this.#resolved(this.#components[$ref.split('/').at(-1)!]!) : (schema as Keywords)
   }
 }
 
-/** Values of other kinds than a schema's, and such as lie just beyond its limits. */
+/** Values that lie just beyond the limits of a schema. */
 function* wrongFor(keywords: Keywords): Generator<unknown> {
   const { minLength, maxLength, pattern, format, minimum, maximum } = keywords
-  yield* [null, 7, 1.5, 'no such text', true, [], {}]
   if (keywords.enum) yield* keywords.enum.slice(0, 1).map((one) => String(one).toLowerCase())
   if (minLength || pattern || format) yield* ['', '  ']
   if (maxLength !== undefined) yield textOf({ ...keywords, pattern: undefined }).padEnd(maxLength + 1, 'x')

@@ -179,6 +179,11 @@ const represented = (representment: number) =>
 const represent = (time = NOW) => ({ type: 'Represent', note: null, at: time }) as const
 const askedFor = (effective_date: string) => BankDebitCreated.of({ ...created.data, effective_date })
 
+const SETTLING = [
+  ...['SB Remit', 'SBRemit', 'ServiceBureauOutboundFileSent', 'SendProcessComplete'],
+  ...['FileTransmitted', 'File Transmitted'],
+]
+
 decisions(bankDebit, [
   ['is created', [], { type: 'Create', data: created.data }, [created]],
   ['is created once', [created], { type: 'Create', data: created.data }, conflict('debit_exists')],
@@ -227,12 +232,24 @@ decisions(bankDebit, [
       }),
     ],
   ],
-  [
-    'does not settle by a word of work in progress',
-    [created, scheduled, submitted],
-    report({ processorStatus: 'ServiceBureauProcessingIntoRemitFile' }),
-    [reported({ processor_status: 'ServiceBureauProcessingIntoRemitFile', settled_on: null })],
-  ],
+  ...SETTLING.map(
+    (processorStatus) =>
+      [
+        `settles by the word ${processorStatus}`,
+        [created, scheduled, submitted],
+        report({ processorStatus }),
+        [reported({ processor_status: processorStatus })],
+      ] as const,
+  ),
+  ...['ServiceBureauProcessingIntoRemitFile', 'sb remit', 'SB  Remit', 'Settled'].map(
+    (processorStatus) =>
+      [
+        `does not settle by the word ${processorStatus}`,
+        [created, scheduled, submitted],
+        report({ processorStatus }),
+        [reported({ processor_status: processorStatus, settled_on: null })],
+      ] as const,
+  ),
   ['settles once', [created, scheduled, submitted, reported({})], report(), []],
   [
     'settles once, also by a word',
