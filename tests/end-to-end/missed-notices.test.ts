@@ -96,7 +96,7 @@ test('what happened while the service was away is learned at the next start, and
   )
   expect(first).toBe(200)
   const [, second] = (await subscriptionOf(service, tenant, charged._id)).scheduled_payments
-  await service.stop()
+  await service.end()
 
   const body = paid(sold._id, at + 1_000)
   const due = Date.parse(second.due_at)
@@ -125,7 +125,7 @@ test('what happened while the service was away is learned at the next start, and
   expect(await deliver(body, at)).toBe(200)
   await operate(service, 'POST', '/drain')
   const before = await ofPayments()
-  await service.stop()
+  await service.end()
   paid(last._id, at + 7_000)
   await start()
   await untilPaid(last._id)
@@ -145,7 +145,7 @@ test('so is what became of checkouts, and of bank debits by the card processor',
   const [byCard, byBank, declined, lapsed] = sessions
   const secrets = await Promise.all(sessions.map((one) => one.secret()))
   const at = Date.parse((await operate(service, 'GET', '/clock')).now)
-  await service.stop()
+  await service.end()
   const { atCheckout } = stripe
   stripe.keep(atCheckout.payByCard(secrets[0]!), at + 10_000)
   stripe.keep(atCheckout.payByBank(secrets[1]!), at + 11_000)
@@ -166,7 +166,7 @@ test('so is what became of checkouts, and of bank debits by the card processor',
   expect(await Promise.all(sessions.map(story))).toEqual([
     ...[['paid', 'payment.completed'], ['scheduled'], ['pending', 'payment.failed'], ['pending']],
   ])
-  await service.stop()
+  await service.end()
   stripe.keep(atCheckout.settle(secrets[1]!, 'succeeded'), at + 20_000)
   stripe.keep(atCheckout.payByCard(secrets[2]!), at + 21_000)
   await start()

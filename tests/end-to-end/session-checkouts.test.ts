@@ -247,7 +247,8 @@ describe('expiry', () => {
     expect(await completed(session)).toMatchObject([{ late_payment: true }])
   })
 
-  test('waits for Stripe', async () => {
+  // integration/payment-session-work has a processor that is away for hours
+  test('waits for Stripe', { tags: 'long' }, async () => {
     const session = await brief()
     const secret = await session.secret()
     stripe.fail('unreachable', { times: 100_000, path: /checkout\/sessions/ })

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
@@ -29,6 +29,22 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop()
   await rm(dataDir, { recursive: true, force: true })
+})
+
+/** Those of the test that runs. */
+const tenants: SeededTenant[] = []
+async function newTenant(options: Parameters<typeof tenantWithCustomer>[1] = {}): Promise<SeededTenant> {
+  const tenant = await tenantWithCustomer(service, options)
+  tenants.push(tenant)
+  return tenant
+}
+// what goes on would be charged in all the years of the tests behind it
+afterEach(async () => {
+  for (const { clientHeaders } of tenants.splice(0)) {
+    const ask = (method: string, path: string) => partner(service, clientHeaders, method, path)
+    const { body } = await ask('GET', '/subscriptions?limit=200')
+    await Promise.all(body.data.map(({ _id }: Json) => ask('DELETE', `/subscriptions/${_id}`)))
+  }
 })
 
 const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
@@ -66,7 +82,7 @@ async function plan(
 
 describe('a subscription whose first payment does not come', () => {
   test('is canceled after 23 hours, and no event tells so', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await play(id, 'decline')
     const start = await now()
@@ -91,7 +107,7 @@ describe('a subscription whose first payment does not come', () => {
   })
 
   test('goes on when it came in time', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 22 * 3_600 })
     await play(id, 'succeed')
@@ -102,7 +118,7 @@ describe('a subscription whose first payment does not come', () => {
 
 describe('a standalone subscription', () => {
   test('is charged every month on the day it began, clamped to the month', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const start = await nextYear(1, 31, 9)
     const year = new Date(start).getUTCFullYear()
     const { _id: id } = await subscribe(service, tenant)
@@ -124,7 +140,7 @@ describe('a standalone subscription', () => {
   })
 
   test('whose next payment is charged early is not charged for it again', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
     await partner(service, tenant.clientHeaders, 'POST', `/sandbox/subscriptions/${id}/charge`, {})
@@ -135,7 +151,7 @@ describe('a standalone subscription', () => {
   })
 
   test('is charged no more once it is cancelled', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 35 * 86_400 })
     await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
@@ -146,7 +162,7 @@ describe('a standalone subscription', () => {
 
 describe('a declined card', () => {
   test('is tried again after 1, 3, 5 and 7 days, then the subscription is over, without an event of its own', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 10 * 86_400 })
     await play(id, 'decline')
@@ -188,7 +204,7 @@ describe('a declined card', () => {
   })
 
   test('that is paid in between is forgotten', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
     await play(id, 'decline')
@@ -202,7 +218,7 @@ describe('a declined card', () => {
   })
 
   test('may be played to the end without waiting', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await play(id, 'succeed')
     const seen: string[] = []
@@ -215,7 +231,7 @@ describe('a declined card', () => {
   })
 
   test('is only a failure of the moment when a fault declined it', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
     const [, next] = await payments(tenant, id)
@@ -233,7 +249,7 @@ describe('a declined card', () => {
 
 describe('the plan of a link', () => {
   test('is charged from a month after the down payment at 17:00, so many times, and ends', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const start = await nextYear(1, 31, 9)
     const year = new Date(start).getUTCFullYear()
     const { subscription } = await plan(tenant, { total_installments: 6, down_payment_months: 2 })
@@ -279,7 +295,7 @@ describe('the plan of a link', () => {
   })
 
   test('starts once, however often its link is paid', async () => {
-    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const tenant = await newTenant({ environment: 'sandbox' })
     const { link } = await plan(tenant, { total_installments: 4, down_payment_months: 1 })
     await Promise.all([play(link._id, 'succeed'), play(link._id, 'succeed')])
     await operate(service, 'POST', '/drain')
@@ -288,7 +304,7 @@ describe('the plan of a link', () => {
   })
 
   test('waits for a processor that is away, and starts then', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const link = await createLink(service, tenant, {
       payment_type: 'DIRECT_BILLING',
       premium_cents: 90_000,
@@ -306,7 +322,7 @@ describe('the plan of a link', () => {
   })
 
   test('that is cancelled leaves what is paid, and charges no more', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const { subscription } = await plan(tenant, { total_installments: 5, down_payment_months: 1 })
     const { _id: id } = subscription
     await advance(service, { seconds: 40 * 86_400 })
@@ -325,7 +341,7 @@ describe('the plan of a link', () => {
   })
 
   test('may end early when its last charges are declined', async () => {
-    const tenant = await tenantWithCustomer(service)
+    const tenant = await newTenant()
     const { subscription } = await plan(tenant, { total_installments: 3, down_payment_months: 1 })
     const { _id: id } = subscription
     await play(id, 'decline', { failure_code: 'expired_card' })
@@ -340,7 +356,7 @@ describe('the plan of a link', () => {
 
 // virtual-clock has the time after a kill, chaos/pipeline-kill the work
 test('charges go on where they were after the service was killed', { tags: 'long' }, async () => {
-  const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+  const tenant = await newTenant({ environment: 'sandbox' })
   const start = await now()
   const { _id: id } = await subscribe(service, tenant)
   await operate(service, 'POST', '/drain')

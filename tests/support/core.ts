@@ -139,14 +139,18 @@ export async function logHead(service: SeedableService): Promise<string> {
   return `${count} events, last at ${place}`
 }
 
+/** What was stored since the log was looked at last, once all has come to rest. */
+export async function storedSince(service: SeedableService): Promise<readonly ShownEvent[]> {
+  await operate(service, 'POST', '/drain')
+  return newEvents(service)
+}
+
 /** What a run stores, with all that follows from it. */
 export async function storedBy(
   service: SeedableService,
   run: () => Promise<unknown>,
 ): Promise<readonly ShownEvent[]> {
-  await operate(service, 'POST', '/drain')
-  await newEvents(service)
+  await storedSince(service)
   await run()
-  await operate(service, 'POST', '/drain')
-  return newEvents(service)
+  return storedSince(service)
 }
