@@ -138,6 +138,11 @@ describe('a payment link', () => {
 })
 
 describe('what is sent for a payment link', () => {
+  let head: string
+  beforeAll(async () => {
+    head = await logHead(service)
+  })
+
   test.each<[string, Record<string, unknown>, string]>([
     ['no carrier, as the key is for all', { carrier_id: undefined }, 'carrier_id'],
     ['nothing to pay', { premium_cents: 0, fee_cents: 0 }, 'premium_cents'],
@@ -155,11 +160,15 @@ describe('what is sent for a payment link', () => {
     ['all months down', plan({ total_installments: 2, down_payment_months: 2 }), 'down_payment_months'],
     ['less than a cent a month', plan({ premium_cents: 11 }), 'total_installments'],
   ])('is refused with %s', async (_what, overrides, field) => {
-    const answer = await refused(() => create(overrides))
+    const answer = await create(overrides)
     expect([answer.status, answer.body]).toEqual([
       400,
       refusal('Bad Request', expect.stringContaining(field)),
     ])
+  })
+
+  test('stores nothing where it is refused', async () => {
+    expect(await logHead(service)).toBe(head)
   })
 
   test.each<[string, Record<string, unknown>]>([

@@ -75,14 +75,24 @@ export interface ShownEvent {
   readonly metadata: Record<string, unknown>
 }
 
-/** All events of the log in order, or those of one type, read page by page. */
+/** What each log has, as far as it was looked at, by service and type: what stands there stays as it is. */
+const seen = new Map<string, Awaited<ReturnType<typeof eventsAfter>>>()
+
+/** All events of the log in order, or those of one type, read page by page; those that were read before are not read again. */
 export async function allEvents(
   service: SeedableService,
   type?: string,
   { reveal = false } = {},
 ): Promise<ShownEvent[]> {
   const filter = { ...(type === undefined ? {} : { type }), ...(reveal ? { reveal: 'true' } : {}) }
-  return (await eventsAfter(service, null, filter)).events
+  // an erasure closes what was revealed
+  if (reveal) return (await eventsAfter(service, null, filter)).events
+  const key = `${service.opsUrl} ${service.operatorToken} ${type}`
+  const { events: before, place: after } = seen.get(key) ?? { events: [], place: null }
+  const { events, place } = await eventsAfter(service, after, filter)
+  const all = [...before, ...events]
+  seen.set(key, { events: all, place })
+  return [...all]
 }
 
 /** Every event of a stream, in order. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { eventsAfter, type ShownEvent } from './core.ts'
+import { allEvents, type ShownEvent } from './core.ts'
 import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
 
 /** Calls the payments API as a partner. */
@@ -64,20 +64,13 @@ export async function linkOf(
   return answer.body.data
 }
 
-/** What each log has raised, as far as it was looked at, by the token of its operator: a shared one has that of many suites. */
-const raisedSoFar = new Map<string, Awaited<ReturnType<typeof eventsAfter>>>()
-
 /** The webhook events of a tenant, type and body, in the order in which they were raised. */
 export async function webhookEvents(
   service: SeedableService,
   tenantId: string,
 ): Promise<readonly (readonly [string, ReturnType<typeof JSON.parse>])[]> {
   await operate(service, 'POST', '/drain')
-  const { events, place } = raisedSoFar.get(service.operatorToken) ?? { events: [], place: null }
-  const further = await eventsAfter(service, place, { type: 'WebhookEventRaised' })
-  const all = { events: [...events, ...further.events], place: further.place }
-  raisedSoFar.set(service.operatorToken, all)
-  return all.events
+  return (await allEvents(service, 'WebhookEventRaised'))
     .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: unknown })
     .filter(({ tenant_id }) => tenant_id === tenantId)
     .map(({ event_type, payload }) => [event_type, payload] as const)
