@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { achDebitsOf, digits } from '../support/ach-debits.ts'
+import { accountBody, achDebitsOf, digits } from '../support/ach-debits.ts'
 import { newClient } from '../support/intake.ts'
 import { webhookEvents } from '../support/payments.ts'
 import { type Answer, type SeededTenant, seedTenant } from '../support/seed.ts'
@@ -288,16 +288,8 @@ describe('a debit on its way', () => {
 })
 
 describe('numbers that a return disabled', () => {
-  const enter = async (numbers: object, as: SeededTenant = tenant, key?: string) => {
-    const whose = {
-      owner_type: 'employer',
-      owner_id: as.employerId,
-      bank_name: 'B',
-      account_type: 'checking',
-    }
-    const body = { ...whose, ...numbers }
-    return achDebitsOf(service, as).ask('POST', '/bank-accounts/ach', body, key)
-  }
+  const enter = (numbers: object, as: SeededTenant = tenant, key?: string) =>
+    achDebitsOf(service, as).ask('POST', '/bank-accounts/ach', accountBody(as.employerId, numbers), key)
   const accountOf = async (id: string) => (await bank.shown(`/bank-accounts/ach/${id}`)).status
   const fresh = () => ({ routing_number: '021000021', account_number: digits(14) })
   /** Sends a debit of an account back. */

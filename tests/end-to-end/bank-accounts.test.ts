@@ -1,5 +1,5 @@
-import { randomInt } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { accountBody, digits } from '../support/ach-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
@@ -8,6 +8,7 @@ import {
   askOperator,
   operate,
   type SeededTenant,
+  seedCarrier,
   seedEmployer,
   seedTenant,
 } from '../support/seed.ts'
@@ -17,7 +18,6 @@ import { type SharedService, sharedService } from '../support/service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
 
-const digits = (count: number) => Array.from({ length: count }, () => randomInt(10)).join('')
 /** Numbers that stand nowhere else. */
 const routing_number = digits(9)
 const account_number = digits(17)
@@ -58,15 +58,8 @@ const bankBody = (overrides: Json = {}): Json => ({
   employer_id: tenant.employerId,
   ...overrides,
 })
-const achBody = (overrides: Json = {}): Json => ({
-  owner_type: 'employer',
-  owner_id: tenant.employerId,
-  routing_number,
-  account_number,
-  bank_name: 'First Bank',
-  account_type: 'checking',
-  ...overrides,
-})
+const achBody = (overrides: Json = {}): Json =>
+  accountBody(tenant.employerId, { routing_number, account_number, ...overrides })
 async function made(path: string, body: Json): Promise<Json> {
   const answer = await ask('POST', path, body)
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
@@ -117,11 +110,7 @@ describe('a bank account of the metadata layer', () => {
   })
 
   test('does not bring in an employer of other carriers by a carrier of the key', async () => {
-    const { carrier_id } = await operate(service, 'POST', '/carriers', {
-      tenant_id: tenant.tenantId,
-      name: 'Second',
-      settlement_type: null,
-    })
+    const carrier_id = await seedCarrier(service, tenant.tenantId)
     const scope = { environment: 'live', carrier_ids: [carrier_id], employer_ids: 'all' }
     const { headers: as } = await newClient(service, tenant.tenantId, scope)
     const refused = await ask('POST', '/bank-accounts', bankBody({ carrier_id }), { as })

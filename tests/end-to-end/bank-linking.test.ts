@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { achDebitsOf } from '../support/ach-debits.ts'
+import { achDebitsOf, linkedAccountBody } from '../support/ach-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import { PlaidStandIn } from '../support/plaid-stand-in.ts'
-import { type Answer, askOperator, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import {
+  type Answer,
+  askOperator,
+  operate,
+  type SeededTenant,
+  seedCarrier,
+  seedTenant,
+} from '../support/seed.ts'
 import { type RunningService, type SharedService, sharedService, startService } from '../support/service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
@@ -39,6 +46,7 @@ describe('with the simulated bank link', () => {
   let of: { readonly user_id: string; readonly employer_id: string; readonly carrier_id: string }
   const exchange = (overrides: object = {}) =>
     calls.exchange({ ...of, public_token: newToken(), ...overrides })
+  const linkedAccount = (made: Json, index = 0) => linkedAccountBody(tenant.employerId, made, index)
   const accountsOf = async () => (await calls.get('/bank-accounts?connection_type=bankconnect')) as Json[]
 
   beforeAll(async () => {
@@ -383,17 +391,13 @@ describe('with the simulated bank link', () => {
     const [made, other] = [await exchange(), await exchange()]
     const body = linkedAccount(made)
     const carrier = { owner_type: 'carrier', owner_id: tenant.carrierId }
-    const second = await operate(service, 'POST', '/carriers', {
-      tenant_id: tenant.tenantId,
-      name: 'Second',
-      settlement_type: null,
-    })
+    const second = await seedCarrier(service, tenant.tenantId)
     for (const [overrides, status, field] of [
       [{ access_token: other.access_token }, 403, 'access_token'],
       [{ access_token: `${made.access_token}0` }, 403, 'access_token'],
       [{ bankconnect_account_id: other.accounts[0].bankconnect_account_id }, 404, 'bankconnect_account_id'],
       [{ owner_id: NO_ID }, 404, 'owner_id'],
-      [{ ...carrier, owner_id: second.carrier_id }, 400, 'owner_id'],
+      [{ ...carrier, owner_id: second }, 400, 'owner_id'],
       [{ nickname: 'Payroll 110000000' }, 400, 'nickname'],
       [carrier, 201, null],
     ] as const) {
@@ -436,13 +440,6 @@ describe('with the simulated bank link', () => {
     expect((await accountsOf()).length).toBe(accounts.length + 2)
     expect((await calls.get('/bankconnect/connections')).length).toBe(connections.length + 1)
   })
-
-  function linkedAccount(made: Json, index = 0) {
-    const { bankconnect_item_id, access_token, accounts } = made
-    const { bankconnect_account_id } = accounts[index]
-    const owner = { owner_type: 'employer', owner_id: tenant.employerId }
-    return { ...owner, bankconnect_item_id, bankconnect_account_id, access_token }
-  }
 })
 
 describe('with Plaid', () => {
@@ -467,16 +464,11 @@ describe('with Plaid', () => {
   test('a bank is linked: what is debited comes from it', async () => {
     await calls.data(calls.post('/bankconnect/link-token', { user_id: 'a@b.example' }))
     expect(JSON.stringify(plaid.calls)).not.toContain('a@b.example')
-    const { bankconnect_item_id, access_token, accounts } = await exchange()
+    const linked = await exchange()
+    const { access_token, accounts } = linked
     expect(accounts.map(({ type }: Json) => type)).toEqual(['checking', 'savings', 'other'])
     const from = (index: number) =>
-      calls.post('/bank-accounts/ach/from-bankconnect', {
-        owner_type: 'employer',
-        owner_id: tenant.employerId,
-        bankconnect_item_id,
-        access_token,
-        bankconnect_account_id: accounts[index].bankconnect_account_id,
-      })
+      calls.post('/bank-accounts/ach/from-bankconnect', linkedAccountBody(tenant.employerId, linked, index))
     const account = await calls.data(from(0), 201)
     expect(account).toMatchObject({
       account_last4: accounts[0].mask,
@@ -494,24 +486,14 @@ describe('with Plaid', () => {
   test('an account that the bank link does not vouch for is unverified, until a sync says otherwise', async () => {
     const public_token = plaid.logIn()
     plaid.verify('verification_failed')
-    const linked = { public_token, user_id: 'u', employer_id: tenant.employerId }
-    const { bankconnect_item_id, access_token, accounts } = await calls.exchange(linked)
-    const { bankconnect_account_id } = accounts[0]
-    const created = await calls.data(
-      calls.post('/bank-accounts/ach/from-bankconnect', {
-        owner_type: 'employer',
-        owner_id: tenant.employerId,
-        bankconnect_item_id,
-        access_token,
-        bankconnect_account_id,
-      }),
-      201,
-    )
+    const linked = await calls.exchange({ public_token, user_id: 'u', employer_id: tenant.employerId })
+    const account = linkedAccountBody(tenant.employerId, linked)
+    const created = await calls.data(calls.post('/bank-accounts/ach/from-bankconnect', account), 201)
     const unverified = { status: 'unverified', verified: false, unverified_reason: 'verification_failed' }
     expect(created).toMatchObject(unverified)
     const synced = async (word: string | null) => {
       plaid.verify(word)
-      await calls.sync(bankconnect_item_id)
+      await calls.sync(linked.bankconnect_item_id)
       return calls.get(`/bank-accounts/ach/${created._id}`)
     }
     const active = await synced('manually_verified')
@@ -525,18 +507,11 @@ describe('with Plaid', () => {
     const link = async (persistent_account_id: string) => {
       const public_token = plaid.logIn()
       plaid.say({ persistent_account_id })
-      const linked = { public_token, user_id: 'u', employer_id: tenant.employerId }
-      const { bankconnect_item_id, access_token, accounts } = await calls.exchange(linked)
-      const { bankconnect_account_id, bank_account_id } = accounts[0]
-      const account = {
-        owner_type: 'employer',
-        owner_id: tenant.employerId,
-        bankconnect_item_id,
-        bankconnect_account_id,
-        access_token,
-      }
+      const linked = await calls.exchange({ public_token, user_id: 'u', employer_id: tenant.employerId })
+      const account = linkedAccountBody(tenant.employerId, linked)
       const made = await calls.data(calls.post('/bank-accounts/ach/from-bankconnect', account), 201)
-      return { id: made._id as string, bank_account_id, item: bankconnect_item_id }
+      const [{ bank_account_id }] = linked.accounts
+      return { id: made._id as string, bank_account_id, item: linked.bankconnect_item_id }
     }
     const status = async (id: string) => (await calls.get(`/bank-accounts/ach/${id}`)).status
 

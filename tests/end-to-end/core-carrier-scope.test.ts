@@ -4,6 +4,7 @@ import {
   type Answer,
   operate,
   type SeededTenant,
+  seedCarrier,
   seedEmployer,
   seedPolicy,
   seedTenant,
@@ -28,14 +29,7 @@ beforeAll(async () => {
   none = await clientOf({ carrier_ids: [] })
 })
 
-async function newCarrier(): Promise<string> {
-  const { carrier_id } = await operate(service, 'POST', '/carriers', {
-    tenant_id: tenant.tenantId,
-    name: 'Second Mutual',
-    settlement_type: null,
-  })
-  return carrier_id
-}
+const newCarrier = () => seedCarrier(service, tenant.tenantId)
 
 async function clientOf(scope: Record<string, unknown>): Promise<SeededTenant> {
   const { client_id, client_secret } = await operate(service, 'POST', '/api-clients', {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { accountBody } from '../support/ach-debits.ts'
 import { partner } from '../support/payments.ts'
 import {
   type Answer,
@@ -40,14 +41,7 @@ async function asked(method: string, path: string, body?: unknown): Promise<Json
 async function insured(policy: Record<string, unknown> = {}): Promise<Insured> {
   const { employerId } = await seedEmployer(service, { tenantId: tenant.tenantId })
   const { policyId } = await seedPolicy(service, { employerId, carrierId: tenant.carrierId }, policy)
-  const { _id: accountId } = await asked('POST', '/bank-accounts/ach', {
-    owner_type: 'employer',
-    owner_id: employerId,
-    routing_number: '021000021',
-    account_number: '000123456789',
-    bank_name: 'First Bank',
-    account_type: 'checking',
-  })
+  const { _id: accountId } = await asked('POST', '/bank-accounts/ach', accountBody(employerId))
   return { employerId, policyId, accountId }
 }
 /** @returns the id of a debit that was accepted. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose } from '../../domain/banking/banking-days.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
-import { achDebitsOf } from '../support/ach-debits.ts'
+import { accountBody, achDebitsOf, linkedAccountBody } from '../support/ach-debits.ts'
 import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
@@ -228,14 +228,10 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
 })
 
 test('two changes of one account in one report are both applied', async () => {
-  const account = {
-    owner_type: 'employer',
-    owner_id: tenant.employerId,
-    account_type: 'checking',
-    bank_name: 'B',
+  const account = accountBody(tenant.employerId, {
     routing_number: '021000021',
     account_number: '70700070701',
-  }
+  })
   const created = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
   const { _id } = created.body.data
   const played = achDebitsOf(service, tenant)
@@ -310,14 +306,8 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
   const entered = async (of: SeededTenant) => {
-    const account = {
-      owner_type: 'employer',
-      owner_id: of.employerId,
-      account_type: 'savings',
-      bank_name: 'B',
-      routing_number: '021000021',
-      account_number: '55512340001',
-    }
+    const numbers = { routing_number: '021000021', account_number: '55512340001' }
+    const account = accountBody(of.employerId, { account_type: 'savings', ...numbers })
     return (await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)).body.data._id
   }
   const started = async (of: SeededTenant) => {
@@ -472,14 +462,8 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
   const link = (path: string, body: unknown) => partner(service, tenant.clientHeaders, 'POST', path, body)
   const owner = { user_id: 'user-7', employer_id: tenant.employerId }
   const { body } = await link('/bankconnect/exchange', { ...owner, public_token: 'public-sandbox-x' })
-  const { bankconnect_item_id, access_token, accounts } = body.data
-  const refused = await link('/bank-accounts/ach/from-bankconnect', {
-    owner_type: 'employer',
-    owner_id: tenant.employerId,
-    bankconnect_item_id,
-    access_token,
-    bankconnect_account_id: accounts[0].bankconnect_account_id,
-  })
+  const account = linkedAccountBody(tenant.employerId, body.data)
+  const refused = await link('/bank-accounts/ach/from-bankconnect', account)
   expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('simulated')])
 })
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { newClient } from '../support/intake.ts'
 import { enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
-import { operate, type SeededTenant, seedPolicy, seedTenant, send } from '../support/seed.ts'
+import { type SeededTenant, seedCarrier, seedPolicy, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
 /** What a request for a payment session may say, and how it is answered. */
@@ -96,11 +96,7 @@ describe('ids are looked up before anything is created', () => {
     expect((await ask('GET', `/payment-sessions/${inferred.body.data.id}`)).body.data.carrier_id).toBe(
       carrierId,
     )
-    const { carrier_id } = await operate(service, 'POST', '/carriers', {
-      tenant_id: tenantId,
-      name: 'Second',
-      settlement_type: null,
-    })
+    const carrier_id = await seedCarrier(service, tenantId)
     const several = await newClient(service, tenantId, { carrier_ids: [carrierId, carrier_id] })
     const refused = await partner(service, several.headers, 'POST', '/payment-sessions', body)
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('carrier_id')])
@@ -262,11 +258,7 @@ describe('an answer', () => {
 test('a list shows what is asked for, newest first', async () => {
   const { tenantId, carrierId, employerId } = tenant
   const { policyId } = await seedPolicy(service, { employerId, carrierId })
-  const { carrier_id } = await operate(service, 'POST', '/carriers', {
-    tenant_id: tenantId,
-    name: 'Third',
-    settlement_type: null,
-  })
+  const carrier_id = await seedCarrier(service, tenantId)
   const elsewhere = await seedPolicy(service, { employerId, carrierId: carrier_id })
   const first = (await create({ policy_id: policyId })).body.data.id
   const second = (await create({ policy_id: policyId })).body.data.id

@@ -10,6 +10,7 @@ import {
   operate,
   type SeededTenant,
   seedAgent,
+  seedCarrier,
   seedPolicy,
   seedTenant,
   send,
@@ -45,14 +46,7 @@ const policiesOf = async (employerId: string) =>
   (await listed(service, `/policies?employer_id=${employerId}`)).map(({ policy_id }) => policy_id)
 const employersOf = async (tenantId: string) =>
   (await listed(service, `/employers?tenant_id=${tenantId}`)).map(({ employer_id }) => employer_id)
-const secondCarrier = async () =>
-  (
-    await operate(service, 'POST', '/carriers', {
-      tenant_id: tenant.tenantId,
-      name: 'Second',
-      settlement_type: null,
-    })
-  ).carrier_id as string
+const secondCarrier = () => seedCarrier(service, tenant.tenantId)
 const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort()
 const daysFromNow = async (days: number) =>
   new Date((await serviceTime(service)) + days * DAY_MS).toISOString().slice(0, 10)

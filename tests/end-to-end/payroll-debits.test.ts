@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nextBankingDay, slotFor } from '../../domain/banking/banking-days.ts'
-import { digits } from '../support/ach-debits.ts'
+import { accountBody } from '../support/ach-debits.ts'
 import { bankDebitsOf } from '../support/bank-debits.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant, send } from '../support/seed.ts'
@@ -36,15 +36,10 @@ async function insured(
   const owner = { employerId: employer.employerId, carrierId }
   const one = { ...of, ...employer, ...(await seedPolicy(service, owner, policy)) }
   if (account === 'none') return { ...one, accountId: null }
-  const created = await bankDebitsOf(service, of).ask('POST', '/bank-accounts/ach', {
-    owner_type: 'employer',
-    owner_id: one.employerId,
-    is_primary: true,
-    bank_name: 'First Bank',
-    routing_number: '021000021',
-    account_number: digits(12),
-    account_type: 'checking',
-  })
+  const created = await bankDebitsOf(service, of).ask(
+    ...(['POST', '/bank-accounts/ach'] as const),
+    accountBody(one.employerId, { is_primary: true, routing_number: '021000021' }),
+  )
   expect([created.status, created.text]).toEqual([201, expect.any(String)])
   const accountId: string = created.body.data._id
   if (account === 'active') await bank.ops(`/ach-accounts/${accountId}/attest`, { note: 'Voided cheque' })

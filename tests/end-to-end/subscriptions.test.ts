@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import {
   type Answer,
   operate,
   type SeededTenant,
+  seedCarrier,
   seedEmployer,
   seedPolicy,
   seedTenant,
@@ -37,16 +39,8 @@ function post(tenant: SeededTenant, body: unknown, headers: Record<string, strin
 }
 
 /** Headers of a further key of a tenant. */
-async function keyOf(tenant: SeededTenant, scope: Record<string, unknown>): Promise<Record<string, string>> {
-  const { client_id, client_secret } = await operate(service, 'POST', '/api-clients', {
-    tenant_id: tenant.tenantId,
-    name: 'Narrow',
-    products: ['payments'],
-    environment: 'live',
-    ...scope,
-  })
-  return { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret }
-}
+const keyOf = async ({ tenantId }: SeededTenant, scope: Record<string, unknown>) =>
+  (await newClient(service, tenantId, { environment: 'live', ...scope })).headers
 
 describe('a subscription', () => {
   test('of a live key waits for its first payment', async () => {
@@ -211,11 +205,7 @@ describe('an outage of the card processor', () => {
 describe('reading subscriptions', () => {
   test('lists them newest first, by carrier and status, in pages', async () => {
     const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
-    const { carrier_id: other } = await operate(service, 'POST', '/carriers', {
-      tenant_id: tenant.tenantId,
-      name: 'Other Mutual',
-      settlement_type: null,
-    })
+    const other = await seedCarrier(service, tenant.tenantId)
     const policy = await seedPolicy(service, { employerId: tenant.employerId, carrierId: other })
     const ids: string[] = []
     for (const overrides of [{}, { carrier_id: other, policy_id: policy.policyId }, {}]) {

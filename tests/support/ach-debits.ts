@@ -9,6 +9,26 @@ type Headers = Readonly<Record<string, string>>
 
 export const digits = (count: number): string => Array.from({ length: count }, () => randomInt(10)).join('')
 
+/** A request for an account of an employer, with numbers that nobody else has unless overridden. */
+export const accountBody = (owner_id: string, overrides: Json = {}): Json => ({
+  owner_type: 'employer',
+  owner_id,
+  routing_number: digits(9),
+  account_number: digits(12),
+  bank_name: 'First Bank',
+  account_type: 'checking',
+  ...overrides,
+})
+
+/** A request for the account of an employer that an item was linked with. @param made what the exchange answered. */
+export const linkedAccountBody = (owner_id: string, made: Json, index = 0): Json => ({
+  owner_type: 'employer',
+  owner_id,
+  bankconnect_item_id: made.bankconnect_item_id,
+  bankconnect_account_id: made.accounts[index].bankconnect_account_id,
+  access_token: made.access_token,
+})
+
 /** Plays a partner who debits the accounts of its employers, and the operator. */
 export function achDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   const ask = (
@@ -28,15 +48,7 @@ export function achDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
 
   /** An ACH account of an employer. @returns its id. */
   async function account(owner_id = tenant.employerId, as: Headers = tenant.clientHeaders): Promise<string> {
-    const body = {
-      owner_type: 'employer',
-      owner_id,
-      routing_number: digits(9),
-      account_number: digits(12),
-      bank_name: 'First Bank',
-      account_type: 'checking',
-    }
-    return (await made(201, ask('POST', '/bank-accounts/ach', body, undefined, as)))._id
+    return (await made(201, ask('POST', '/bank-accounts/ach', accountBody(owner_id), undefined, as)))._id
   }
   const debit = (bank_account_id: string, overrides: Json = {}): Json => ({
     employer_id: tenant.employerId,

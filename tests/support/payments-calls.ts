@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { accountBody, linkedAccountBody } from './ach-debits.ts'
 import { sellableCheckout } from './financing.ts'
 import { intakeBody, newClient, payInFull } from './intake.ts'
 import { BANK_ACCOUNT, enableCheckout, sessionBody, tokenOf } from './payment-sessions.ts'
-import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from './seed.ts'
+import {
+  type Answer,
+  operate,
+  type SeededTenant,
+  seedCarrier,
+  seedEmployer,
+  seedTenant,
+  send,
+} from './seed.ts'
 import { type SharedService, sharedService } from './service.ts'
 import { type Receiver, startReceiver } from './webhook-receiver.ts'
 
@@ -74,8 +83,7 @@ async function worldOf(environment: 'live' | 'sandbox'): Promise<World> {
   const [tenant, other] = await Promise.all([seedTenant(service, options), seedTenant(service, options)])
   await Promise.all([tenant, other].map((one) => enableCheckout(service, one)))
   const { tenantId } = tenant
-  const carrier = { tenant_id: tenantId, name: 'Second', settlement_type: null }
-  const secondCarrier = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
+  const secondCarrier = await seedCarrier(service, tenantId)
   const secondEmployer = (await seedEmployer(service, { tenantId, environment })).employerId
   const scope = { environment, carrier_ids: [tenant.carrierId], employer_ids: [tenant.employerId] }
   const key = async (overrides: Readonly<Record<string, unknown>>, of = tenantId) =>
@@ -166,14 +174,7 @@ const newBankAccount = () => ({
   carrier_id: sandbox.tenant.carrierId,
 })
 const bankAccount = async () => (await made('/bank-accounts', newBankAccount()))._id!
-const newAchAccount = () => ({
-  owner_type: 'employer',
-  owner_id: sandbox.tenant.employerId,
-  account_type: 'checking',
-  routing_number: '021000021',
-  account_number: '000123456789',
-  bank_name: 'First Bank',
-})
+const newAchAccount = () => accountBody(sandbox.tenant.employerId)
 const newDebit = async () => ({
   ...ids(),
   carrier_id: sandbox.tenant.carrierId,
@@ -223,12 +224,7 @@ const connected = async () =>
   }
 const connection = async () => (await connected())._id!
 const item = async () => (await connected()).bankconnect_item_id!
-const newLinkedAccount = async () => {
-  const { bankconnect_item_id, access_token, accounts } = await connected()
-  const [{ bankconnect_account_id }] = accounts as [{ bankconnect_account_id: string }]
-  const owner = { owner_type: 'employer', owner_id: sandbox.tenant.employerId }
-  return { ...owner, bankconnect_item_id, bankconnect_account_id, access_token }
-}
+const newLinkedAccount = async () => linkedAccountBody(sandbox.tenant.employerId, await connected())
 const bankTransaction = async () => {
   const path = `/api/v1/bankconnect/transactions?bankconnect_item_id=${await item()}`
   return (await asked('GET', { path }, sandbox.inside)).body.data[0]._id as string
