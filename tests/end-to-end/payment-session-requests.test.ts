@@ -47,14 +47,6 @@ const badRequest = (word: string) => [400, false, 'Bad Request', expect.stringCo
 
 describe('what is missing or wrong is refused by its name', () => {
   test.each([
-    [{ name: 'A', email: 'nobody' }, 'customer.email'],
-    [{ name: 'A', email: 'a@b.example', phone: '+442071838750' }, 'customer.phone'],
-    [{ name: 'A', email: 'a@b.example', phone: '5551234567' }, 'customer.phone'],
-  ])('a customer %j', async (customer, word) => {
-    expect(await refusal(sessionBody(tenant, { customer }))).toEqual(badRequest(word))
-  })
-
-  test.each([
     [{}, 'amount_cents'],
     [{ amount_cents: 100, premium_cents: 90, fee_cents: 5 }, '95'],
     [{ amount_cents: 100, fee_cents: 101 }, 'fee_cents'],
@@ -75,12 +67,9 @@ describe('what is missing or wrong is refused by its name', () => {
     },
   )
 
-  test.each([
-    [{ deliver: { email: true, email_to: 'nobody' } }, 'deliver.email_to'],
-    [{ deliver: { sms: true } }, 'deliver.sms_to'],
-    [{ deliver: { sms: true, sms_to: '555-1234' } }, 'deliver.sms_to'],
-  ])('%j', async (overrides, word) => {
-    expect(await refusal(sessionBody(tenant, overrides))).toEqual(badRequest(word))
+  test('a text without a number', async () => {
+    const why = await refusal(sessionBody(tenant, { deliver: { sms: true } }))
+    expect(why).toEqual(badRequest('deliver.sms_to'))
   })
 })
 
@@ -121,10 +110,9 @@ describe('ids are looked up before anything is created', () => {
     expect(await told(off.clientHeaders, { mode: 'embedded' })).toEqual([403, 'Checkout Not Enabled'])
   })
 
-  test.each(['display_name', 'support_email', 'sender_email', 'link_ttl_minutes', 'link_format'])(
-    'a checkout that lacks %s is not enabled, and says so',
-    async (name) => {
-      const lacking = await seedTenant(service)
+  test('a checkout that lacks a setting is not enabled, and says which', async () => {
+    const lacking = await seedTenant(service)
+    for (const name of ['display_name', 'support_email', 'sender_email', 'link_ttl_minutes', 'link_format']) {
       await enableCheckout(service, lacking, { [name]: null })
       for (const mode of ['link', 'embedded']) {
         const body = sessionBody(lacking, { mode })
@@ -134,8 +122,8 @@ describe('ids are looked up before anything is created', () => {
           { ok: false, error: 'Checkout Not Enabled', message: expect.stringContaining(name) },
         ])
       }
-    },
-  )
+    }
+  })
 })
 
 describe('figures', () => {
