@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { accountBody, digits } from '../support/ach-debits.ts'
-import { allEvents } from '../support/core.ts'
+import { allEvents, eventsAfter } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
 import { partner } from '../support/payments.ts'
 import {
@@ -418,9 +418,8 @@ test('full numbers stand in no answer, no event and no line of the log', async (
   await ask('POST', '/bank-accounts/ach', `{"account_number":"${account_number}","a`)
   await ask('POST', `/bank-accounts/ach/${_id}/micro-deposits`, {})
   await operate(service, 'POST', '/drain')
-  const events = (await allEvents(service, undefined, { reveal: true })).filter(
-    ({ metadata }) => metadata.tenant_id === tenant.tenantId,
-  )
+  const { tenantId: tenant_id } = tenant
+  const { events } = await eventsAfter(service, null, { tenant_id, reveal: 'true' })
   expect(events.map(({ type }) => type)).toContain('AchAccountCreated')
   await ops('GET', `/streams/achAccount-${_id}?reveal=true`)
   await ops('GET', `/streams/achAccount-${_id}/state`)

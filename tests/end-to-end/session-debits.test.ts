@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { bankingDaysAfter, entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
 import { bankDebitsOf, PAYERS_ACCOUNT, type SettlingCarrier } from '../support/bank-debits.ts'
-import { allEvents } from '../support/core.ts'
+import { eventsAfter } from '../support/core.ts'
 import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
@@ -41,7 +41,8 @@ describe('the bank option', () => {
 
   test('leaves nothing of the account in events but its last digits, and makes no ACH account', async () => {
     const { leg, id } = await bank.arranged(carriers.direct)
-    const events = await allEvents(service, undefined, { reveal: true })
+    const { tenantId: tenant_id } = tenant
+    const { events } = await eventsAfter(service, null, { tenant_id, reveal: 'true' })
     const ofSession = events.filter(({ stream }) => stream.endsWith(id) || stream.endsWith(leg))
     expect(ofSession.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['PaymentSessionDebitArranged', 'BankDebitCreated']),

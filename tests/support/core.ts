@@ -78,18 +78,11 @@ export interface ShownEvent {
 /** What each log has, as far as it was looked at, by service and type: what stands there stays as it is. */
 const seen = new Map<string, Awaited<ReturnType<typeof eventsAfter>>>()
 
-/** All events of the log in order, or those of one type, read page by page; those that were read before are not read again. */
-export async function allEvents(
-  service: SeedableService,
-  type?: string,
-  { reveal = false } = {},
-): Promise<ShownEvent[]> {
-  const filter = { ...(type === undefined ? {} : { type }), ...(reveal ? { reveal: 'true' } : {}) }
-  // an erasure closes what was revealed
-  if (reveal) return (await eventsAfter(service, null, filter)).events
+/** All events of the log in order, or those of one type; what was read before is not read again. */
+export async function allEvents(service: SeedableService, type?: string): Promise<ShownEvent[]> {
   const key = `${service.opsUrl} ${service.operatorToken} ${type}`
   const { events: before, place: after } = seen.get(key) ?? { events: [], place: null }
-  const { events, place } = await eventsAfter(service, after, filter)
+  const { events, place } = await eventsAfter(service, after, type === undefined ? {} : { type })
   const all = [...before, ...events]
   seen.set(key, { events: all, place })
   return [...all]
