@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bankingDaysAfter, entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
-import { bankDebitsOf, PAYERS_ACCOUNT, type SettlingCarrier } from '../support/bank-debits.ts'
+import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { eventsAfter } from '../support/core.ts'
-import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
+import { BANK_ACCOUNT, enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -31,7 +31,7 @@ describe('the bank option', () => {
     const created = await newSession(service, tenant, {})
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, n) =>
-        bank.authorise(tokenOf(created), { ...PAYERS_ACCOUNT, account_number: `12345${n}` }),
+        bank.authorise(tokenOf(created), { ...BANK_ACCOUNT, account_number: `12345${n}` }),
       ),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
@@ -49,7 +49,7 @@ describe('the bank option', () => {
     )
     const text = JSON.stringify(ofSession)
     expect(text).toContain('6789')
-    for (const secret of [PAYERS_ACCOUNT.account_number, PAYERS_ACCOUNT.routing_number]) {
+    for (const secret of [BANK_ACCOUNT.account_number, BANK_ACCOUNT.routing_number]) {
       expect(text).not.toContain(secret)
     }
     expect((await bank.ask('GET', '/bank-accounts/ach')).body.data).toEqual([])

@@ -1,21 +1,12 @@
 import { expect } from 'vitest'
 import { digits } from './ach-debits.ts'
-import { newSession, tokenOf } from './payment-sessions.ts'
+import { BANK_ACCOUNT, newSession, tokenOf } from './payment-sessions.ts'
 import { partner, raised } from './payments.ts'
 import { type Answer, askOperator, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
 import type { ServiceAddresses } from './service.ts'
 
-/** What a payer fills in, who agrees to be debited. */
-export const PAYERS_ACCOUNT = {
-  account_holder_name: 'Tidewater Joinery LLC',
-  routing_number: '021000021',
-  account_number: '000123456789',
-  account_type: 'checking',
-  authorized: true,
-} as const
-
-/** The same with numbers that a return may disable, which others have not. */
-export const ownAccount = () => ({ ...PAYERS_ACCOUNT, account_number: digits(12) })
+/** An account of a payer with numbers that a return may disable, which others have not. */
+export const ownAccount = () => ({ ...BANK_ACCOUNT, account_number: digits(12) })
 
 /** A carrier with a policy. */
 export interface SettlingCarrier {
@@ -62,7 +53,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     const { policyId } = await seedPolicy(service, { employerId: tenant.employerId, carrierId: carrier_id })
     return { carrierId: carrier_id, policyId }
   }
-  const authorise = (token: string, account: unknown = PAYERS_ACCOUNT) =>
+  const authorise = (token: string, account: unknown = BANK_ACCOUNT) =>
     send(`${service.paymentsUrl}/public/payment-sessions/${token}/bank-debit`, {
       method: 'POST',
       body: account,
@@ -71,7 +62,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   async function arranged(
     of: SettlingCarrier,
     overrides: Record<string, unknown> = {},
-    account: unknown = PAYERS_ACCOUNT,
+    account: unknown = BANK_ACCOUNT,
   ): Promise<ArrangedSession> {
     const created = await newSession(service, tenant, {
       carrier_id: of.carrierId,
@@ -89,7 +80,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   async function submitted(
     of: SettlingCarrier,
     overrides: Record<string, unknown> = {},
-    account: unknown = PAYERS_ACCOUNT,
+    account: unknown = BANK_ACCOUNT,
   ): Promise<ArrangedSession> {
     const session = await arranged(of, overrides, account)
     await ops('/debit-batches')

@@ -66,14 +66,20 @@ export async function newClient(
   service: SeedableService,
   tenantId: string,
   overrides: Readonly<Record<string, unknown>> = {},
-): Promise<{ clientId: string; headers: Record<string, string> }> {
-  const { client_id: clientId, client_secret } = await operate(service, 'POST', '/api-clients', {
-    tenant_id: tenantId,
-    name: 'Partner',
-    products: ['payments'],
-    ...overrides,
-  })
-  return { clientId, headers: { 'X-Client-ID': clientId, 'X-Client-Secret': client_secret } }
+): Promise<{ clientId: string; clientSecret: string; headers: Record<string, string> }> {
+  const { client_id: clientId, client_secret: clientSecret } = await operate(
+    service,
+    'POST',
+    '/api-clients',
+    {
+      tenant_id: tenantId,
+      name: 'Partner',
+      products: ['payments'],
+      ...overrides,
+    },
+  )
+  const headers = { 'X-Client-ID': clientId, 'X-Client-Secret': clientSecret }
+  return { clientId, clientSecret, headers }
 }
 
 /** All items of a list of the operator API. */

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type Answer, operate, type SeedableService, send } from './seed.ts'
+import { newClient } from './intake.ts'
+import { type Answer, type SeedableService, send } from './seed.ts'
 import type { ReceivedRequest } from './webhook-receiver.ts'
 
 /** A partner on the payments API, under one key pair. */
@@ -33,19 +34,7 @@ export async function newPartner(
   tenantId: string,
   settings: Record<string, unknown> = {},
 ): Promise<Partner> {
-  const { client_id: clientId, client_secret: clientSecret } = await operate(
-    service,
-    'POST',
-    '/api-clients',
-    {
-      tenant_id: tenantId,
-      name: 'Partner',
-      environment: 'live',
-      products: ['payments'],
-      ...settings,
-    },
-  )
-  return partnerOf(service, { clientId, clientSecret })
+  return partnerOf(service, await newClient(service, tenantId, { environment: 'live', ...settings }))
 }
 
 /** Registers an address. @returns what is answered. @throws Error when it is refused. */
