@@ -2,24 +2,23 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-/** Credits in the collection accounts of the service, and the debits whose money they are, on a clock of their own. */
+/** Credits in the collection accounts of the service, and the debits whose money they are. */
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 let bank: ReturnType<typeof bankDebitsOf>
 const carriers = {} as Record<'direct' | 'fbo' | 'none', SettlingCarrier>
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant)
   bank = bankDebitsOf(service, tenant)
   carriers.direct = await bank.carrierOf('direct')
   carriers.fbo = await bank.carrierOf('fbo')
   carriers.none = await bank.carrierOf(null)
-  return () => service.stop()
 })
 
 /** What became of a credit. */
