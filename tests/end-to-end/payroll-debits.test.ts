@@ -3,6 +3,7 @@ import { nextBankingDay, slotFor } from '../../domain/banking/banking-days.ts'
 import { accountBody } from '../support/ach-debits.ts'
 import { bankDebitsOf } from '../support/bank-debits.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
+import { webhookEvents } from '../support/payments.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
 
@@ -68,8 +69,9 @@ async function debitOf(fileId: string): Promise<Json> {
 /** What was told of a debit, by the events that a debit can raise. */
 async function told(leg: string): Promise<readonly string[]> {
   const types = ['debit_minted', 'debit_cancelled', 'failed', 'completed', 'debit_settled', 'debit_cleared']
-  const found = await Promise.all(types.map((type) => bank.toldOfLeg(`payment.${type}`, leg)))
-  return types.flatMap((type, index) => found[index]!.map(() => type))
+  const all = await webhookEvents(service, tenant.tenantId)
+  const told = all.filter(([, payload]) => payload.leg_id === leg).map(([type]) => type)
+  return types.flatMap((type) => told.filter((one) => one === `payment.${type}`).map(() => type))
 }
 const statusOf = async (leg: string) => {
   const { status, reason } = await bank.transaction(leg)
