@@ -1,40 +1,46 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verifyWebhook } from '../../client/index.ts'
 import { type CliRun, cli } from '../support/cli.ts'
-import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { newPartner, type Partner, registerWebhook } from '../support/partners.ts'
 import { type SeededTenant, seedTenant } from '../support/seed.ts'
 import { freePort } from '../support/server-process.ts'
-import { type SharedService, sharedService } from '../support/service.ts'
+import { type RunningService, startService } from '../support/service.ts'
 
 /** `webhooks listen` and `webhooks trigger`, beside a service and a local receiver that go away and come back. */
 
-let service: SharedService
-/** Through which listeners reach the service. */
-let way: HoldingProxy
+let dataDir: string
+let settings: { env: Record<string, string>; dataDir: string }
+let service: RunningService
 let tenant: SeededTenant
 let partner: Partner
 let env: Record<string, string>
 let subscription: string
 
 beforeAll(async () => {
-  service = await sharedService()
-  way = await startHoldingProxy(Number(new URL(service.paymentsUrl).port))
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-listen-'))
+  settings = { env: { PAYMENTS_PORT: String(await freePort()) }, dataDir }
+  service = await startService(settings)
   tenant = await seedTenant(service, { environment: 'sandbox' })
   partner = await newPartner(service, tenant.tenantId, { environment: 'sandbox' })
   env = environmentOf(partner)
   // nobody is there, as with an address that is not ready yet
   subscription = (await registerWebhook(partner, 'https://127.0.0.1:64999/')).id
 })
-afterAll(() => way?.close())
+afterAll(async () => {
+  await service?.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
 
 function environmentOf({ clientId, clientSecret }: Partner): Record<string, string> {
   return {
-    COMPSTREAM_PAYMENTS_URL: `http://127.0.0.1:${way.port}`,
+    COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
     COMPSTREAM_CLIENT_ID: clientId,
     COMPSTREAM_CLIENT_SECRET: clientSecret,
   }
@@ -154,9 +160,9 @@ test('they wait for a local receiver that is away, and for the service', async (
   const local = await localReceiver(port)
   await expect.poll(() => local.ids).toEqual(ids)
 
-  await way.cut()
+  await service.kill()
   await expect.poll(() => listening.notices.length).toBe(3)
-  await way.restore()
+  service = await startService(settings)
   await expect.poll(() => listening.notices.at(-1)).toBe('the service is back')
   ids.push(await triggered('subscription.created'))
   await expect.poll(() => local.ids).toEqual(ids)
