@@ -116,7 +116,7 @@ export function outageContract(
         tags,
       }, async () => {
         const after = await log.head()
-        const [streams, appends, size] = [20, 25, 20]
+        const [streams, appends, size] = [20, 10, 20]
         await Promise.all(
           Array.from({ length: streams }, async () => {
             const stream = aStream()

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Appends } from '../../infrastructure/event-store/eventstoredb/appends.ts'
 import { EventStoreUnavailable } from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { gate } from '../support/gate.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { aStream } from './event-log.contract.ts'
 
@@ -24,10 +25,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
     function holdFirstCall(): () => void {
       const client = EventStoreDBClient.prototype as unknown as { readonly capabilities: Promise<unknown> }
       const { get } = Object.getOwnPropertyDescriptor(client, 'capabilities')!
-      let goOn: () => void = () => undefined
-      const held = new Promise<void>((resolve) => {
-        goOn = resolve
-      })
+      const { opened: held, open: goOn } = gate()
       const spy = vi.spyOn(client, 'capabilities', 'get')
       spy.mockImplementationOnce(function (this: unknown) {
         const answer = get!.call(this)

@@ -10,6 +10,7 @@ import { PostgresProjectionStore } from '../../infrastructure/read-models/projec
 import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { gate } from '../support/gate.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { patientDeadlines, withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
@@ -79,10 +80,7 @@ describe('a database whose machine vanished from the network', () => {
     const { proxy, url } = await overNetwork()
     const database = await opened(url)
     const pool = await impatientPool(database)
-    let isLost: () => void = () => undefined
-    const lost = new Promise<void>((resolve) => {
-      isLost = resolve
-    })
+    const { opened: lost, open: isLost } = gate()
     const client = await impatient(() => database.connect({ purpose: 'test', onLost: isLost }))
     await untilAnswered(() => pool.query('SELECT 1'))
     const inTransaction = database.transaction(async (connection) => {
@@ -131,8 +129,10 @@ describe('connections that lead nowhere, while new ones are answered', () => {
   const untilFoundOut = <T>(answer: Promise<T>) =>
     Promise.race([answer, delay(FOUND_OUT_MS, 'not found out' as const, { ref: false })])
 
-  test('are found out within seconds, however long their statements may take', async () => {
+  test('are found out within seconds, however long their statements may take, and told from those on which the server is at work', async () => {
     await withDeadlinesOfTheProduct(async () => {
+      const working = (await opened((await overNetwork()).url)).background
+      const slow = working.query("SELECT 'slow' AS answer FROM pg_sleep(5)")
       const { proxy, url } = await overNetwork()
       const database = await opened(url)
       const ask = (n: number) => database.background.query('SELECT $1::int AS n', [n])
@@ -152,14 +152,7 @@ describe('connections that lead nowhere, while new ones are answered', () => {
       })()
       expect(await untilFoundOut(looks)).toEqual([{ n: 5 }])
       expect(await untilFoundOut(transaction)).toMatchObject({ code: 'ETIMEDOUT' })
-    })
-  })
-
-  test('are told from those on which the server is at work', async () => {
-    await withDeadlinesOfTheProduct(async () => {
-      const database = await opened((await overNetwork()).url)
-      const { rows } = await database.background.query("SELECT 'slow' AS answer FROM pg_sleep(5)")
-      expect(rows).toEqual([{ answer: 'slow' }])
+      expect((await slow).rows).toEqual([{ answer: 'slow' }])
     })
   })
 })

@@ -41,12 +41,23 @@ async function temporaryDirectory(mode = 0o755): Promise<string> {
 }
 
 let made: string
+/** The first start of all, in `made`, and what it said of itself. */
+let cold: { readonly url: string; readonly settings: readonly Record<string, unknown>[] }
 
 beforeAll(async () => {
-  made = await mkdtemp(join(tmpdir(), 'compstream-pg-made-'))
-  await (await startEmbeddedPostgres({ dataDir: made, durable: false })).stop()
+  made = join(await mkdtemp(join(tmpdir(), 'compstream-pg-made-')), 'data')
+  const server = await startEmbeddedPostgres({ dataDir: made, durable: false })
+  const settings = await query(
+    server.url,
+    `select name, setting from pg_settings
+     where name in ('server_encoding', 'TimeZone', 'jit', 'listen_addresses', 'unix_socket_directories')
+     order by name`,
+  )
+  await query(server.url, 'create table first_start as select 42 as answer')
+  await Promise.all([server.stop(), server.stop()])
+  cold = { url: server.url, settings }
 })
-afterAll(() => rm(made, { recursive: true, force: true }))
+afterAll(() => rm(join(made, '..'), { recursive: true, force: true }))
 
 /** A data directory as an earlier start has left it. */
 async function usedDirectory(): Promise<string> {
@@ -99,29 +110,18 @@ const refusal = (message: RegExp) =>
 
 describe('starting and stopping', () => {
   test('a cold start creates the cluster, a warm start finds the data again', async () => {
-    const dataDir = join(await temporaryDirectory(), 'data')
-    const first = await start(dataDir)
-    expect(first.url).toMatch(/^postgresql:\/\/compstream:[0-9a-f]+@127\.0\.0\.1:\d+\/compstream$/)
-    await query(first.url, 'create table kept as select 42 as answer')
-    const settings = await query(
-      first.url,
-      `select name, setting from pg_settings
-       where name in ('server_encoding', 'TimeZone', 'jit', 'listen_addresses', 'unix_socket_directories')
-       order by name`,
-    )
-    expect(settings.map((row) => `${row.name}=${row.setting}`)).toEqual([
+    expect(cold.url).toMatch(/^postgresql:\/\/compstream:[0-9a-f]+@127\.0\.0\.1:\d+\/compstream$/)
+    expect(cold.settings.map((row) => `${row.name}=${row.setting}`)).toEqual([
       'TimeZone=UTC',
       'jit=off',
       'listen_addresses=127.0.0.1',
       'server_encoding=UTF8',
       'unix_socket_directories=',
     ])
-    await Promise.all([first.stop(), first.stop()])
-    expect(await listServerProcesses(join(dataDir, 'postgres'))).toEqual([])
-    expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600)
-
-    const second = await start(dataDir)
-    expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }])
+    expect(await listServerProcesses(join(made, 'postgres'))).toEqual([])
+    expect((await stat(join(made, 'postgres-password'))).mode & 0o777).toBe(0o600)
+    const warm = await start(await usedDirectory())
+    expect(await query(warm.url, 'select answer from first_start')).toEqual([{ answer: 42 }])
   })
 
   test('durable is the default: fsync, full page writes and synchronous commit are on', async () => {

@@ -1,5 +1,5 @@
 // @module-tag each-log
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { claimKey, namedDebit, standingOf } from '../../application/banking/debit-keys.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
@@ -9,7 +9,9 @@ import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { debitCollection } from '../../domain/banking/debit-collection.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
+import { gate } from '../support/gate.ts'
 import { openRegistrationProcesses, type RegistrationProcesses } from '../support/registrations.ts'
+import { shortPauses } from '../support/short-pauses.ts'
 
 let processes: RegistrationProcesses
 let one: Application
@@ -146,10 +148,7 @@ describe('another request under the same key', () => {
     const other = { ...request, requestHash: await requestHash('other') }
     const conflict = { rejected: true, kind: 'conflict', code: 'idempotency_key_reused' }
     const never = () => Promise.reject(new Error('must not run'))
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { opened: held, open: release } = gate()
     const first = runClaimed(one, request, async (context) => {
       await held
       return register(one)(context)
@@ -260,6 +259,7 @@ describe('a failed attempt', () => {
   })
 
   test('that died leaves its key to a retry, and to another request once that was refused', async () => {
+    onTestFinished(shortPauses())
     const two = await startProcess()
     const corrected = { ...request, requestHash: await requestHash('corrected') }
     await expect(runClaimed(one, request, () => Promise.reject(new Error('died')))).rejects.toThrow('died')
@@ -272,14 +272,8 @@ describe('a failed attempt', () => {
 
   test('that waited for another is done by itself, once that was refused', async () => {
     const two = await startProcess()
-    let refuse = () => {}
-    const held = new Promise<void>((resolve) => {
-      refuse = resolve
-    })
-    let claimed = () => {}
-    const isClaimed = new Promise<void>((resolve) => {
-      claimed = resolve
-    })
+    const { opened: held, open: refuse } = gate()
+    const { opened: isClaimed, open: claimed } = gate()
     const refusal = reject('conflict', 'fein_taken', 'Taken')
     const first = runClaimed(one, request, async () => {
       claimed()
@@ -299,6 +293,7 @@ describe('a failed attempt', () => {
 
 describe('a request within another one', () => {
   test('claims the command id of the other; a key that was claimed before keeps its own', async () => {
+    onTestFinished(shortPauses())
     const seen: string[] = []
     const dies = ({ commandId }: CommandContext) => {
       seen.push(commandId)
@@ -322,6 +317,7 @@ describe('a request within another one', () => {
   })
 
   test('is checked with the command id that its work is done under', async () => {
+    onTestFinished(shortPauses())
     const checked: (string | null)[] = []
     const check = async (claimedAs: string | null) => {
       checked.push(claimedAs)
@@ -344,14 +340,8 @@ describe('two processes', () => {
   test('with one key: the second waits for the first and answers the same', async () => {
     const two = await startProcess()
     const before = await registered()
-    let claimed = () => {}
-    const isClaimed = new Promise<void>((resolve) => {
-      claimed = resolve
-    })
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { opened: isClaimed, open: claimed } = gate()
+    const { opened: held, open: release } = gate()
     const first = runClaimed(one, request, async (context) => {
       claimed()
       await held
@@ -377,27 +367,21 @@ describe('two processes', () => {
   })
 
   test('an attempt that another took over is answered as the other was, not by its own outcome', async () => {
+    onTestFinished(shortPauses())
     const two = await startProcess()
     for (const secretAnswer of [false, true]) {
       const keyed = { ...request, key: `${request.key}-${secretAnswer}`, secretAnswer }
-      let start = () => {}
-      const started = new Promise<void>((resolve) => {
-        start = resolve
-      })
-      let goOn = () => {}
-      const frozen = new Promise<void>((resolve) => {
-        goOn = resolve
-      })
+      const [begun, rest] = [gate(), gate()]
       const slow = runClaimed(one, keyed, async () => {
-        start()
-        await frozen
+        begun.open()
+        await rest.opened
         return { status: 201, body: { by: 'the slow one' }, createdId: 'slow' }
       })
-      await started
+      await begun.opened
       const other = async () => ({ status: 201, body: { by: 'the other' }, createdId: 'other' })
       const first = await runClaimed(two, keyed, other)
       expect(first).toMatchObject({ replayed: false, status: 201, body: { by: 'the other' } })
-      goOn()
+      rest.open()
       const expected = secretAnswer
         ? { rejected: true, code: 'idempotency_key_used', message: expect.stringContaining('for other') }
         : { replayed: true, status: 200, body: { by: 'the other' } }
@@ -409,6 +393,7 @@ describe('two processes', () => {
   })
 
   test('the second finishes what the first died over', async () => {
+    onTestFinished(shortPauses())
     const two = await startProcess()
     const before = await registered()
     let firstId = ''

@@ -8,6 +8,7 @@ import { requestHash } from '../../application/idempotency/request-hash.ts'
 import * as tenants from '../../application/parties/tenants.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
+import { gate } from '../support/gate.ts'
 import {
   Crashed,
   crashingAt,
@@ -160,10 +161,7 @@ describe('a creation with a key', () => {
     for (const fails of [false, true]) {
       const key = newKey()
       let runs = 0
-      let goOn = () => {}
-      const held = new Promise<void>((resolve) => {
-        goOn = resolve
-      })
+      const { opened: held, open: goOn } = gate()
       const send = () =>
         createOnce(
           one.app,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import * as agentCredentials from '../../application/access/agent-credentials.ts'
 import { apiKeyHash, authenticateAgent } from '../../application/access/agent-scope.ts'
 import * as apiClients from '../../application/access/api-clients.ts'
@@ -21,6 +21,7 @@ import {
   type RegistrationProcesses,
   waitingBefore,
 } from '../support/registrations.ts'
+import { shortPauses } from '../support/short-pauses.ts'
 
 let processes: RegistrationProcesses
 let one: Application
@@ -125,8 +126,6 @@ async function createdBy(type: string): Promise<number> {
 
 describe.each(KINDS)('%s', (_, kind) => {
   const { category, type } = kind
-  // whoever asks again waits for the attempt that died, for seconds: one kind shows it
-  const tags = kind === KINDS[0]![1] ? [] : ['long']
   /** The creation under an idempotency key. */
   async function keyed(app: Application, key: string): Promise<Created | Rejection> {
     const { commandId: _id, ...context } = operatorContext()
@@ -147,9 +146,8 @@ describe.each(KINDS)('%s', (_, kind) => {
     return isRejection(outcome) ? outcome : (outcome.body as Created)
   }
 
-  test('that was stored and never answered is one: a retry is a conflict that names it', {
-    tags,
-  }, async () => {
+  test('that was stored and never answered is one: a retry is a conflict that names it', async () => {
+    onTestFinished(shortPauses())
     const before = await createdBy(type)
     const key = randomUUID()
     await expect(keyed(crashingAt(one, { category, at: 'after' }), key)).rejects.toThrow(Crashed)
@@ -163,7 +161,8 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(await createdBy(type)).toBe(before + 1)
   })
 
-  test('that was not stored is made by a retry, and its secret works', { tags }, async () => {
+  test('that was not stored is made by a retry, and its secret works', async () => {
+    onTestFinished(shortPauses())
     const before = await createdBy(type)
     const key = randomUUID()
     await expect(keyed(crashingAt(one, { category, at: 'before' }), key)).rejects.toThrow(Crashed)

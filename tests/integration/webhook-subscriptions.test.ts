@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { aggregateCache } from '../../application/command-handling/aggregates.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
@@ -17,6 +17,7 @@ import {
   type RegistrationProcesses,
   waitingBefore,
 } from '../support/registrations.ts'
+import { shortPauses } from '../support/short-pauses.ts'
 import { localSender, newId } from '../support/webhooks.ts'
 
 /** Webhook subscriptions where attempts crash, come again, or meet others of another process. */
@@ -79,6 +80,7 @@ function keyed(app: Application, key: string, to: string) {
 
 describe('a registration', () => {
   test('that was stored and never answered is one: its retry is a conflict that names it', async () => {
+    onTestFinished(shortPauses())
     const [to, key] = [url(), randomUUID()]
     const crashing = crashingAt(one, { category: 'webhookSubscriptions', at: 'after' })
     await expect(keyed(crashing, key, to)).rejects.toThrow(Crashed)
@@ -93,6 +95,7 @@ describe('a registration', () => {
   })
 
   test('that was not stored is made by its retry, whose secret is the one in the vault', async () => {
+    onTestFinished(shortPauses())
     const [to, key] = [url(), randomUUID()]
     const crashing = crashingAt(one, { category: 'webhookSubscriptions', at: 'before' })
     await expect(keyed(crashing, key, to)).rejects.toThrow(Crashed)
@@ -153,13 +156,13 @@ test('subscriptions that changed often stay in memory side by side: what they ar
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
-  const commands = new CommandHandler(log, bench.registry, bench.clock, aggregateCache(64 * 1024))
+  const commands = new CommandHandler(log, bench.registry, bench.clock, aggregateCache(16 * 1024))
   const app = { ...one, commands }
   const callers = [caller, { ...caller, tenant_id: newId() }]
   for (const each of callers) {
     const input = { url: url(), events: ['payment.completed'] } as const
     const { subscription } = accepted(await subscriptions.register(app, each, input, operatorContext()))
-    for (let n = 0; n < 90; n += 1) {
+    for (let n = 0; n < 24; n += 1) {
       const to = { url: `${url()}/${'x'.repeat(300)}`, events: null, status: null }
       accepted(await subscriptions.change(app, each, subscription._id, to, operatorContext()))
     }
