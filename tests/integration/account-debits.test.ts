@@ -8,6 +8,7 @@ import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
+import { debitData } from '../support/bank-debit-data.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -61,39 +62,27 @@ const disable = async (id: string) => {
 }
 
 async function debit(bank_account_id: string, legId = newId()): Promise<string> {
-  const owner = newId()
-  const whose = {
-    tenant_id: bank_account_id,
-    environment: 'live',
-    employer_id: owner,
-    carrier_id: owner,
-  } as const
-  await createAccountDebit(
-    app,
-    {
-      leg_id: legId,
-      ...whose,
-      policy_id: owner,
-      bank_account_id,
-      amount_cents: 500,
-      ...({ source: 'api', payment_purpose: 'paygo', description: null, metadata: {} } as const),
-      payment_session_id: null,
-      installment_number: null,
-      collection_id: null,
-      file_id: null,
-      check_date: null,
-      period: null,
-      effective_date: null,
-      cancellation_deadline: null,
-    },
-    operatorContext(),
-  )
+  const {
+    account: _,
+    settlement_type: _type,
+    ingested_at: _at,
+    created_at: _created,
+    ...data
+  } = debitData(app.clock.now(), { leg_id: legId, tenant_id: bank_account_id, bank_account_id })
+  await createAccountDebit(app, { ...data, bank_account_id }, operatorContext())
   return legId
 }
 const statusOf = async (legId: string) => (await app.commands.load(bankDebit, legId)).state?.status
 const change = async (legId: string, command: Parameters<typeof bankDebit.decide>[0]) => {
   const { state } = accepted(await app.commands.execute(bankDebit, legId, command, operatorContext()))
   return state!
+}
+/** Hands a batch over a minute after its close. */
+async function handOver(closesAt: number): Promise<void> {
+  const rail = new SimulatedBankRail({ faults: { take: async () => null } })
+  const clock = { ...app.clock, now: () => closesAt + 60_000 }
+  const later = { ...app, bankRails: { live: rail, sandbox: rail }, clock }
+  await submitBatch(later, closesAt, operatorContext(), new AbortController().signal)
 }
 
 test('those that no bank can have yet fail, and one that cannot be read holds up no other', async () => {
@@ -142,13 +131,7 @@ test('one that went with a batch that has closed is not handed over any more, un
   await change(sent, { type: 'Acknowledge', at: closesAt! })
   await disable(id)
   found = [{ leg_id: leg, seq: 1 }]
-  const rail = new SimulatedBankRail({ faults: { take: async () => null } })
-  const later = {
-    ...app,
-    bankRails: { live: rail, sandbox: rail },
-    clock: { ...app.clock, now: () => closesAt! + 60_000 },
-  }
-  await submitBatch(later, closesAt!, operatorContext(), new AbortController().signal)
+  await handOver(closesAt!)
   expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
 })
 
@@ -160,12 +143,6 @@ test('one of an account that an earlier version disabled is not handed over eith
   const command = { type: 'Disable', returnCode: 'R02', at: app.clock.now() } as const
   accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
   found = [{ leg_id: leg, seq: 1 }]
-  const rail = new SimulatedBankRail({ faults: { take: async () => null } })
-  const later = {
-    ...app,
-    bankRails: { live: rail, sandbox: rail },
-    clock: { ...app.clock, now: () => closesAt + 60_000 },
-  }
-  await submitBatch(later, closesAt, operatorContext(), new AbortController().signal)
+  await handOver(closesAt)
   expect(await statusOf(leg)).toBe('failed')
 })

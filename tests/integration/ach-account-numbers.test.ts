@@ -19,7 +19,6 @@ import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { ofBankAccount, primaryOf } from '../../application/banking/primary-accounts.ts'
 import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
 import { register as registerEmployer } from '../../application/parties/employers.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
 import type { ProcessManager, WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { employerSubject } from '../../application/sealing.ts'
@@ -31,6 +30,7 @@ import {
   accepted,
   Crashed,
   crashingAt,
+  moveClock,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -97,10 +97,7 @@ const chooseOf = (key: string) =>
   }) as WorkItem<Record<string, never>>
 const typesOf = async (id: string) =>
   (await app.log.readStream(`achAccount-${id}`)).map(({ type }) => type.replace('AchAccount', ''))
-const moveTo = (time: number) => {
-  if (!isMovable(app.clock)) throw new Error('the test moves the clock')
-  app.clock.moveTo(time)
-}
+const moveTo = (time: number) => moveClock(app, time)
 const secrets = async (): Promise<number> => {
   const { rows: found } = await process.bench.database.pool.query(
     `SELECT count(*)::int AS n FROM runtime.secrets WHERE ref LIKE 'ach-account/%'`,

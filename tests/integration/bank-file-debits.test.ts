@@ -12,13 +12,11 @@ import { bankFile } from '../../domain/banking/bank-file.ts'
 import type { BankFileData } from '../../domain/banking/bank-file-events.ts'
 import { bankReport } from '../../domain/banking/bank-report.ts'
 import { LIMITS } from '../../domain/banking/nacha/draft.ts'
-import { isoTime } from '../../domain/kernel/calendar.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
-import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
-import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { bankFiles } from '../../projections/bank-files.ts'
-import { Projections } from '../../projections/runtime/projections.ts'
+import type { Projections } from '../../projections/runtime/projections.ts'
+import { debitData } from '../support/bank-debit-data.ts'
 import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { answersFile, ORIGINATOR, reportFile } from '../support/nacha-files.ts'
@@ -27,6 +25,7 @@ import {
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  withReadModels,
 } from '../support/registrations.ts'
 import { newId } from '../support/webhooks.ts'
 
@@ -41,18 +40,7 @@ let app: Application
 beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
-  const { log, registry, leases, clock, notices, database: own } = process.bench
-  projections = new Projections({
-    projections: [bankFiles],
-    log,
-    registry,
-    leases,
-    clock,
-    notices,
-    store: new PostgresProjectionStore(own),
-  })
-  await projections.start()
-  app = { ...process.app, readModels: projections, read: new PostgresReadDatabase(own.pool) }
+  ;({ app, projections } = await withReadModels(process, [bankFiles]))
 })
 afterAll(async () => {
   await projections?.stop()
@@ -71,30 +59,10 @@ const tell = async (leg: string, ...commands: readonly BankDebitCommand[]) => {
 
 /** A debit in a batch. */
 async function scheduled(): Promise<string> {
-  const leg_id = newId()
   const at = app.clock.now()
-  const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
-  const data = {
-    ...({ leg_id, tenant_id: leg_id, environment: 'live', employer_id: leg_id, carrier_id: leg_id } as const),
-    ...({ policy_id: leg_id, source: 'api', payment_purpose: 'paygo', amount_cents: 500 } as const),
-    payment_session_id: null,
-    installment_number: null,
-    collection_id: null,
-    file_id: null,
-    check_date: null,
-    period: null,
-    description: null,
-    bank_account_id: newId(),
-    effective_date: null,
-    account: { ...account, account_type: 'checking' as const },
-    metadata: {},
-    settlement_type: null,
-    cancellation_deadline: null,
-    ingested_at: isoTime(at),
-    created_at: isoTime(at),
-  }
-  await tell(leg_id, { type: 'Create', data }, { type: 'Schedule', at })
-  return leg_id
+  const data = debitData(at)
+  await tell(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at })
+  return data.leg_id
 }
 
 /** A file with the entries of debits, of the batch that they are in. */

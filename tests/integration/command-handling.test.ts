@@ -29,6 +29,10 @@ afterAll(async () => {
 })
 
 const tenantId = () => randomUUID().replaceAll('-', '').slice(0, 24)
+const register = (tenant_id: string, name: string) =>
+  ({ type: 'Register', data: { tenant_id, name } }) as const
+const moveTo = (process: Workbench, id: string, to: number, context = operatorContext()) =>
+  process.commands.execute(virtualClock, id, { type: 'MoveTo', to }, context)
 const eventsOf = (id: string) => one.log.readStream(`tenant-${id}`)
 
 /** A log whose append stores the events and then loses the answer, once. */
@@ -53,16 +57,7 @@ describe('a command', () => {
   test('that loses a race is decided again on what the winner left behind', async () => {
     const id = randomUUID()
     const moves = Array.from({ length: 20 }, (_, index) => index + 1)
-    await Promise.all(
-      moves.map((to, index) =>
-        (index % 2 === 0 ? one : other).commands.execute(
-          virtualClock,
-          id,
-          { type: 'MoveTo', to },
-          operatorContext(),
-        ),
-      ),
-    )
+    await Promise.all(moves.map((to, index) => moveTo(index % 2 === 0 ? one : other, id, to)))
     const stored = await one.log.readStream(`virtualClock-${id}`)
     const times = stored.map(({ data }) => (JSON.parse(data) as { to: number }).to)
     expect(times).toEqual([...times].sort((a, b) => a - b))
@@ -86,8 +81,8 @@ describe('a command', () => {
 
   test('of several is carried out whole or not at all', async () => {
     const id = tenantId()
-    const register = { type: 'Register', data: { tenant_id: id, name: 'Once' } } as const
-    const outcome = await one.commands.execute(tenant, id, [register, register], operatorContext())
+    const twice = [register(id, 'Once'), register(id, 'Once')]
+    const outcome = await one.commands.execute(tenant, id, twice, operatorContext())
     expect(outcome).toMatchObject({ code: 'tenant_exists' })
     expect(await eventsOf(id)).toEqual([])
   })
@@ -95,12 +90,7 @@ describe('a command', () => {
   test('sees what another process wrote just before', async () => {
     const id = tenantId()
     expect((await one.commands.load(tenant, id)).state).toBeNull()
-    await other.commands.execute(
-      tenant,
-      id,
-      { type: 'Register', data: { tenant_id: id, name: 'A' } },
-      operatorContext(),
-    )
+    await other.commands.execute(tenant, id, register(id, 'A'), operatorContext())
     expect((await one.commands.load(tenant, id)).state).toMatchObject({ name: 'A' })
   })
 
@@ -108,37 +98,33 @@ describe('a command', () => {
     const id = tenantId()
     const commandId = randomUUID()
     const commands = new CommandHandler(losingOneAnswer(one.log), one.registry, one.clock)
-    const register = { type: 'Register', data: { tenant_id: id, name: 'Once' } } as const
-    await expect(commands.execute(tenant, id, register, operatorContext(commandId))).rejects.toThrow(
-      'connection lost',
-    )
+    const execute = (context = operatorContext()) =>
+      commands.execute(tenant, id, register(id, 'Once'), context)
+    await expect(execute(operatorContext(commandId))).rejects.toThrow('connection lost')
 
-    const again = await commands.execute(tenant, id, register, operatorContext(commandId))
+    const again = await execute(operatorContext(commandId))
     expect(isRejection(again)).toBe(false)
     const [stored, ...more] = await eventsOf(id)
     expect(again).toMatchObject({ revision: 0, position: stored!.position, state: { name: 'Once' } })
     expect(more).toEqual([])
-    expect(await commands.execute(tenant, id, register, operatorContext())).toMatchObject({
-      code: 'tenant_exists',
-    })
+    expect(await execute()).toMatchObject({ code: 'tenant_exists' })
   })
 
   test('that is decided on a stale state is decided again: nobody is refused by it, and nothing is lost', async () => {
     const id = randomUUID()
-    const moveTo = (to: number) => ({ type: 'MoveTo', to }) as const
-    for (const { commands } of [one, other]) {
-      await commands.execute(virtualClock, id, moveTo(1), operatorContext())
-      await commands.load(virtualClock, id)
+    for (const process of [one, other]) {
+      await moveTo(process, id, 1)
+      await process.commands.load(virtualClock, id)
     }
     // decided on 1: a move to 5 meets the other's 3, and one to 2 is refused by it
-    await other.commands.execute(virtualClock, id, moveTo(3), operatorContext())
-    expect(await one.commands.execute(virtualClock, id, moveTo(5), operatorContext())).toMatchObject({
+    await moveTo(other, id, 3)
+    expect(await moveTo(one, id, 5)).toMatchObject({
       revision: 2,
     })
-    expect(await other.commands.execute(virtualClock, id, moveTo(2), operatorContext())).toMatchObject({
+    expect(await moveTo(other, id, 2)).toMatchObject({
       code: 'clock_moves_forward',
     })
-    expect(await other.commands.execute(virtualClock, id, moveTo(5), operatorContext())).toMatchObject({
+    expect(await moveTo(other, id, 5)).toMatchObject({
       position: null,
       revision: 2,
     })
@@ -146,17 +132,12 @@ describe('a command', () => {
 
   test('is decided on a cached state; what is cached is bounded by the size of the events', async () => {
     const commands = new CommandHandler(one.log, one.registry, one.clock, aggregateCache(200_000))
-    const register = async (name: string) => {
+    const registered = async (name: string) => {
       const id = tenantId()
-      await commands.execute(
-        tenant,
-        id,
-        { type: 'Register', data: { tenant_id: id, name } },
-        operatorContext(),
-      )
+      await commands.execute(tenant, id, register(id, name), operatorContext())
       return id
     }
-    const small = await Promise.all(Array.from({ length: 20 }, () => register('Small')))
+    const small = await Promise.all(Array.from({ length: 20 }, () => registered('Small')))
     const reads = vi.spyOn(one.log, 'readStream')
     const readFor = async (ids: readonly string[]) => {
       reads.mockClear()
@@ -165,7 +146,7 @@ describe('a command', () => {
     }
     expect(await readFor(small)).toBe(0)
     // as few as that push out all others
-    for (let n = 0; n < 10; n += 1) await register('x'.repeat(40_000))
+    for (let n = 0; n < 10; n += 1) await registered('x'.repeat(40_000))
     expect(await readFor(small)).toBe(20)
     expect(await readFor(small)).toBe(0)
     reads.mockRestore()
@@ -179,22 +160,17 @@ describe('a command', () => {
     expect(loaded).toMatchObject(Array(20).fill({ state: null, revision: -1 }))
     expect(reads).not.toHaveBeenCalled()
     reads.mockRestore()
-    const register = { type: 'Register', data: { tenant_id: id, name: 'Elsewhere' } } as const
-    await other.commands.execute(tenant, id, register, operatorContext())
+    await other.commands.execute(tenant, id, register(id, 'Elsewhere'), operatorContext())
     expect((await one.commands.load(tenant, id)).state).toMatchObject({ name: 'Elsewhere' })
   })
 
   test('that is stored needs no look at the log', async () => {
     const id = randomUUID()
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
+    await moveTo(one, id, 1)
     const looks = [vi.spyOn(one.log, 'revision'), vi.spyOn(one.log, 'readStream')]
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, operatorContext())
-    await one.commands.create(
-      tenant,
-      tenantId(),
-      { type: 'Register', data: { tenant_id: tenantId(), name: 'New' } },
-      operatorContext(),
-    )
+    await moveTo(one, id, 2)
+    const created = tenantId()
+    await one.commands.create(tenant, created, register(created, 'New'), operatorContext())
     for (const look of looks) {
       expect(look).not.toHaveBeenCalled()
       look.mockRestore()
@@ -204,10 +180,10 @@ describe('a command', () => {
   test('that comes again is done, however many came after it', async () => {
     const id = randomUUID()
     const first = operatorContext()
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, first)
+    await moveTo(one, id, 1, first)
     const [stored] = await one.log.readStream(`virtualClock-${id}`)
     for (let to = 2; to <= 300; to += 1) {
-      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to }, operatorContext())
+      await moveTo(one, id, to)
     }
     const again = { type: 'MoveTo', to: 1_000 } as const
     for (const { commands } of [one, other]) {
@@ -221,12 +197,7 @@ describe('a command', () => {
     const id = randomUUID()
     const request = operatorContext()
     for (const [ordinal, to] of [1, 2, 2].entries()) {
-      await one.commands.execute(
-        virtualClock,
-        id,
-        { type: 'MoveTo', to },
-        { ...request, ordinal: Math.min(ordinal, 1) },
-      )
+      await moveTo(one, id, to, { ...request, ordinal: Math.min(ordinal, 1) })
     }
     const ids = (await one.log.readStream(`virtualClock-${id}`)).map(
       ({ metadata }) => (JSON.parse(metadata) as { command_id: string }).command_id,
@@ -245,13 +216,12 @@ describe('what reads several aggregates', () => {
         for (const id of ids) total += (await commands.load(virtualClock, id)).state.now ?? 0
         return total
       })
-    for (const id of ids)
-      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
+    for (const id of ids) await moveTo(one, id, 1)
     const looks = vi.spyOn(one.log, 'revision')
     const reads = vi.spyOn(one.log, 'readStream')
     expect(await sum()).toBe(3)
     expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([3, 0])
-    await other.commands.execute(virtualClock, ids[1]!, { type: 'MoveTo', to: 10 }, operatorContext())
+    await moveTo(other, ids[1]!, 10)
     expect(await sum()).toBe(12)
     looks.mockRestore()
     reads.mockRestore()
@@ -259,9 +229,9 @@ describe('what reads several aggregates', () => {
 
   test('by one look has what is not cached as it stands, and leaves the others to be loaded', async () => {
     const [cached, stored, absent] = [randomUUID(), randomUUID(), randomUUID()]
-    await one.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 1 }, operatorContext())
-    await other.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 2 }, operatorContext())
-    await other.commands.execute(virtualClock, stored, { type: 'MoveTo', to: 3 }, operatorContext())
+    await moveTo(one, cached, 1)
+    await moveTo(other, cached, 2)
+    await moveTo(other, stored, 3)
     const read = await one.commands.preload(virtualClock, [cached, stored, absent])
     // what is cached may have gone on since
     expect(read.has(cached)).toBe(false)
@@ -271,14 +241,14 @@ describe('what reads several aggregates', () => {
 
   test('refuses only by what is so', async () => {
     const id = randomUUID()
-    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, operatorContext())
+    await moveTo(one, id, 1)
     const atLeast = (wanted: number) =>
       one.commands.reading(async (commands) => {
         const { now } = (await commands.load(virtualClock, id)).state
         if (now === null || now < wanted) throw new Error(`only ${now}`)
         return now
       })
-    await other.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, operatorContext())
+    await moveTo(other, id, 2)
     expect(await atLeast(2)).toBe(2)
     await expect(atLeast(3)).rejects.toThrow('only 2')
   })

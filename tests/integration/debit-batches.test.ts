@@ -14,6 +14,7 @@ import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
+import { debitData } from '../support/bank-debit-data.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {
@@ -83,27 +84,18 @@ async function scheduled(
 ): Promise<number> {
   const owner = newId()
   const kept = await keepAccount(app, { payment_session_id: legId, employer_id: owner }, account)
-  const now = isoTime(app.clock.now())
-  const data = {
-    ...({ leg_id: legId, tenant_id: owner, environment: 'live', source: 'session' } as const),
+  const data = debitData(app.clock.now(), {
+    leg_id: legId,
+    tenant_id: owner,
+    source: 'session',
     employer_id: owner,
-    carrier_id: owner,
-    policy_id: owner,
     payment_session_id: owner,
-    ...({ installment_number: null, amount_cents: 500, payment_purpose: 'extra_payment' } as const),
-    ...({ description: null, settlement_type: 'direct', cancellation_deadline: null } as const),
+    payment_purpose: 'extra_payment',
+    settlement_type: 'direct',
     account: isKept ? kept : { ...kept, account_ref: `${kept.account_ref}-lost` },
-    collection_id: null,
-    file_id: null,
-    check_date: null,
-    period: null,
     bank_account_id: null,
-    effective_date: null,
-    metadata: {},
-    ingested_at: now,
-    created_at: now,
     ...of,
-  }
+  })
   accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
   const schedule = { type: 'Schedule', at: app.clock.now() } as const
   const { state } = accepted(await app.commands.execute(bankDebit, legId, schedule, operatorContext()))

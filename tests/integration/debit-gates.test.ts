@@ -4,7 +4,6 @@ import { fileIdOf } from '../../application/banking/bank-files/file-references.t
 import { type BatchRun, gateBatch, runBatch } from '../../application/banking/batch-worker.ts'
 import { resolveQuarantine } from '../../application/banking/operator-debits.ts'
 import type { BankRail } from '../../application/ports/bank-rail.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import { bankDebits as reactions } from '../../application/process-managers/bank-debits.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
@@ -13,20 +12,24 @@ import { legacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { newYorkDate } from '../../domain/kernel/new-york.ts'
 import { policy } from '../../domain/policies/policy.ts'
-import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { bankDebits } from '../../projections/bank-debits.ts'
 import { legacyCollections } from '../../projections/legacy-collections.ts'
-import { Projections } from '../../projections/runtime/projections.ts'
+import type { Projections } from '../../projections/runtime/projections.ts'
+import { debitData } from '../support/bank-debit-data.ts'
 import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { policyTerms } from '../support/payroll.ts'
+import { workItem } from '../support/provider-outages.ts'
 import {
   accepted,
   Crashed,
   crashingAt,
+  moveClock,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  withReadModels,
 } from '../support/registrations.ts'
 import { newId } from '../support/webhooks.ts'
 
@@ -47,26 +50,15 @@ beforeAll(async () => {
   const one = await openRegistrationProcess(database.url)
   const two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
   opened.push(one, two)
-  const { log, registry, leases, clock, notices } = one.bench
-  const store = new PostgresProjectionStore(one.bench.database)
-  projections = new Projections({
-    projections: [bankDebits, legacyCollections],
-    log,
-    registry,
-    leases,
-    clock,
-    notices,
-    store,
-  })
-  await projections.start()
-  const parts = ({ app, bench }: RegistrationProcess): Application => ({
+  const started = await withReadModels(one, [bankDebits, legacyCollections])
+  projections = started.projections
+  app = { ...started.app, forwardCutoff: CUTOFF }
+  other = {
     ...app,
+    ...two.app,
     readModels: projections,
-    forwardCutoff: CUTOFF,
-    read: new PostgresReadDatabase(bench.database.pool),
-  })
-  app = parts(one)
-  other = parts(two)
+    read: new PostgresReadDatabase(two.bench.database.pool),
+  }
 })
 afterAll(async () => {
   await projections?.stop()
@@ -80,27 +72,8 @@ interface Insured {
 }
 /** An employer with a policy. */
 async function insured(billing_type: 'PAY_AS_YOU_GO' | 'DIRECT_BILLING' | null = null): Promise<Insured> {
-  const [employer_id, policy_id] = [newId(), newId()]
-  const data = {
-    policy_id,
-    employer_id,
-    tenant_id: newId(),
-    environment: 'live' as const,
-    carrier_id: newId(),
-    policy_number: policy_id,
-    status: 'active' as const,
-    billing_type,
-    effective_date: '2020-01-01',
-    expiration_date: '2099-01-01',
-    class_codes: [],
-    states: [],
-    locations: [],
-    rates: [],
-    fees: [],
-    payroll_frequency: 'WEEKLY',
-    annual_premium_cents: null,
-    overtime_exclusion: false,
-  }
+  const data = policyTerms({ billing_type, effective_date: '2020-01-01', expiration_date: '2099-01-01' })
+  const { employer_id, policy_id } = data
   accepted(await app.commands.execute(policy, policy_id, { type: 'Issue', data }, operatorContext()))
   return { employer_id, policy_id }
 }
@@ -112,41 +85,16 @@ async function debited(
   amount_cents: number,
   given: Partial<BankDebitData<'BankDebitCreated'>> = {},
 ): Promise<string> {
-  const leg_id = newId()
-  const now = isoTime(app.clock.now())
-  const data = {
-    leg_id,
-    tenant_id: newId(),
-    environment: 'live' as const,
-    carrier_id: newId(),
-    source: 'api' as const,
+  const account = { account_ref: 'x', account_last4: '6789', account_type: 'checking' } as const
+  const data = debitData(app.clock.now(), {
     ...of,
-    payment_session_id: null,
-    installment_number: null,
     amount_cents,
-    description: null,
-    payment_purpose: 'paygo' as const,
-    settlement_type: null,
-    cancellation_deadline: null,
-    account: {
-      account_ref: 'x',
-      fingerprint: 'f'.repeat(24),
-      account_last4: '6789',
-      account_type: 'checking' as const,
-    },
-    collection_id: null,
-    file_id: null,
-    check_date: null,
-    period: null,
-    bank_account_id: newId(),
-    effective_date: null,
-    metadata: {},
-    ingested_at: now,
-    created_at: now,
+    account: { ...account, fingerprint: 'f'.repeat(24) },
     ...given,
-  }
-  accepted(await app.commands.create(bankDebit, leg_id, { type: 'Create', data }, operatorContext()))
-  return leg_id
+  })
+  const create = { type: 'Create', data } as const
+  accepted(await app.commands.create(bankDebit, data.leg_id, create, operatorContext()))
+  return data.leg_id
 }
 const run = (counts: Partial<BatchRun>) => ({
   scheduled: 0,
@@ -183,10 +131,6 @@ const collected = async ({ employer_id }: Insured, premium_cents: number, day: s
   accepted(await app.commands.execute(legacyCollection, transaction_id, record, operatorContext()))
 }
 const today = () => newYorkDate(app.clock.now())
-const at = async (when: number) => {
-  if (!isMovable(app.clock)) throw new Error('the test moves the clock')
-  app.clock.moveTo(when)
-}
 
 test('a run puts what passes into its batch, and tells what stopped the others', async () => {
   const one = await insured('PAY_AS_YOU_GO')
@@ -318,7 +262,7 @@ test('a batch passes the gates once more after its close, before the bank is han
   // which would make the amount of the first unusual
   await debited(one, 1)
   await runBatch(app, operatorContext())
-  await at(closesAt)
+  moveClock(app, closesAt)
 
   const handedOver: string[] = []
   const rail: BankRail = {
@@ -328,22 +272,7 @@ test('a batch passes the gates once more after its close, before the bank is han
       for await (const page of entries) handedOver.push(...page.map(({ legId }) => legId))
     },
   }
-  const item = {
-    processManager: 'bank-debits',
-    kind: 'submit-batch',
-    key: isoTime(closesAt),
-    payload: {},
-    attempt: 1,
-    isLastTry: false,
-    dueAt: closesAt,
-    correlationId: 'test',
-    causationId: 'test',
-    commandId: newId(),
-    tenantId: null,
-    environment: null,
-    signal: new AbortController().signal,
-    freeKey: () => undefined,
-  }
+  const item = workItem({ key: isoTime(closesAt), payload: {}, dueAt: closesAt, isLastTry: false })
   const submit = reactions({ ...app, bankRails: { live: rail, sandbox: rail } }, 60_000).work['submit-batch']
   expect(await submit.run(item)).toEqual({ outcome: 'again', afterMs: 0, payload: { is_gated: true } })
   expect(handedOver).toEqual([])

@@ -9,6 +9,7 @@ import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { EVENT_METADATA } from '../support/log.ts'
 import { openWorkbench, type Workbench } from '../support/workbench.ts'
 
 const subject = `person/${'a'.repeat(24)}`
@@ -105,19 +106,11 @@ test('every erasure of a person who was reported again is recorded with its key,
 
 test('an erasure that names no key was of the first', async () => {
   const first = await seal('Ada')
-  const metadata = {
-    tenant_id: null,
-    environment: null,
-    actor: { type: 'operator', id: 'operator' },
-    correlation_id: 'c',
-    causation_id: 'c',
-    recorded_at: '2026-01-01T00:00:00.000Z',
-    schema_version: 1,
-  }
-  const data = JSON.stringify({ subject })
-  await bench.log.append(stream, -1, [
-    { type: 'PersonalDataErased', data, metadata: JSON.stringify(metadata) },
-  ])
+  const [data, metadata] = [{ subject }, EVENT_METADATA].map((value) => JSON.stringify(value)) as [
+    string,
+    string,
+  ]
+  await bench.log.append(stream, -1, [{ type: 'PersonalDataErased', data, metadata }])
   await runToRest()
   expect(await open(first)).toBe(ERASED)
   const second = await seal('Ada Baker')

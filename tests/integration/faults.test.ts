@@ -6,7 +6,7 @@ import { InProcessNotices } from '../../infrastructure/messaging/in-process/noti
 import { PostgresFaults } from '../../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { storeWork } from '../support/workbench.ts'
+import { pieceOfWork, storeWork } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
 let databases: Database[]
@@ -67,17 +67,9 @@ describe('faults of several processes', () => {
 
   test('clearing a hold makes due what was held there, also who is about to be held at that moment', async () => {
     const store = new PostgresWorkStore(databases[0]!.pool)
-    const work = Array.from({ length: 30 }, (_, n) => ({
-      processManager: 'mails',
-      kind: 'send',
-      key: `${n}`,
-      payload: {},
-      dueAt: 0,
-      correlationId: 'c',
-      causationId: 'c',
-      tenantId: null,
-      environment: null,
-    }))
+    const work = Array.from({ length: 30 }, (_, n) =>
+      pieceOfWork({ processManager: 'mails', kind: 'send', key: `${n}` }),
+    )
     await storeWork(store, ...work)
     const counts = () => store.counts({ now: 1, kinds: [{ processManager: 'mails', kind: 'send' }] })
     const kinds = [{ processManager: 'mails', kind: 'send', slots: 100 }]

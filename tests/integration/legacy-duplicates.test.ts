@@ -3,11 +3,8 @@ import type { Application } from '../../application/application.ts'
 import { collectedByLegacy, isCollectedByLegacy } from '../../application/banking/legacy-duplicates.ts'
 import { type ImportLine, importLegacyCollections } from '../../application/banking/legacy-import.ts'
 import { LEGACY_STATUSES, type LegacyStatus } from '../../domain/banking/legacy-collection.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
-import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
-import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { legacyCollections } from '../../projections/legacy-collections.ts'
-import { Projections } from '../../projections/runtime/projections.ts'
+import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   openRegistrationProcess,
@@ -15,6 +12,7 @@ import {
   type RegistrationProcess,
   registerInsured,
   waitingBefore,
+  withReadModels,
 } from '../support/registrations.ts'
 
 /** What the legacy service has collected, on the real log and read model. */
@@ -28,17 +26,7 @@ let other: Awaited<ReturnType<typeof registerInsured>>
 beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
-  const { log, registry, clock, database: opened } = process.bench
-  projections = new Projections({
-    projections: [legacyCollections],
-    log,
-    registry,
-    clock,
-    store: new PostgresProjectionStore(opened),
-    leases: new HeldLeases(new PostgresLeaseStore(opened.pool), { owner: 'test' }),
-  })
-  await projections.start()
-  app = { ...process.app, readModels: projections, read: new PostgresReadDatabase(opened.pool) }
+  ;({ app, projections } = await withReadModels(process, [legacyCollections]))
   insured = await registerInsured(app)
   other = await registerInsured(app)
 })

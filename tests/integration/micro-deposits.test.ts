@@ -20,7 +20,6 @@ import { fileIdOf } from '../../application/banking/bank-files/file-references.t
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
 import { tellAnswer } from '../../application/banking/bank-files/tell-debits.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'
@@ -35,6 +34,7 @@ import { BALANCED } from '../support/nacha-files.ts'
 import {
   accepted,
   Crashed,
+  moveClock,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -103,10 +103,7 @@ function close(): void {
   closesAt = nextClose(app.clock.now())
   moveTo(closesAt + 60_000)
 }
-function moveTo(time: number): void {
-  if (!isMovable(app.clock)) throw new Error('the test moves the clock')
-  app.clock.moveTo(time)
-}
+const moveTo = (time: number) => moveClock(app, time)
 async function submit(on: FileApp = app): Promise<void> {
   const none = (async function* () {})()
   await writeFiles(on, {

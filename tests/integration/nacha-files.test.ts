@@ -10,7 +10,6 @@ import { lookAtFolders } from '../../application/banking/bank-files/look-at-fold
 import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
 import type { RailEntry } from '../../application/ports/bank-rail.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import { type BankFile, bankFile } from '../../domain/banking/bank-file.ts'
 import { bankReport } from '../../domain/banking/bank-report.ts'
@@ -25,6 +24,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { ORIGINATOR, reportFile } from '../support/nacha-files.ts'
 import {
   Crashed,
+  moveClock,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -65,9 +65,8 @@ afterAll(async () => {
 /** Moves to a minute after a close that no other test has. */
 function nextBatch(): void {
   const { clock } = app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
   closesAt = nextClose(Math.max(clock.now(), (closesAt ?? 0) + 1))
-  clock.moveTo(closesAt + 60_000)
+  moveClock(app, closesAt + 60_000)
 }
 beforeEach(async () => {
   nextBatch()
@@ -229,10 +228,8 @@ describe('a batch', () => {
   })
 
   test('that is late takes effect on a later day, never on the day of its file', async () => {
-    const { clock } = app
-    if (!isMovable(clock)) throw new Error('the test moves the clock')
     const entry = entryOf()
-    clock.moveTo(closesAt + 4 * DAY)
+    moveClock(app, closesAt + 4 * DAY)
     await submit([entry])
     const [batch] = (await fileOf())!.batches
     expect(batch!.entry_date > entry.effectiveDate).toBe(true)
@@ -284,7 +281,6 @@ describe('a file that is not where it should be', () => {
 
   test('is not exposed on the day of its entries, where its folder was away until then', async () => {
     const { clock } = app
-    if (!isMovable(clock)) throw new Error('the test moves the clock')
     await submit([entryOf()])
     const { file_id, content, batches } = (await fileOf())!
     await rm(join(outbox, content!.name))
@@ -294,14 +290,12 @@ describe('a file that is not where it should be', () => {
     // it is staged, and no more
     await expect(exposeFile(dyingAt(app, 1, 'after'), file_id, operatorContext())).rejects.toThrow(Crashed)
     expect(await readdir(outbox)).toHaveLength(1)
-    clock.moveTo(startOf(batches[0]!.entry_date))
+    moveClock(app, startOf(batches[0]!.entry_date))
     await exposeFile(app, file_id, operatorContext())
     expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
   })
 
   test('is not exposed for the first time on the day of its entries either', async () => {
-    const { clock } = app
-    if (!isMovable(clock)) throw new Error('the test moves the clock')
     const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
       expose: async () => {
         throw new Crashed()
@@ -311,7 +305,7 @@ describe('a file that is not where it should be', () => {
     await expect(submit([entryOf()], dying)).rejects.toThrow(Crashed)
     const { file_id, status, batches } = (await fileOf())!
     expect([status, (await readdir(outbox)).length]).toEqual(['recorded', 1])
-    clock.moveTo(startOf(batches[0]!.entry_date))
+    moveClock(app, startOf(batches[0]!.entry_date))
     await exposeFile(app, file_id, operatorContext())
     expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
   })
@@ -367,32 +361,32 @@ const FETCHERS = {
 } as const
 
 describe('whoever dies at any step repeats it, and no entry goes twice or not at all', () => {
-  test.each(['nothing', 'renames'] as const)('while who fetches does %s', async (fetcher) => {
-    const small = { ...app.bankFiles, limits: { ...LIMITS, totalCents: 1_000 } }
-    for (const at of ['before', 'after'] as const) {
-      for (let step = 1; ; step += 1) {
-        const entries = [entryOf(), entryOf(), entryOf()]
-        const dying = dyingAt({ ...app, bankFiles: small }, step, at)
-        const hasDied = await submit(entries, dying).then(
-          () => false,
-          (error: unknown) => {
-            if (error instanceof Crashed) return true
-            throw error
-          },
-        )
-        await FETCHERS[fetcher]()
-        await submit(entries, { ...app, bankFiles: small })
-        await FETCHERS[fetcher]()
-        expect([at, step, (await seen()).toSorted()]).toEqual([at, step, ids(entries).toSorted()])
-        for (const name of await readdir(outbox)) await rm(join(outbox, name))
-        nextBatch()
-        if (!hasDied) {
-          expect(step).toBeGreaterThan(10)
-          break
+  for (const at of ['before', 'after'] as const) {
+    // before a step there is what was there after the one before it
+    const tags = at === 'before' ? ['long'] : []
+    for (const [does, fetch] of Object.entries(FETCHERS)) {
+      test(`${at} that step, while who fetches does ${does}`, { tags }, async () => {
+        const small = { ...app, bankFiles: { ...app.bankFiles, limits: { ...LIMITS, totalCents: 1_000 } } }
+        for (let step = 1, hasDied = true; hasDied; step += 1) {
+          const entries = [entryOf(), entryOf(), entryOf()]
+          hasDied = await submit(entries, dyingAt(small, step, at)).then(
+            () => false,
+            (error: unknown) => {
+              if (error instanceof Crashed) return true
+              throw error
+            },
+          )
+          await fetch()
+          await submit(entries, small)
+          await fetch()
+          expect([step, (await seen()).toSorted()]).toEqual([step, ids(entries).toSorted()])
+          for (const name of await readdir(outbox)) await rm(join(outbox, name))
+          nextBatch()
+          if (!hasDied) expect(step).toBeGreaterThan(10)
         }
-      }
+      })
     }
-  })
+  }
 })
 
 /** The application with a process that dies at its n-th step to the outside: in folders, archive or log. */

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { EventRegistry } from '../../application/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
@@ -28,8 +28,8 @@ const registry = new EventRegistry(aggregates)
 const masterKeys = new MasterKeys([randomBytes(32)])
 
 const closers: (() => Promise<unknown>)[] = []
-afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
 })
 
 interface Side {

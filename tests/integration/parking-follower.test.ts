@@ -4,7 +4,7 @@ import { type Handled, ParkingFollower, type Stop } from '../../application/foll
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'
 
 const NAME = 'clerks'
 
@@ -48,19 +48,8 @@ async function follow(handle: (events: readonly StoredEvent[]) => Promise<Handle
 const placeOf = ({ stream, revision }: StoredEvent) => `${stream}@${revision}`
 
 /** One piece of work for each event. */
-function workFor(event: StoredEvent): WorkToStore {
-  return {
-    processManager: NAME,
-    kind: 'file',
-    key: placeOf(event),
-    payload: {},
-    dueAt: 1e15,
-    correlationId: 'c',
-    causationId: 'c',
-    tenantId: null,
-    environment: null,
-  }
-}
+const workFor = (event: StoredEvent) =>
+  pieceOfWork({ processManager: NAME, kind: 'file', key: placeOf(event), dueAt: 1e15 })
 
 const work = () => bench.store.keysOf(NAME, 'file')
 const parked = () => bench.store.keysOf(NAME, PARKED_STREAM)

@@ -5,7 +5,6 @@ import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
 import { parkNotice, placeOf } from '../../application/payments/parked-notices.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
 import { processorNotices } from '../../application/process-managers/processor-notices.ts'
@@ -20,7 +19,9 @@ import {
   accepted,
   Crashed,
   crashingAt,
+  moveClock,
   NO_TERMS,
+  newPolicy,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -68,18 +69,9 @@ beforeAll(async () => {
 })
 afterAll(() => process?.bench.close())
 
-async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
-  const policy: policies.NewPolicy = {
-    employerId,
-    carrierId,
-    policyNumber: newPolicyNumber(),
-    status,
-    effectiveDate: '2020-01-01',
-    expirationDate: '2099-12-31',
-    terms: { ...NO_TERMS, billing_type: 'DIRECT_BILLING' },
-    annualPremiumCents: null,
-    overtimeExclusion: false,
-  }
+async function issuedPolicy(status: 'active' | 'in_progress'): Promise<string> {
+  const terms = { ...NO_TERMS, billing_type: 'DIRECT_BILLING' } as const
+  const policy = newPolicy({ employerId, carrierId, policyNumber: newPolicyNumber(), status, terms })
   return accepted(await policies.issue(app, policy, operatorContext())).policy_id
 }
 
@@ -111,7 +103,7 @@ async function newLink(policyId: string, terms: Partial<NewPaymentLink> = {}): P
 const item = <Payload>(key: string, payload: Payload) => workItem({ key, payload, isLastTry: false })
 
 test('an invitation is not sent again when the work comes again that has sent it', async () => {
-  const linkId = await newLink(await newPolicy('active'))
+  const linkId = await newLink(await issuedPolicy('active'))
   const deliver = () =>
     paymentLinks(app).work.deliver.run(
       item(`${linkId}/email`, { payment_link_id: linkId, channel: 'email' as const }),
@@ -134,7 +126,7 @@ test('a payment is told only when its policy reads as active; a policy that is s
     (await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['WebhookEventRaised'] })).events.length
 
   const before = await app.log.head()
-  const complete = await pay(await newPolicy('in_progress'))
+  const complete = await pay(await issuedPolicy('in_progress'))
   reached = before
   expect(await complete()).toMatchObject({ outcome: 'again' })
   expect(await raised()).toBe(0)
@@ -142,7 +134,7 @@ test('a payment is told only when its policy reads as active; a policy that is s
   expect(await complete()).toEqual({ outcome: 'done' })
   expect(await raised()).toBe(1)
 
-  const policyId = await newPolicy('active')
+  const policyId = await issuedPolicy('active')
   const issuedAt = await app.log.head()
   const completeNext = await pay(policyId)
   askedFor.length = 0
@@ -153,7 +145,7 @@ test('a payment is told only when its policy reads as active; a policy that is s
 
 test('a plan whose processor is away for hours is told of once, and starts when it is back', async () => {
   const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
-  const linkId = await newLink(await newPolicy('active'), plan)
+  const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
   await expectToldOfOnce(app, {
@@ -169,12 +161,11 @@ test('a plan whose processor is away for hours is told of once, and starts when 
 
 test('a plan that starts weeks late is charged from then on, each month for itself', async () => {
   const { clock } = app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
   const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
-  const linkId = await newLink(await newPolicy('active'), plan)
+  const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_late', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
-  clock.moveTo(clock.now() + 80 * 86_400_000)
+  moveClock(app, clock.now() + 80 * 86_400_000)
   expect(await paymentLinks(app).work['start-plan'].run(item(linkId, {}))).toEqual({ outcome: 'done' })
   const { state } = await app.commands.load(subscription, derivedId(linkId, 'plan-subscription'))
   const hoursUntilFirst = (dueAt(state!, 1) - clock.now()) / 3_600_000
@@ -185,7 +176,7 @@ test('a plan that starts weeks late is charged from then on, each month for itse
 
 test('every charge that nobody tells of is overdue, not only the first one', async () => {
   const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
-  const linkId = await newLink(await newPolicy('active'), plan)
+  const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_silent', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
   await paymentLinks(app).work['start-plan'].run(item(linkId, {}))
@@ -214,7 +205,7 @@ describe('a policy that is cancelled', () => {
     (await app.log.readStream(`policy-${policyId}`)).map(({ type }) => type)
 
   test('after it was paid for while it was active calls for nobody, however often the payment is told', async () => {
-    const policyId = await newPolicy('active')
+    const policyId = await issuedPolicy('active')
     const linkId = await newLink(policyId)
     accepted(await pay(linkId))
     await cancelPolicy(policyId)
@@ -224,7 +215,7 @@ describe('a policy that is cancelled', () => {
   })
 
   test('before it was paid for calls for somebody, once', async () => {
-    const policyId = await newPolicy('active')
+    const policyId = await issuedPolicy('active')
     const linkId = await newLink(policyId)
     await cancelPolicy(policyId)
     for (const _again of [1, 2]) accepted(await pay(linkId))
@@ -232,7 +223,7 @@ describe('a policy that is cancelled', () => {
   })
 
   test('after it was paid for and never became active calls for somebody', async () => {
-    const policyId = await newPolicy('in_progress')
+    const policyId = await issuedPolicy('in_progress')
     const linkId = await newLink(policyId)
     await expect(pay(linkId, crashingAt(app, { category: 'policy', at: 'before' }))).rejects.toThrow(Crashed)
     await cancelPolicy(policyId)
@@ -246,7 +237,7 @@ test.each([
   // its work died before the body left
   ['that was carried out', { type: 'RecordCarriedOut', at: 0 }],
 ] as const)('nothing is kept of a notice %s, though the processor tells it again', async (what, command) => {
-  const linkId = await newLink(await newPolicy('active'))
+  const linkId = await newLink(await issuedPolicy('active'))
   const { state } = await app.commands.load(paymentLink, linkId)
   const noticeId = `evt ${what}`
   const notice = {

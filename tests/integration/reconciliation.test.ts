@@ -23,15 +23,14 @@ import { carrier } from '../../domain/parties/carrier.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
-import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
-import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { bankDebits } from '../../projections/bank-debits.ts'
 import { bankFiles } from '../../projections/bank-files.ts'
 import { carrierBalances } from '../../projections/carrier-balances.ts'
 import { operatorAlerts } from '../../projections/operator-alerts.ts'
 import { reconciliations } from '../../projections/reconciliations.ts'
 import { returnRates } from '../../projections/return-rates.ts'
-import { Projections } from '../../projections/runtime/projections.ts'
+import type { Projections } from '../../projections/runtime/projections.ts'
+import { debitData } from '../support/bank-debit-data.ts'
 import { recordBankFile } from '../support/bank-files.ts'
 import { ORIGINATOR } from '../support/nacha-files.ts'
 import {
@@ -39,6 +38,7 @@ import {
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  withReadModels,
 } from '../support/registrations.ts'
 import { newId } from '../support/webhooks.ts'
 
@@ -53,21 +53,11 @@ const context = () => ({ ...operatorContext(), tenantId: tenant_id, environment:
 
 beforeAll(async () => {
   process = await openRegistrationProcess()
-  const { log, registry, leases, clock, notices, database: own } = process.bench
-  projections = new Projections({
-    projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations, operatorAlerts],
-    log,
-    registry,
-    leases,
-    clock,
-    notices,
-    store: new PostgresProjectionStore(own),
-  })
-  await projections.start()
-  const read = new PostgresReadDatabase(own.pool)
+  const readModels = [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations, operatorAlerts]
+  const started = await withReadModels(process, readModels)
   const rail = new SimulatedBankRail({ faults: process.app.faults })
-  const bankRails = { live: rail, sandbox: rail }
-  app = { ...process.app, readModels: projections, read, bankFiles: null, bankRails }
+  projections = started.projections
+  app = { ...started.app, bankFiles: null, bankRails: { live: rail, sandbox: rail } }
   const data = { carrier_id, tenant_id, name: 'C', settlement_type: 'fbo' as const }
   accepted(await app.commands.create(carrier, carrier_id, { type: 'Register', data }, context()))
 })
@@ -89,42 +79,9 @@ async function submitted(amount_cents: number): Promise<string> {
 }
 /** A debit of the carrier in a batch. */
 async function debited(amount_cents: number): Promise<string> {
-  const leg_id = newId()
-  const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
-  await tell(
-    leg_id,
-    {
-      type: 'Create',
-      data: {
-        leg_id,
-        tenant_id,
-        environment: 'live',
-        employer_id: newId(),
-        policy_id: newId(),
-        carrier_id,
-        source: 'api',
-        payment_session_id: null,
-        installment_number: null,
-        amount_cents,
-        payment_purpose: 'paygo',
-        description: null,
-        bank_account_id: newId(),
-        settlement_type: 'fbo',
-        account: { ...account, account_type: 'checking' },
-        collection_id: null,
-        file_id: null,
-        check_date: null,
-        period: null,
-        metadata: {},
-        effective_date: null,
-        cancellation_deadline: null,
-        ingested_at: now(),
-        created_at: now(),
-      },
-    },
-    { type: 'Schedule', at: at() },
-  )
-  return leg_id
+  const data = debitData(at(), { tenant_id, carrier_id, amount_cents, settlement_type: 'fbo' })
+  await tell(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at: at() })
+  return data.leg_id
 }
 /** A credit that is taken for a debit's money; the debit is told unless the service died. */
 async function credited(

@@ -1,11 +1,10 @@
 // @module-tag each-log
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { ALERTS } from '../../application/operations/alert-kinds.ts'
 import * as employers from '../../application/parties/employers.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import {
   feinReservation,
   policyNumberReservation,
@@ -16,11 +15,13 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
+import { runs } from '../support/generated.ts'
 import {
   accepted,
   Crashed,
   type CrashPoint,
   crashingAt,
+  moveClock,
   NO_TERMS,
   openRegistrationProcesses,
   operatorContext,
@@ -46,11 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => processes?.close())
 
-function advance(ms: number): void {
-  const { clock } = one.app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
-  clock.moveTo(clock.now() + ms)
-}
+const advance = (ms: number) => moveClock(one.app, one.app.clock.now() + ms)
 
 /** Creates what holds a FEIN. */
 const FEIN = {
@@ -187,9 +184,9 @@ describe.each([
   })
 
   test('is held once whatever dies when, and answers each command the same for ever', async () => {
-    const seed = randomInt(2 ** 32)
+    const { numRuns, seed } = runs(4)
     const random = seededRandom(seed)
-    for (let round = 0; round < 15; round += 1) {
+    for (let round = 0; round < numRuns; round += 1) {
       const value = newValue()
       const before = await countOf(type)
       const commands = [randomUUID(), randomUUID(), randomUUID()]

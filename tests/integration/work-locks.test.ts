@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ClaimedWork, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
+import type { ClaimedWork } from '../../application/process-managers/runtime/work-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { sessionsThatWait } from '../support/database.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'
 
 let bench: Workbench
 
@@ -11,19 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => bench.close())
 
-const piece = (key: string, concurrencyKey = ''): WorkToStore => ({
-  processManager: 'p',
-  kind: 'k',
-  key,
-  payload: {},
-  concurrencyKey,
-  dueAt: 0,
-  isLater: false,
-  correlationId: 'c',
-  causationId: 'c',
-  tenantId: null,
-  environment: null,
-})
+const piece = (key: string) => pieceOfWork({ processManager: 'p', kind: 'k', key, isLater: false })
 
 async function claim(slots = 1): Promise<ClaimedWork> {
   const kinds = [{ processManager: 'p', kind: 'k', slots }]

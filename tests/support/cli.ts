@@ -1,4 +1,5 @@
 import { Readable, Writable } from 'node:stream'
+import { expect } from 'vitest'
 import { runCli } from '../../interfaces/cli/cli.ts'
 
 /** What a command line left behind. */
@@ -34,6 +35,12 @@ export async function cli(
     stderr: stderr.text(),
     json: () => JSON.parse(stdout.text()),
   }
+}
+
+/** A command that was refused by an operation: it says why, and shows no result. */
+export function expectRefused(run: CliRun, why: RegExp): void {
+  expect([run.code, run.stdout]).toEqual([1, ''])
+  expect(run.stderr).toMatch(why)
 }
 
 function collector(): Writable & { text(): string } {

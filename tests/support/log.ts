@@ -5,6 +5,17 @@ import { readPage } from '../../infrastructure/event-store/postgres/event-querie
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { eventStoreOf } from './installation.ts'
 
+/** What stands beside an event that no command wrote, as the registry reads it. */
+export const EVENT_METADATA = {
+  tenant_id: null,
+  environment: null,
+  actor: { type: 'system', id: 'test' },
+  correlation_id: 'c',
+  causation_id: 'c',
+  recorded_at: '2026-01-01T00:00:00.000Z',
+  schema_version: 1,
+} as const
+
 /**
  * Opens the log that belongs to a database, as one more process would: in the engine of the installation that the
  * suites run on.

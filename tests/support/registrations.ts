@@ -5,13 +5,20 @@ import { CommandHandler } from '../../application/command-handling/command-handl
 import * as carriers from '../../application/parties/carriers.ts'
 import * as employers from '../../application/parties/employers.ts'
 import * as tenants from '../../application/parties/tenants.ts'
+import type { NewPolicy } from '../../application/policies/policies.ts'
+import { isMovable } from '../../application/ports/clock.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { PolicyTerms } from '../../domain/policies/policy.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
+import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
+import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
+import type { Projection } from '../../projections/runtime/projection.ts'
+import { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase } from './database.ts'
+import { gate } from './gate.ts'
 import { newFein } from './seed.ts'
 import { openWorkbench, type Workbench } from './workbench.ts'
 
@@ -48,6 +55,19 @@ export async function openRegistrationProcess(
     readModels: { reached: async () => true, tellOf: async () => true },
   } as unknown as Application
   return { app, bench }
+}
+
+/** Read models of a process, and its application with them; who starts them stops them. */
+export async function withReadModels(
+  { app, bench }: RegistrationProcess,
+  of: readonly Projection[],
+): Promise<{ readonly projections: Projections; readonly app: Application }> {
+  const { log, registry, leases, clock, notices, database } = bench
+  const store = new PostgresProjectionStore(database)
+  const projections = new Projections({ projections: of, log, registry, leases, clock, notices, store })
+  await projections.start()
+  const read = new PostgresReadDatabase(database.pool)
+  return { projections, app: { ...app, readModels: projections, read } }
 }
 
 /** Processes on a database of their own; the first two share the clock with all others, as they share the operator's. */
@@ -114,10 +134,31 @@ export const NO_TERMS: PolicyTerms = {
   billing_type: null,
 }
 
+/** A policy of an insured from 2020 to the end of the century, in progress unless `of` says otherwise. */
+export function newPolicy(
+  of: Pick<NewPolicy, 'employerId' | 'carrierId' | 'policyNumber'> & Partial<NewPolicy>,
+): NewPolicy {
+  return {
+    status: 'in_progress',
+    effectiveDate: '2020-01-01',
+    expirationDate: '2099-12-31',
+    terms: NO_TERMS,
+    annualPremiumCents: null,
+    overtimeExclusion: false,
+    ...of,
+  }
+}
+
 /** A command of an operator, with an id of its own unless it is a retry. */
 export function operatorContext(commandId: string = randomUUID()): CommandContext {
   const actor = { type: 'operator', id: 'operator' } as const
   return { actor, tenantId: null, environment: null, correlationId: 'test', commandId }
+}
+
+/** Moves the clock that an application goes by. @param to epoch milliseconds. */
+export function moveClock({ clock }: Pick<Application, 'clock'>, to: number): void {
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  clock.moveTo(to)
 }
 
 /** Where an attempt dies: before or after it writes to a stream of a category. */
@@ -143,14 +184,8 @@ export function waitingBefore(
   app: Application,
   category: string,
 ): { app: Application; arrived: Promise<void>; goOn(): void } {
-  let arrive = () => {}
-  const arrived = new Promise<void>((resolve) => {
-    arrive = resolve
-  })
-  let goOn = () => {}
-  const released = new Promise<void>((resolve) => {
-    goOn = resolve
-  })
+  const { opened: arrived, open: arrive } = gate()
+  const { opened: released, open: goOn } = gate()
   const waiting = steppingAt(app, category, async (write) => {
     arrive()
     await released

@@ -140,6 +140,21 @@ export async function openWorkbench(
   }
 }
 
+/** A piece of work that is due, of whatever kind and about whatever `of` says. */
+export function pieceOfWork(
+  of: Pick<WorkToStore, 'processManager' | 'kind' | 'key'> & Partial<WorkToStore>,
+): WorkToStore {
+  return {
+    payload: {},
+    dueAt: 0,
+    correlationId: 'c',
+    causationId: 'c',
+    tenantId: null,
+    environment: null,
+    ...of,
+  }
+}
+
 /** Stores work as a process manager's reaction does, one that no test runs; it is due when its time has come. */
 export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[]): Promise<void> {
   const [name, epoch] = ['one-of-a-test', 1]
