@@ -7,7 +7,7 @@ import {
   type WorkItem,
   work as workOf,
 } from '../../application/process-managers/runtime/process-manager.ts'
-import type { WorkStore, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
+import type { WorkStore } from '../../application/process-managers/runtime/work-store.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
 import {
@@ -19,7 +19,7 @@ import { ReachedPositions } from '../../projections/runtime/reached-positions.ts
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
-import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, pieceOfWork, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 deadlinesOfTheProduct()
 
@@ -65,17 +65,7 @@ function deliveries(deliverOne: (item: WorkItem) => Promise<void> = async () => 
   return { done, manager: { name: 'parcels', startAt: 'beginning', on: [], work: { deliver } } }
 }
 
-const work = (key: string): WorkToStore => ({
-  processManager: 'parcels',
-  kind: 'deliver',
-  key,
-  payload: {},
-  dueAt: 0,
-  correlationId: 'c',
-  causationId: 'c',
-  tenantId: null,
-  environment: null,
-})
+const work = (key: string) => pieceOfWork({ ...HINT, key })
 
 const keys = (count: number) => Array.from({ length: count }, (_, n) => `parcel ${n}`)
 const HINT = { processManager: 'parcels', kind: 'deliver' }
@@ -139,11 +129,11 @@ describe.skipIf(natsSource === null)('over NATS', () => {
   test('work that one process stores is started by another that would not look by itself', async () => {
     const { manager, done } = deliveries()
     await two.bench.run([manager], { pollMs: NEVER_MS })
-    for (const [n, key] of keys(20).entries()) {
+    for (const [n, key] of keys(5).entries()) {
       await storeAndOffer(one, key)
       await until(() => done.length === n + 1)
     }
-    expect(done).toEqual(keys(20))
+    expect(done).toEqual(keys(5))
   })
 
   test('each hint wakes one worker', async () => {
@@ -153,14 +143,14 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     const claims = () => counted.reduce((sum, { claims }) => sum + claims(), 0)
     // everybody looks once at the start
     await until(() => claims() === 2)
-    for (const [n, key] of keys(30).entries()) {
+    for (const [n, key] of keys(10).entries()) {
       await storeAndOffer(one, key)
       await until(() => done.length === n + 1)
     }
     await until(() => isEverythingDone(one))
-    expect(done).toEqual(keys(30))
+    expect(done).toEqual(keys(10))
     // a worker that is looking when a hint comes may have found what it is about
-    expect(claims()).toBeLessThanOrEqual(2 + 30)
+    expect(claims()).toBeLessThanOrEqual(2 + 10)
   })
 
   test('what a process that stops was doing goes on in another at once', async () => {
@@ -185,9 +175,9 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     for (const { bench, queue } of [one, two]) {
       await bench.run([manager], { pollMs: NEVER_MS }, { queue: twice(queue) })
     }
-    const all = keys(100)
-    await storeAndOffer(one, ...all.slice(0, 50))
-    for (const key of all.slice(50)) await storeAndOffer(two, key)
+    const all = keys(40)
+    await storeAndOffer(one, ...all.slice(0, 20))
+    for (const key of all.slice(20)) await storeAndOffer(two, key)
     const { connection } = one.nats
     for (const _ of all) await connection.jetstream().publish(workSubject(HINT), 'of an earlier build')
     await until(() => done.length === all.length)
@@ -239,11 +229,11 @@ describe.skipIf(natsSource === null)('over NATS', () => {
       async () => {
         const { manager, done } = deliveries(() => new Promise((resolve) => setTimeout(resolve, 5)))
         for (const { bench } of [one, two]) await bench.run([manager], { pollMs: 100 })
-        const all = keys(300)
+        const all = keys(150)
         const storing = (async () => {
           for (const key of all) await storeAndOffer(Number(key.split(' ')[1]) % 2 ? one : two, key)
         })()
-        for (let kill = 0; kill < 3; kill += 1) {
+        for (let kill = 0; kill < 2; kill += 1) {
           const before = done.length
           await until(() => done.length >= Math.min(before + 30, all.length))
           await server.own!.restart({ emptied })

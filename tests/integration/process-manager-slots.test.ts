@@ -18,8 +18,9 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { CLAIM, claimParameters } from '../../infrastructure/work/work-claims.ts'
+import { gate } from '../support/gate.ts'
 import { operatorContext } from '../support/registrations.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'
 
 // a sender of letters: each goes to a host, and hosts may be dead
 const LetterWritten = eventType({
@@ -84,18 +85,9 @@ const begin = (file: string) => happen(file, FileBegun.of({ file }))
 async function storeLetters(store: readonly { key: string; host: string }[]): Promise<void> {
   const position = await bench.store.takeOver('many', 1)
   await bench.store.advance('many', { position, epoch: 1 }, position, {
-    store: store.map(({ key, host }) => ({
-      processManager: 'post',
-      kind: 'deliver',
-      key,
-      payload: { host },
-      concurrencyKey: host,
-      dueAt: 0,
-      correlationId: 'c',
-      causationId: 'c',
-      tenantId: null,
-      environment: null,
-    })),
+    store: store.map(({ key, host }) =>
+      pieceOfWork({ processManager: 'post', kind: 'deliver', key, payload: { host }, concurrencyKey: host }),
+    ),
     cancel: [],
   })
 }
@@ -167,10 +159,7 @@ describe('slots', () => {
 
   test('whoever is done with what its key stands for leaves it to others before its own end', async () => {
     const posted: string[] = []
-    let store: () => void = () => undefined
-    const isStored = new Promise<void>((resolve) => {
-      store = resolve
-    })
+    const { opened: isStored, open: store } = gate()
     const run: Post = async ({ key, freeKey }) => {
       posted.push(key)
       freeKey(true)

@@ -5,6 +5,8 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/l
 import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { gate } from '../support/gate.ts'
+import { pieceOfWork } from '../support/workbench.ts'
 
 let test: TestDatabase
 let database: Database
@@ -137,10 +139,7 @@ describe('the lease of an owner with a session', () => {
     const throughLoss: Pick<Database, 'connect' | 'pool'> = {
       pool: database.pool,
       async connect(options) {
-        let lost: () => void = () => undefined
-        const isLost = new Promise<void>((resolve) => {
-          lost = resolve
-        })
+        const { opened: isLost, open: lost } = gate()
         const client = await database.connect({
           ...options,
           onLost: (...reason) => {
@@ -173,9 +172,8 @@ describe('the lease of an owner with a session', () => {
   it('claims no work again that it has while its session is opened anew', async () => {
     const work = new PostgresWorkStore(database.pool)
     await work.takeOver('couriers', 1)
-    const parcel = { processManager: 'couriers', kind: 'deliver', key: 'x', payload: {}, dueAt: 0 }
-    const about = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-    const changes = { store: [{ ...parcel, ...about }], cancel: [] }
+    const parcel = pieceOfWork({ processManager: 'couriers', kind: 'deliver', key: 'x' })
+    const changes = { store: [parcel], cancel: [] }
     await work.advance('couriers', { position: 0n, epoch: 1 }, 1n, changes)
     const claim = async (owner: string) => {
       await work.makeDue(1, owner)

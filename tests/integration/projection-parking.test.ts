@@ -89,36 +89,20 @@ describe.each([
     expect((await next.status()).parked_streams).toBe(1)
   })
 
-  it('is counted by a dry run, which changes nothing', async () => {
+  it('is counted by a dry run, which changes nothing; tried again in vain it has one more attempt', async () => {
     const process = await start(projection)
     await process.append('bad', opened('bad'), poison(), paid('bad'), paid('bad'))
     await process.caughtUp()
-    expect(await process.projections.redrive('accounts', { dryRun: true })).toEqual({
-      streams: 1,
-      events: 3,
-      remaining: 1,
-      dry_run: true,
-    })
-    expect((await process.status()).parked_streams).toBe(1)
-    expect(
-      await process.projections.redrive('accounts', { stream: 'account-other', dryRun: true }),
-    ).toMatchObject({
-      streams: 0,
-      events: 0,
-    })
-  })
-
-  it('that still fails stays parked, with one more attempt', async () => {
-    const process = await start(projection)
-    await process.append('bad', opened('bad'), poison(), paid('bad'))
-    await process.caughtUp()
-    expect(await process.projections.redrive('accounts')).toMatchObject({
-      streams: 1,
-      events: 0,
-      remaining: 1,
-    })
-    const { parked } = await process.projections.show('accounts')
-    expect(parked).toMatchObject([{ stream: 'account-bad', revision: 1, category, attempts: 2 }])
+    const redrive = (options: { readonly stream?: string; readonly dryRun?: boolean } = {}) =>
+      process.projections.redrive('accounts', options)
+    const nothing = { streams: 0, events: 0 }
+    expect(await redrive({ dryRun: true })).toEqual({ streams: 1, events: 3, remaining: 1, dry_run: true })
+    expect(await redrive({ stream: 'account-other', dryRun: true })).toMatchObject(nothing)
+    const parked = async () => (await process.projections.show('accounts')).parked
+    const stands = { stream: 'account-bad', revision: 1, category }
+    expect(await parked()).toMatchObject([{ ...stands, attempts: 1 }])
+    expect(await redrive()).toMatchObject({ streams: 1, events: 0, remaining: 1 })
+    expect(await parked()).toMatchObject([{ ...stands, attempts: 2 }])
   })
 })
 
@@ -185,17 +169,17 @@ describe('redrive', () => {
     let broken = true
     const process = await start(accounts({ breaks: () => broken }))
     await process.append('long', opened('long'))
-    for (let index = 0; index < 9; index += 1) {
+    for (let index = 0; index < 5; index += 1) {
       await process.append('long', ...Array.from({ length: 50 }, () => paid('long', 1)))
     }
     const poison = await process.append('long', refused('long'))
     await process.append('long', paid('long', 1))
     await process.caughtUp()
     broken = false
-    expect(await process.projections.redrive('accounts')).toMatchObject({ events: 450, remaining: 1 })
+    expect(await process.projections.redrive('accounts')).toMatchObject({ events: 250, remaining: 1 })
     const { parked } = await process.projections.show('accounts')
-    expect(parked).toMatchObject([{ revision: 451, position: Number(poison), category: 'data' }])
-    expect(await process.accounts()).toMatchObject([{ payments: 450 }])
+    expect(parked).toMatchObject([{ revision: 251, position: Number(poison), category: 'data' }])
+    expect(await process.accounts()).toMatchObject([{ payments: 250 }])
   })
 })
 
@@ -208,7 +192,7 @@ describe('redrive of a stream of which an event was never applied', () => {
   it('applies it from its beginning, where the tables hold nothing of it', async () => {
     const process = await start()
     await process.append('other', opened('other'), paid('other', 1))
-    await process.append('lost', opened('lost'), ...Array.from({ length: 450 }, () => paid('lost', 1)))
+    await process.append('lost', opened('lost'), ...Array.from({ length: 250 }, () => paid('lost', 1)))
     await process.caughtUp()
     await forget(process, 'lost')
     const next = await restarted(process)
@@ -216,11 +200,11 @@ describe('redrive of a stream of which an event was never applied', () => {
     await next.append('other', paid('other', 8))
     await next.caughtUp()
     expect(await next.status()).toMatchObject({ state: 'parked', parked_streams: 1 })
-    expect(await redrive(next)).toMatchObject({ streams: 1, events: 453, remaining: 0 })
+    expect(await redrive(next)).toMatchObject({ streams: 1, events: 253, remaining: 0 })
     await next.append('lost', paid('lost', 8))
     await next.caughtUp()
     expect(await next.accounts()).toMatchObject([
-      { account: 'lost', balance: 464, payments: 453 },
+      { account: 'lost', balance: 264, payments: 253 },
       { account: 'other', balance: 9, payments: 2 },
     ])
     expect(await next.status()).toMatchObject({ state: 'active', parked_streams: 0 })
@@ -272,7 +256,7 @@ describe('many bad events among many good ones', () => {
     const process = await start(accounts({ breaks: (account) => account.endsWith('3') }))
     await process.projections.pause('accounts')
     await Promise.all(
-      Array.from({ length: 60 }, async (_, index) => {
+      Array.from({ length: 20 }, async (_, index) => {
         const account = String(index).padStart(2, '0')
         const events = Array.from({ length: 5 }, (_, at) =>
           account.endsWith('7') && at === 2 ? refused(account) : paid(account, 1),
@@ -283,13 +267,13 @@ describe('many bad events among many good ones', () => {
     await process.projections.resume('accounts')
     await process.caughtUp()
     const rows = await process.accounts()
-    expect(rows).toHaveLength(60)
+    expect(rows).toHaveLength(20)
     for (const { account, payments } of rows) {
       expect([account, payments]).toEqual([
         account,
         account.endsWith('3') ? 0 : account.endsWith('7') ? 2 : 5,
       ])
     }
-    expect((await process.status()).parked_streams).toBe(12)
+    expect((await process.status()).parked_streams).toBe(4)
   })
 })

@@ -36,6 +36,20 @@ async function history(process: ProjectionProcess, count = 50): Promise<void> {
   await process.caughtUp()
 }
 
+/** An earlier process, which had caught up with some history. */
+async function endedWithHistory(): Promise<void> {
+  const process = await start()
+  await history(process)
+  await process.projections.stop()
+}
+
+const isLive = (process: ProjectionProcess, version: number) =>
+  process.until((status) => status.version === version && status.rebuild === null)
+async function rebuilt(process: ProjectionProcess): Promise<void> {
+  await process.projections.rebuild('accounts')
+  await process.until((status) => status.generation === 2)
+}
+
 /** Schemas of generations that are there. */
 async function schemas(process: ProjectionProcess): Promise<readonly string[]> {
   const { rows } = await process.database.pool.query<{ name: string }>(
@@ -88,20 +102,20 @@ describe('a rebuild', () => {
     const reader = await start(accounts(), { start: false })
     await history(process)
     const load = traffic(process, [process, reader])
-    for (const generation of [2, 3, 4]) {
+    for (const generation of [2, 3]) {
       expect(await process.projections.rebuild('accounts')).toEqual({ generation, version: 1 })
       await process.until((status) => status.generation === generation && status.rebuild === null)
     }
     const { written } = load.counts()
-    await expect.poll(() => load.counts().written).toBeGreaterThan(written + 10)
+    await expect.poll(() => load.counts().written).toBeGreaterThan(written + 3)
     await load.stop()
     expect(load.counts().reads).toBeGreaterThan(10)
     await process.caughtUp()
     const rows = await process.accounts()
     expect(rows.reduce((sum, row) => sum + row.payments, 0)).toBe(100 + load.counts().written)
     // one generation is kept for going back, earlier ones are gone
-    expect(await schemas(process)).toEqual(['rm_accounts_g3', 'rm_accounts_g4'])
-    expect(await process.status()).toMatchObject({ state: 'active', retired: { generation: 3 } })
+    expect(await schemas(process)).toEqual(['rm_accounts_g2', 'rm_accounts_g3'])
+    expect(await process.status()).toMatchObject({ state: 'active', retired: { generation: 2 } })
   })
 
   it('compares both generations at one position and waits for the operator where told to', async () => {
@@ -128,22 +142,6 @@ describe('a rebuild', () => {
     await expect(process.projections.switch('accounts')).rejects.toMatchObject({ kind: 'conflict' })
   })
 
-  it('shows where the rebuilt rows differ from the live ones', async () => {
-    const process = await start()
-    await history(process)
-    await process.database.pool.query(
-      `UPDATE "${schemaName({ projection: 'accounts', generation: 1 })}".accounts SET balance = 0 WHERE account = '7'`,
-    )
-    await process.projections.rebuild('accounts', { switch: 'manual' })
-    const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
-    expect(rebuild!.comparison).toMatchObject({
-      equal: false,
-      tables: [{ equal: false, shadow: { rows: 50 } }],
-    })
-    await process.projections.switch('accounts')
-    expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 3 })
-  })
-
   it('is held back, and calls a person, when its rows differ although the version is the same', async () => {
     const process = await start()
     await history(process)
@@ -152,6 +150,8 @@ describe('a rebuild', () => {
     await process.projections.rebuild('accounts')
     const { generation, rebuild } = await process.until((status) => status.rebuild?.comparison != null)
     expect({ generation, next: rebuild!.switch }).toEqual({ generation: 1, next: 'manual' })
+    const tables = [{ equal: false, shadow: { rows: 50 } }]
+    expect(rebuild!.comparison).toMatchObject({ equal: false, tables })
     expect(process.heldBack).toEqual([
       { projection: 'accounts', generation: 2, reason: 'rows_differ', tables: ['accounts'] },
     ])
@@ -227,11 +227,11 @@ describe('a rebuild', () => {
 })
 
 describe('going back', () => {
-  it('brings the earlier generation up to date first, so that readers see nothing disappear', async () => {
+  it('brings the earlier generation up to date first, where there is one, so that readers see nothing disappear', async () => {
     const process = await start()
     await history(process)
-    await process.projections.rebuild('accounts')
-    await process.until((status) => status.generation === 2)
+    await expect(process.projections.rollback('accounts')).rejects.toMatchObject({ kind: 'conflict' })
+    await rebuilt(process)
     await process.append('0', paid('0', 10))
     await process.caughtUp()
     expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
@@ -261,8 +261,7 @@ describe('going back', () => {
       }),
     })
     await history(process)
-    await process.projections.rebuild('accounts')
-    await process.until((status) => status.generation === 2)
+    await rebuilt(process)
     expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
     // a further request is carried out after those that were found before it
     await process.projections.redrive('accounts', { dryRun: true })
@@ -285,34 +284,25 @@ describe('going back', () => {
       }),
     })
     await history(process)
-    await process.projections.rebuild('accounts')
-    await process.until((status) => status.generation === 2)
+    await rebuilt(process)
     expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
     await process.projections.redrive('accounts', { dryRun: true })
     expect(lost).toBe(1)
     expect(await process.status()).toMatchObject({ generation: 1, retired: { generation: 2 } })
   })
-
-  it('is refused where there is nothing to go back to', async () => {
-    const process = await start()
-    await history(process)
-    await expect(process.projections.rollback('accounts')).rejects.toMatchObject({ kind: 'conflict' })
-  })
 })
 
 describe('a new version in the code', () => {
   it('with other tables is built beside the old one, which answers until then', async () => {
-    const old = await start()
-    await history(old)
+    await endedWithHistory()
     const reader = await start(accounts(), { start: false })
-    await old.projections.stop()
     let reading = true
     const failures: unknown[] = []
     const read = (async () => {
       while (reading) expect(await reader.accounts()).toHaveLength(50)
     })().catch((error) => failures.push(error))
     const next = await start(accounts({ version: 2, extra: true }))
-    await next.until((status) => status.version === 2 && status.rebuild === null)
+    await isLive(next, 2)
     reading = false
     await read
     expect(failures).toEqual([])
@@ -322,12 +312,9 @@ describe('a new version in the code', () => {
   })
 
   it('goes back to tables that the code cannot write, says so, and does not build the version again', async () => {
-    const old = await start()
-    await history(old)
-    await old.projections.stop()
-    const projection = accounts({ version: 2, extra: true })
-    const next = await start(projection)
-    await next.until((status) => status.version === 2 && status.rebuild === null)
+    await endedWithHistory()
+    const next = await start(accounts({ version: 2, extra: true }))
+    await isLive(next, 2)
     await next.append('0', paid('0', 10))
     await next.caughtUp()
     expect(await next.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
@@ -344,12 +331,10 @@ describe('a new version in the code', () => {
   })
 
   it('with the same tables does not touch the rows that were gone back to, until code of another version comes', async () => {
-    const old = await start()
-    await history(old)
-    await old.projections.stop()
+    await endedWithHistory()
     const broken = accounts({ version: 2, times: 100 })
     const next = await start(broken)
-    await next.until((status) => status.version === 2 && status.rebuild === null)
+    await isLive(next, 2)
     const balance = async (process: ProjectionProcess) => (await process.accounts())[0]!.balance
     expect(await balance(next)).toBe(300)
     await next.projections.rollback('accounts')
@@ -365,26 +350,22 @@ describe('a new version in the code', () => {
     await again.projections.stop()
 
     const mended = await start(accounts({ version: 3 }))
-    await mended.until((status) => status.version === 3 && status.rebuild === null)
+    await isLive(mended, 3)
     await mended.caughtUp()
     expect(await balance(mended)).toBe(13)
   })
 
   it('with the same tables keeps the old rows fresh until the new ones are there', async () => {
-    const old = await start()
-    await history(old)
-    await old.projections.stop()
+    await endedWithHistory()
     const next = await start(accounts({ version: 2, times: 100 }))
     const position = await next.append('0', paid('0', 1))
     expect(await next.projections.reached(['accounts'], position)).toBe(true)
-    await next.until((status) => status.version === 2 && status.rebuild === null)
+    await isLive(next, 2)
     expect((await next.accounts())[0]).toMatchObject({ balance: 400, payments: 3 })
   })
 
   it('is asked for when tables changed without it', async () => {
-    const old = await start()
-    await history(old)
-    await old.projections.stop()
+    await endedWithHistory()
     const next = await start(accounts({ extra: true }))
     const status = await next.until(({ state }) => state === 'error')
     expect(status.failure?.message).toMatch(/changed without raising the version/)

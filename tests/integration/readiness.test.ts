@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +7,6 @@ import { z } from 'zod'
 import { statusOfFollowers } from '../../application/following/owned-follower.ts'
 import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
 import { discardWork } from '../../application/operations/unknown-work.ts'
-import type { BankFolders } from '../../application/ports/bank-files.ts'
 import {
   backoff,
   on,
@@ -16,6 +14,7 @@ import {
   perform,
   work,
 } from '../../application/process-managers/runtime/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import { PARKED_STREAM, type WorkStore } from '../../application/process-managers/runtime/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
@@ -25,8 +24,9 @@ import { Readiness } from '../../interfaces/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms } from '../support/payroll.ts'
+import { operatorContext } from '../support/registrations.ts'
 import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
-import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, pieceOfWork, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 let database: TestDatabase
 let bench: Workbench
@@ -51,25 +51,34 @@ const watcher: ProcessManager = {
   },
 }
 
-const openAlerts = async () => ({})
-const ask = () => bench.database.leases.query('SELECT 1')
 /** Every look is a new one. */
-const sampleMs = 0
+function readinessOf(
+  runner: ProcessManagerRunner,
+  parts: Partial<ConstructorParameters<typeof Readiness>[0]> = {},
+  options: { readonly standsStillS?: number } = {},
+): Readiness {
+  return new Readiness(
+    {
+      log: bench.log,
+      ask: () => bench.database.leases.query('SELECT 1'),
+      runner,
+      kinds: runner.kinds,
+      work: bench.store,
+      clock: bench.clock,
+      nats: null,
+      integrationEvents: null,
+      bankFolders: null,
+      openAlerts: async () => ({}),
+      projections: { list: async () => [] } as unknown as Projections,
+      ...parts,
+    },
+    { ...options, sampleMs: 0 },
+  )
+}
 
 async function issuePolicy(): Promise<void> {
   const data = { ...policyTerms(), tenant_id: newId() }
-  await bench.commands.execute(
-    policy,
-    data.policy_id,
-    { type: 'Issue', data },
-    {
-      actor: { type: 'operator', id: 'test' },
-      tenantId: data.tenant_id,
-      environment: 'live',
-      correlationId: 'c',
-      commandId: randomUUID(),
-    },
-  )
+  await bench.commands.execute(policy, data.policy_id, { type: 'Issue', data }, operatorContext())
 }
 
 describe('readiness of a process manager', () => {
@@ -91,22 +100,7 @@ describe('readiness of a process manager', () => {
       },
     })
     const runner = await bench.run([watcher], {}, { store })
-    const readiness = new Readiness(
-      {
-        log: bench.log,
-        ask,
-        runner,
-        kinds: runner.kinds,
-        work: bench.store,
-        clock: bench.clock,
-        nats: null,
-        integrationEvents: null,
-        bankFolders: null,
-        openAlerts,
-        projections: { list: async () => [] } as unknown as Projections,
-      },
-      { standsStillS: 0.2, sampleMs },
-    )
+    const readiness = readinessOf(runner, {}, { standsStillS: 0.2 })
     const metrics = new Metrics({ process: false })
     metrics.refreshOnRead(() => readiness.measure(metrics))
     const figure = async (name: string) =>
@@ -161,22 +155,7 @@ describe('a probe', () => {
   test('is answered, degraded, while figures are not to be had', async () => {
     await withDeadlinesOfTheProduct(async () => {
       const runner = await bench.run([])
-      const readiness = new Readiness(
-        {
-          log: bench.log,
-          ask,
-          runner,
-          kinds,
-          work: bench.store,
-          clock: bench.clock,
-          nats: null,
-          integrationEvents: null,
-          bankFolders: null,
-          openAlerts,
-          projections: { list: async () => [] } as unknown as Projections,
-        },
-        { sampleMs },
-      )
+      const readiness = readinessOf(runner, { kinds })
       const other = new pg.Client(database.url)
       await other.connect()
       try {
@@ -202,9 +181,8 @@ test('how process managers do is asked at once, however many there are', async (
   const store = new PostgresWorkStore({ query } as typeof pool)
   const names = Array.from({ length: 20 }, (_, n) => `watcher-${n}`)
   await bench.store.register(names, 0n)
-  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-  const stream = { ...left, processManager: names[1]!, kind: PARKED_STREAM, dueAt: 0 }
-  await storeWork(bench.store, { ...stream, key: 'a' }, { ...stream, key: 'b' })
+  const parked = (key: string) => pieceOfWork({ processManager: names[1]!, kind: PARKED_STREAM, key })
+  await storeWork(bench.store, parked('a'), parked('b'))
   const all = await statusOfFollowers({ store, leases: bench.leases }, names)
   expect(all.map(({ parkedStreams }) => parkedStreams)).toEqual([0, 2, ...names.slice(2).map(() => 0)])
   expect(asked).toBe(1)
@@ -212,31 +190,16 @@ test('how process managers do is asked at once, however many there are', async (
 
 test('work of a kind that the release does not have is shown, holds nothing up and can be discarded', async () => {
   // a later release renamed one kind and dropped a process manager
-  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  const inAMinute = bench.clock.now() + 60_000
   await storeWork(
     bench.store,
-    { ...left, processManager: 'watcher', kind: 'stare', key: 'a', dueAt: 0 },
-    { ...left, processManager: 'watcher', kind: 'stare', key: 'b', dueAt: bench.clock.now() + 60_000 },
-    { ...left, processManager: 'guard', kind: 'patrol', key: 'c', dueAt: 0 },
+    pieceOfWork({ processManager: 'watcher', kind: 'stare', key: 'a' }),
+    pieceOfWork({ processManager: 'watcher', kind: 'stare', key: 'b', dueAt: inAMinute }),
+    pieceOfWork({ processManager: 'guard', kind: 'patrol', key: 'c' }),
   )
   const runner = await bench.run([watcher])
   const { kinds } = runner
-  const readiness = new Readiness(
-    {
-      log: bench.log,
-      ask,
-      runner,
-      kinds,
-      work: bench.store,
-      clock: bench.clock,
-      nats: null,
-      integrationEvents: null,
-      bankFolders: null,
-      openAlerts,
-      projections: { list: async () => [] } as unknown as Projections,
-    },
-    { sampleMs },
-  )
+  const readiness = readinessOf(runner)
   await issuePolicy()
   expect(await bench.drain(runner)).toBe(true)
   expect(await readiness.check()).toMatchObject({
@@ -280,22 +243,9 @@ test('the figure of parked integration events is gone while their source does no
   const runner = await bench.run([])
   const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
-  const readiness = new Readiness(
-    {
-      log: bench.log,
-      ask,
-      runner,
-      kinds: runner.kinds,
-      work: bench.store,
-      clock: bench.clock,
-      nats: null,
-      projections: { list: async () => [] } as unknown as Projections,
-      integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
-      bankFolders: null,
-      openAlerts,
-    },
-    { sampleMs },
-  )
+  const readiness = readinessOf(runner, {
+    integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
+  })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))
   const figure = /^compstream_parked_streams\{reader="integration-events"\} 3$/m
@@ -312,24 +262,7 @@ test('folders of the bank degrade what they are of, also while one does not answ
   for (const folder of [outboxDir, inboxDir]) await mkdir(folder)
   const folders = new NachaFolders({ outboxDir, inboxDir })
   const runner = await bench.run([])
-  const readinessOf = (bankFolders: Pick<BankFolders, 'unusable'>) =>
-    new Readiness(
-      {
-        log: bench.log,
-        ask,
-        runner,
-        kinds: runner.kinds,
-        work: bench.store,
-        clock: bench.clock,
-        nats: null,
-        integrationEvents: null,
-        bankFolders,
-        openAlerts,
-        projections: { list: async () => [] } as unknown as Projections,
-      },
-      { sampleMs },
-    )
-  const readiness = readinessOf(folders)
+  const readiness = readinessOf(runner, { bankFolders: folders })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))
   const ups = async () =>
@@ -358,7 +291,7 @@ test('folders of the bank degrade what they are of, also while one does not answ
     await mkdir(inboxDir)
     expect(await readiness.check()).toMatchObject(usable)
 
-    const silent = readinessOf({ unusable: () => new Promise(() => undefined) })
+    const silent = readinessOf(runner, { bankFolders: { unusable: () => new Promise(() => undefined) } })
     expect(await silent.check()).toMatchObject({ ok: true, degraded: [line('outbox'), line('inbox')] })
   } finally {
     await rm(root, { recursive: true, force: true })

@@ -4,6 +4,7 @@ import { derivedId } from '../../application/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
 import { wakeWaiting } from '../../application/webhooks/wake-waiting.ts'
+import { gate } from '../support/gate.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../support/webhooks.ts'
 import { openWorkbench, type Workbench } from '../support/workbench.ts'
@@ -29,6 +30,10 @@ afterEach(async () => {
 function ages(from: number, requests = receiver.requests): number[] {
   return requests.map(({ headers }) => (Number(headers['x-webhook-timestamp']) - from) / 1000)
 }
+
+/** An event of the tenant as the history keeps it. */
+const eventOf = (of: { readonly eventId: string; readonly body: string; readonly createdAt: number }) =>
+  ({ tenantId: webhooks.tenantId, environment: 'live', eventType: 'installment.paid', ...of }) as const
 
 function isSigned({ headers, body }: ReceivedRequest, secret: string): boolean {
   const signed = createHmac('sha256', secret).update(`${headers['x-webhook-timestamp']}.`).update(body)
@@ -294,7 +299,12 @@ describe('health', () => {
     receiver.answerWith(500)
     await webhooks.deliver()
     const id = await webhooks.subscribe(receiver.url)
-    for (let n = 0; n < 9; n += 1) await webhooks.raise()
+    for (const _event of [1, 2]) await webhooks.raise()
+    await webhooks.advance(200)
+    expect(await failuresOf(id)).toBe(2)
+    // as after six more
+    await bench.database.pool.query('UPDATE webhooks.health SET failure_count = 8')
+    await webhooks.raise()
     await webhooks.advance(200)
     expect(await failuresOf(id)).toBe(9)
     expect((await webhooks.subscription(id))!.status).toBe('active')
@@ -343,13 +353,13 @@ describe('health', () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     await webhooks.deliver()
-    for (let n = 0; n < 9; n += 1) await webhooks.raise()
+    await webhooks.raise()
     await webhooks.advance(200)
     // the tenth was counted, and nothing came of it
     await bench.database.pool.query('UPDATE webhooks.health SET failure_count = 10')
     await webhooks.advance(5 * MINUTE)
     expect((await webhooks.subscription(id))!.status).toBe('disabled')
-    expect(receiver.requests).toHaveLength(45)
+    expect(receiver.requests).toHaveLength(5)
   })
 })
 
@@ -358,9 +368,9 @@ describe('an enabling that has not come to the count yet', () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     const runner = await webhooks.deliver()
-    for (let n = 0; n < 10; n += 1) await webhooks.raise()
+    await webhooks.raise()
     await webhooks.advance(200)
-    expect((await webhooks.subscription(id))!.status).toBe('disabled')
+    await webhooks.disable(id)
     await runner.stop()
     // enabled, and a crash came before the count was set
     await webhooks.verb('Enable', id)
@@ -378,7 +388,7 @@ describe('an enabling that has not come to the count yet', () => {
     await webhooks.deliver()
     await webhooks.advance(200)
     expect((await webhooks.subscription(id))!.status).toBe('active')
-    expect(receiver.requests.length).toBeGreaterThan(50)
+    expect(receiver.requests.length).toBeGreaterThan(5)
     // what all is decided by is known
     expect(reads.filter((stream) => stream.startsWith('webhookSubscriptions-')).length).toBeLessThan(5)
   })
@@ -397,10 +407,7 @@ describe('results', () => {
 
   test('what was accepted is not sent again, and what a crash cut off is repeated under its number', async () => {
     const id = await webhooks.subscribe(receiver.url)
-    let open: () => void = () => undefined
-    const gate = new Promise<void>((resolve) => {
-      open = resolve
-    })
+    const first = gate()
     const sender = localSender()
     let posts = 0
     const stuck: WebhookSender = {
@@ -408,7 +415,7 @@ describe('results', () => {
       async post(request, signal) {
         posts += 1
         const answer = await sender.post(request, signal)
-        if (posts === 1) await gate
+        if (posts === 1) await first.opened
         return answer
       },
     }
@@ -422,7 +429,7 @@ describe('results', () => {
     bench.notices.wake('work')
     await receiver.next()
     await webhooks.settled()
-    open()
+    first.open()
     await webhooks.settled()
     expect(receiver.requests.map(({ headers }) => headers['x-webhook-id'])).toEqual(
       Array(2).fill(receiver.requests[0]!.headers['x-webhook-id']),
@@ -483,16 +490,7 @@ describe('results', () => {
     // recorded, and a crash came before the work was stored
     const createdAt = bench.clock.now()
     await webhooks.records.add(
-      [
-        {
-          eventId: halfway,
-          tenantId: webhooks.tenantId,
-          environment: 'live',
-          eventType: 'installment.paid',
-          body: '{}',
-          createdAt,
-        },
-      ],
+      [eventOf({ eventId: halfway, body: '{}', createdAt })],
       [{ deliveryId: derivedId(halfway, id), eventId: halfway, subscriptionId: id, createdAt }],
     )
     await webhooks.pass(48 * HOUR)
@@ -542,16 +540,7 @@ describe('results', () => {
     const [subscriptionId, eventId] = [newId(), newId()]
     const ids = Array.from({ length: 40 }, newId)
     await records.add(
-      [
-        {
-          eventId,
-          tenantId: webhooks.tenantId,
-          environment: 'live',
-          eventType: 'installment.paid',
-          body: '{}',
-          createdAt: 1,
-        },
-      ],
+      [eventOf({ eventId, body: '{}', createdAt: 1 })],
       ids.map((deliveryId) => ({ deliveryId, eventId, subscriptionId, createdAt: 1 })),
     )
     const result = (deliveryId: string, counts: AttemptResult['counts']): AttemptResult => ({
@@ -608,16 +597,7 @@ describe('results', () => {
     const [eventId, subscriptionId] = [newId(), newId()]
     const body = '{ "amount" : 1.0 }'
     await webhooks.records.add(
-      [
-        {
-          eventId,
-          tenantId: webhooks.tenantId,
-          environment: 'live',
-          eventType: 'installment.paid',
-          body,
-          createdAt: 1,
-        },
-      ],
+      [eventOf({ eventId, body, createdAt: 1 })],
       [{ deliveryId: newId(), eventId, subscriptionId, createdAt: 1 }],
     )
     expect(await webhooks.records.list(subscriptionId, 5)).toMatchObject([{ payload: body }])
