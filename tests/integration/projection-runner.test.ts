@@ -64,7 +64,7 @@ const members = projection({
 describe('a projection that follows the log', () => {
   it('writes no more rows at once than it collects, however many one page of the log comes to', async () => {
     const writer = await start(members, { start: false })
-    for (let n = 0; n < 100; n += 1) await writer.append(String(n), opened(String(n)))
+    for (let n = 0; n < 30; n += 1) await writer.append(String(n), opened(String(n)))
     const written: number[] = []
     const process = await start(members, {
       storeThrough: (store) => ({
@@ -77,10 +77,10 @@ describe('a projection that follows the log', () => {
       }),
     })
     await process.caughtUp()
-    expect(written.reduce((sum, rows) => sum + rows, 0)).toBe(50_000)
+    expect(written.reduce((sum, rows) => sum + rows, 0)).toBe(15_000)
     expect(Math.max(...written)).toBeLessThanOrEqual(5_000)
     const { rows } = await process.database.pool.query('SELECT count(*)::int AS all FROM read_model.members')
-    expect(rows).toEqual([{ all: 50_000 }])
+    expect(rows).toEqual([{ all: 15_000 }])
   })
 
   it('applies what is appended, and tells who waits for it', async () => {
@@ -129,15 +129,6 @@ describe('a projection that follows the log', () => {
     const head = await process.log.head()
     expect(await process.projections.reached(['accounts'], head + 100n, { timeoutMs: 30 })).toBe(false)
     await expect(process.projections.reached(['nothing'], 0n)).rejects.toThrow('No projection nothing')
-  })
-
-  it('lets other processes wait for it', async () => {
-    const runner = await start(accounts())
-    const other = await start(accounts(), { start: false })
-    const position = await other.append('a', opened('a'))
-    expect(await other.projections.reached(['accounts'], position)).toBe(true)
-    expect(await other.accounts()).toHaveLength(1)
-    expect((await other.status()).owner).toBe(runner.owner)
   })
 
   it('moves over events of other types, so that a quiet filter shows no lag', async () => {
@@ -208,40 +199,23 @@ describe('a page', () => {
   const row = { account: 'x', owner: 'o', balance: 1, payments: 1, note: null, updated_at: null }
   const page = { tables: [{ table: 'accounts', put: [row], removed: [] }], park: [], unpark: [], rate: 0 }
 
-  it.each([
-    ['an outdated epoch', { epoch: -1 }],
-    ['a checkpoint that is not where it was left', { from: 1n }],
-  ])('is not written under %s', async (_, wrong: { epoch?: number; from?: bigint }) => {
-    const process = await start(accounts())
-    await process.caughtUp()
-    await process.projections.stop()
-    const [record] = await process.store.generations.all()
-    await expect(
-      process.store.pages.write(LIVE, {
-        ...page,
-        to: 5n,
-        epoch: wrong.epoch ?? record!.epoch,
-        from: wrong.from ?? record!.position,
-      }),
-    ).rejects.toMatchObject({ category: 'fenced' })
-    expect(await process.accounts()).toEqual([])
-    expect(await storedPosition(process)).toBe(record!.position)
-  })
-
-  it('moves the checkpoint with its rows or not at all', async () => {
+  it('is not written under an outdated epoch or from elsewhere, and moves the checkpoint with its rows or not at all', async () => {
     const process = await start(accounts())
     await process.caughtUp()
     await process.projections.stop()
     const [record] = await process.store.generations.all()
     const at = { epoch: record!.epoch, from: record!.position, to: 5n }
+    const write = (changes: object) => process.store.pages.write(LIVE, { ...page, ...at, ...changes })
     const bad = [{ table: 'accounts', put: [row, { ...row, account: 'y', balance: 'none' }], removed: [] }]
-    await expect(process.store.pages.write(LIVE, { ...page, ...at, tables: bad })).rejects.toMatchObject({
+    await expect(write({ epoch: -1 })).rejects.toMatchObject({ category: 'fenced' })
+    await expect(write({ from: 1n })).rejects.toMatchObject({ category: 'fenced' })
+    await expect(write({ tables: bad })).rejects.toMatchObject({
       category: 'data',
       message: expect.not.stringContaining('none'),
     })
     expect(await process.accounts()).toEqual([])
     expect(await storedPosition(process)).toBe(record!.position)
-    await process.store.pages.write(LIVE, { ...page, ...at })
+    await write({})
     expect(await process.accounts()).toMatchObject([{ account: 'x', balance: 1 }])
     expect(await storedPosition(process)).toBe(5n)
   })
@@ -270,8 +244,13 @@ describe('ownership', () => {
     await first.until(({ lag }) => lag.events === 10)
     // the page of the first is under way; the second takes the lease from it and finds the same events
     const second = await start(accounts())
-    await first.database.pool.query('UPDATE runtime.leases SET expires_at = clock_timestamp()')
-    await second.until((status) => status.owner === second.owner)
+    const ownerOnceExpired = async () => {
+      // again and again: the first renews it
+      const expire = 'UPDATE runtime.leases SET expires_at = clock_timestamp() WHERE owner = $1'
+      await first.database.pool.query(expire, [first.owner])
+      return (await second.status()).owner
+    }
+    await expect.poll(ownerOnceExpired).toBe(second.owner)
     await first.append('a', paid('a', 1))
     await release()
     await second.caughtUp()
