@@ -297,17 +297,6 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(digest(stored[0]!.data)).toBe(digest(large.data))
         })
 
-        test('many large events are delivered in full', async () => {
-          const after = await current().head()
-          // what compresses is not large where it is stored
-          const data = JSON.stringify({ rows: randomBytes(126_000).toString('hex') })
-          // one at a time: together they may take longer than an append waits
-          for (let n = 0; n < 60; n += 1) await current().append(aStream(), -1, [anEvent({ data })])
-          const { events } = await follow(current(), { after, pageSize: 500 }, (all) => all.length >= 60)
-          expect(events).toHaveLength(60)
-          expect(events.every((event) => event.data === data)).toBe(true)
-        })
-
         test('every event carries the hash over itself and its predecessor', async () => {
           const stream = aStream()
           await current().append(stream, -1, someEvents(3))
@@ -499,7 +488,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
 
         test('a slow consumer misses nothing and gets nothing twice', async () => {
           const after = await current().head()
-          const total = 300
+          const total = 100
           const writing = (async () => {
             for (let n = 0; n < total; n += 1) await current().append(aStream(), -1, someEvents(1))
           })()
@@ -569,7 +558,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
       })
 
       test('who is told of a conflict finds what it is with', async () => {
-        for (let round = 0; round < 50; round += 1) {
+        for (let round = 0; round < 15; round += 1) {
           const stream = aStream()
           for (const revision of [-1, 0, 1]) {
             const appends = [log, other].map(async (one) => {
@@ -581,6 +570,17 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
             await Promise.all(appends)
           }
         }
+      })
+
+      test('many large events of one are delivered to the other in full', async () => {
+        const after = await log.head()
+        // what compresses is not large where it is stored
+        const data = JSON.stringify({ rows: randomBytes(126_000).toString('hex') })
+        // one at a time: together they may take longer than an append waits
+        for (let n = 0; n < 60; n += 1) await log.append(aStream(), -1, [anEvent({ data })])
+        const { events } = await follow(other, { after, pageSize: 500 }, (all) => all.length >= 60)
+        expect(events).toHaveLength(60)
+        expect(events.every((event) => event.data === data)).toBe(true)
       })
 
       test('one reads what the other has written, and writes on', async () => {
@@ -600,7 +600,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
 
       test('while both write, subscribers in both see everything, in order, none twice', async () => {
         const after = await log.head()
-        const [appends, perAppend] = [400, 2]
+        const [appends, perAppend] = [200, 2]
         const total = 2 * appends * perAppend
         const watching = [log, other, log, other].map((one, n) =>
           follow(one, { after, pageSize: n < 2 ? 500 : 11 }, (all) => all.length >= total),

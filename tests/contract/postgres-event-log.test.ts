@@ -14,13 +14,8 @@ import {
   openPostgresEventLog,
   type PostgresEventLogOptions,
 } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import {
-  createTestDatabase,
-  sessionsThatWait,
-  type TestDatabase,
-  urlOf,
-  withServer,
-} from '../support/database.ts'
+import { createTestDatabase, sessionsThatWait, type TestDatabase, withServer } from '../support/database.ts'
+import { gate } from '../support/gate.ts'
 import { startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
@@ -265,14 +260,6 @@ describe('event log in PostgreSQL', () => {
       await log.close()
     }
 
-    test('made by the server keeps the order and continues', async () => {
-      const before = await filled()
-      const name = `${testDatabase.name}_copy`
-      await withServer((server) => server.query(`CREATE DATABASE ${name} TEMPLATE ${testDatabase.name}`))
-      cleanup(() => withServer((server) => server.query(`DROP DATABASE ${name} WITH (FORCE)`)))
-      await expectContinues(urlOf(name), before)
-    })
-
     test('restored row by row, in any order of rows, keeps the order and continues', async () => {
       const before = await filled()
       const copy = await createTestDatabase()
@@ -323,50 +310,9 @@ describe('event log in PostgreSQL', () => {
       expect(await everything(log)).toHaveLength(2)
     })
 
-    test.each([
-      [
-        'a byte of the data',
-        `UPDATE event_log.events SET data = replace(data::text, '100', '101')::json WHERE revision = 1`,
-      ],
-      ['the type', `UPDATE event_log.events SET type = 'SomethingElse' WHERE revision = 1`],
-      [
-        'the metadata',
-        `UPDATE event_log.events SET metadata = replace(metadata::text, '"schema_version":1', '"schema_version":2')::json WHERE revision = 1`,
-      ],
-      [
-        'the order',
-        `UPDATE event_log.events SET revision = CASE revision WHEN 1 THEN 12 ELSE 11 END WHERE revision IN (1, 2)`,
-      ],
-    ])('show when %s was changed with the triggers off', async (_, change) => {
-      const log = await openLog()
-      const stream = aStream()
-      await log.append(
-        stream,
-        -1,
-        Array.from({ length: 4 }, () => anEvent()),
-      )
-      expectIntactChains(await log.readStream(stream))
-      const client = await superuser()
-      await client.query(`ALTER TABLE event_log.events DISABLE TRIGGER immutable; ${change}`)
-      await client.query('UPDATE event_log.events SET revision = revision - 10 WHERE revision > 10')
-      const stored = await log.readStream(stream)
-      expect(stored).toHaveLength(4)
-      let predecessor = NO_PREDECESSOR
-      const intact = stored.map((event) => {
-        const isRight = verifyEvent(predecessor, event)
-        predecessor = splitHash(event.metadata)!.hash
-        return isRight
-      })
-      expect(intact[0]).toBe(true)
-      expect(intact[1]).toBe(false)
-    })
-
     test('of a log that went back are looked for with pauses by who follows it', async () => {
       const warned: string[] = []
-      let tell: () => void = () => undefined
-      const untilWarned = new Promise<void>((resolve) => {
-        tell = resolve
-      })
+      const { opened: untilWarned, open: tell } = gate()
       const warn = ({ reason }: { readonly reason?: unknown }) => {
         warned.push(String(reason))
         tell()
@@ -435,7 +381,7 @@ describe('event log in PostgreSQL', () => {
         }
       })
       let killed = 0
-      for (let n = 0; n < 12; n += 1) {
+      for (let n = 0; n < KILLS; n += 1) {
         const before = acknowledged.length
         killed += await terminate(n % 2 ? 'compstream%' : 'compstream event log writer')
         // the next one when appends have gone through again
@@ -444,7 +390,7 @@ describe('event log in PostgreSQL', () => {
       running = false
       await Promise.all(lanes)
       await log.append(aStream(), -1, [anEvent({ type: 'LastOne' })])
-      expect(killed).toBeGreaterThanOrEqual(12)
+      expect(killed).toBeGreaterThanOrEqual(KILLS)
       const stored = await everything(log)
       expectIntactChains(stored)
       expect(stored).toHaveLength(acknowledged.length + 1)
@@ -478,7 +424,7 @@ describe('event log in PostgreSQL', () => {
     test('a read goes on with the next connection', async () => {
       const log = await openLog()
       await log.append(aStream(), -1, someEvents(2))
-      for (let n = 0; n < 5; n += 1) {
+      for (let n = 0; n < 2; n += 1) {
         await terminate('compstream event log')
         expect((await log.readAll({ after: 0n, maxCount: 10 })).events).toHaveLength(2)
       }
@@ -593,18 +539,6 @@ describe('event log in PostgreSQL', () => {
   })
 
   describe('several writers', () => {
-    test('a head that one knows is proved by the database when another has written', async () => {
-      const [log, second] = [await openLog(), await openLog()]
-      const stream = aStream()
-      await log.append(stream, -1, someEvents(2))
-      await second.append(stream, 1, someEvents(2))
-      await expect(log.append(stream, 1, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
-      await expect(second.append(stream, 1, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
-      await log.append(stream, 3, [anEvent()])
-      await second.append(stream, 4, [anEvent()])
-      expectIntactChains(await everything(log))
-    })
-
     test('what one prepared on a refused append is refused, unless it follows what another wrote', async () => {
       const [log, second] = [await openLog(), await openLog()]
       const [stream, absent] = [aStream(), aStream()]
@@ -643,7 +577,7 @@ describe('event log in PostgreSQL', () => {
     test('never fork a stream, however they race', async () => {
       const logs = [await openLog(), await openLog()]
       const streams = Array.from({ length: 3 }, aStream)
-      const rounds = 30
+      const rounds = 15
       let won = 0
       await Promise.all(
         [...logs, ...logs, ...logs].map(async (log, lane) => {
@@ -799,6 +733,7 @@ const CHANGES = [
 ]
 
 const PATIENCE_MS = 60_000
+const KILLS = 6
 
 /** Timers that are set from now on fire only with the answer, which lets the patience with an append pass. */
 function holdTime(): () => void {
