@@ -18,9 +18,7 @@ function parse(text: string, sliceBytes = 1): ReturnType<typeof parseJson> {
 /** Object keys as texts of JSON, so that an object may repeat one. */
 const members = fc.array(
   fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e:', '"', '}'), fc.jsonValue({ maxDepth: 2 })),
-  {
-    maxLength: 6,
-  },
+  { maxLength: 6 },
 )
 
 describe('parseJson', () => {

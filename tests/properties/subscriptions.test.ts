@@ -68,10 +68,7 @@ describe('notices of a processor', () => {
   /** Months of a subscription: how often a charge fails before it is paid, and how many hours lie between the tries. */
   const months = fc.array(
     fc.record({ failures: fc.nat({ max: 3 }), hours: fc.integer({ min: 1, max: 40 }) }),
-    {
-      minLength: 1,
-      maxLength: 4,
-    },
+    { minLength: 1, maxLength: 4 },
   )
 
   test('in any order lead to the same status and the same payments', () => {

@@ -29,12 +29,7 @@ export async function cli(
     stderr,
     env: options.env ?? {},
   })
-  return {
-    code,
-    stdout: stdout.text(),
-    stderr: stderr.text(),
-    json: () => JSON.parse(stdout.text()),
-  }
+  return { code, stdout: stdout.text(), stderr: stderr.text(), json: () => JSON.parse(stdout.text()) }
 }
 
 /** A command that was refused by an operation: it says why, and shows no result. */

@@ -30,11 +30,7 @@ export interface DescribedAnswer {
 }
 
 /** Where the paths of operations are; others are for probes and readers. */
-const BASES: Readonly<Record<DescribedApi, string>> = {
-  core: '/api/',
-  operator: '/ops/',
-  payments: '/api/',
-}
+const BASES: Readonly<Record<DescribedApi, string>> = { core: '/api/', operator: '/ops/', payments: '/api/' }
 
 /** Statuses of hosts for what is no operation: unknown paths and methods, unreadable paths, foreign names, too much. */
 const WITHOUT_OPERATION = [400, 403, 404, 405, 429]

@@ -104,10 +104,7 @@ function arbitraryOf(schema: z.ZodType): fc.Arbitrary<unknown> {
       return fc.dictionary(
         fc.string({ minLength: 1, maxLength: 8 }),
         arbitraryOf(def.valueType as z.ZodType),
-        {
-          maxKeys: 3,
-          noNullPrototype: true,
-        },
+        { maxKeys: 3, noNullPrototype: true },
       )
     case 'custom':
       return fc

@@ -23,11 +23,7 @@ describe('a value that neither an option nor a variable gives is wrong usage, wh
     const line = args.map((arg) => (arg === 'FILE' ? csv : arg))
     const { code, stdout, stderr } = await cli([...line, '--json'], { env: { DATA_DIR: directory, ...env } })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(JSON.parse(stderr)).toEqual({
-      ok: false,
-      error: 'Usage',
-      message: expect.stringContaining(named),
-    })
+    expect(JSON.parse(stderr)).toEqual({ ok: false, error: 'Usage', message: expect.stringContaining(named) })
   })
 })
 

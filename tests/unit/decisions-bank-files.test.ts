@@ -490,10 +490,7 @@ const ordered = MicroDepositsOrdered.of({
   at,
 })
 const order = (time: number) =>
-  ({
-    ...({ type: 'Order', data: { ...deposits, ach_account_id: ID } } as const),
-    at: time,
-  }) as const
+  ({ ...({ type: 'Order', data: { ...deposits, ach_account_id: ID } } as const), at: time }) as const
 const inFile = MicroDepositsInFile.of({ ...deposits, file_id: ID, at })
 const leftOut = MicroDepositsLeftOut.of({ ...deposits, note: 'unreadable', at })
 const leaveOut = { type: 'LeaveOut', note: 'unreadable', at: NOW } as const

@@ -93,11 +93,7 @@ const received = FinancingQuotesReceived.of({ ...session, quotes: [...quotes], r
 const expired = (by: 'time' | 'provider') => FinancingExpired.of({ ...session, by, expired_at: time })
 const reported = (notice_id: string, amount_cents: number, quote_key: string | null) =>
   FinancingDownPaymentReported.of({ ...session, notice_id, amount_cents, quote_key, reported_at: time })
-const invitation = {
-  to: sealed('to'),
-  to_fingerprint: 'f',
-  page_address: 'https://pay.example/pay/{token}',
-}
+const invitation = { to: sealed('to'), to_fingerprint: 'f', page_address: 'https://pay.example/pay/{token}' }
 const inviting = FinancingInvitationBegun.of({ ...session, ...invitation, begun_at: time })
 const invited = (status: 'sent' | 'failed') => FinancingInvitationEnded.of({ ...session, status, at: time })
 const cancelled = FinancingSessionCancelled.of({ ...session, cancelled_at: time })

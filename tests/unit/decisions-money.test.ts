@@ -27,13 +27,7 @@ const said = (
   entries: number,
   returned: number,
   limit_per_mille: number,
-) => ({
-  ...data,
-  rate,
-  entries,
-  returned,
-  limit_per_mille,
-})
+) => ({ ...data, rate, entries, returned, limit_per_mille })
 const unauthorized = ReturnRateExceeded.of(said('unauthorized', 399, 2, 5))
 const overall = ReturnRateExceeded.of(said('overall', 399, 60, 150))
 

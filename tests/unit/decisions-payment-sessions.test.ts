@@ -149,12 +149,7 @@ const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stoppedBy = (reason: PaymentSessionData<'PaymentSessionPlanStopped'>['reason'], disabled_by?: string) =>
-  PaymentSessionPlanStopped.of({
-    ...session,
-    reason,
-    ...(disabled_by && { disabled_by }),
-    at: isoTime(LATE),
-  })
+  PaymentSessionPlanStopped.of({ ...session, reason, ...(disabled_by && { disabled_by }), at: isoTime(LATE) })
 const stopped = stoppedBy('down_payment_returned')
 const cancelledAt = (at: number) => PaymentSessionCancelled.of({ ...session, cancelled_at: isoTime(at) })
 const cancelled = cancelledAt(EARLY)

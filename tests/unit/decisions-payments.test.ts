@@ -57,10 +57,7 @@ decisions(processorCustomer, [
 ])
 
 const caughtUp = (hours: number) =>
-  ProcessorNoticesCaughtUp.of({
-    processor: 'stripe',
-    until: new Date(hours * 3_600_000).toISOString(),
-  })
+  ProcessorNoticesCaughtUp.of({ processor: 'stripe', until: new Date(hours * 3_600_000).toISOString() })
 const catchUp = (hours: number) =>
   ({ type: 'CaughtUp', processor: 'stripe', until: hours * 3_600_000 }) as const
 decisions(processorNotices, [

@@ -100,11 +100,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 
 const url = (path: string) => `${listener.url}${path}`
 const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
-  fetch(url('/things'), {
-    method: 'POST',
-    body,
-    headers: { 'Content-Type': 'application/json', ...headers },
-  })
+  fetch(url('/things'), { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
 
 /** A request of which every byte is under the test's control; resolves with all that came back. */
 function raw(text: string): Promise<string> {

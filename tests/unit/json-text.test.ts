@@ -45,11 +45,7 @@ let listener: Listener
 let credentials: RateLimiter
 beforeEach(async () => {
   credentials = new RateLimiter(PER_SECOND, () => 0)
-  const limits = {
-    credentials,
-    addresses: new RateLimiter(0),
-    largeCalls: new CallSlots(4, 20, 'too many'),
-  }
+  const limits = { credentials, addresses: new RateLimiter(0), largeCalls: new CallSlots(4, 20, 'too many') }
   const app = createHost({
     routes: routesOf([endpoint], null, limits),
     addresses: limits.addresses,

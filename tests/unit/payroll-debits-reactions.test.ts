@@ -15,13 +15,7 @@ import { PayrollFileProcessed, PayrollPremiumCalculated } from '../../domain/pay
 const FILE = 'f'.repeat(24)
 const ACCOUNT = 'a'.repeat(24)
 const AT = '2026-11-24T17:00:00.000Z'
-const whose = {
-  employer_id: FILE,
-  policy_id: FILE,
-  policy_number: 'WC-100',
-  row_count: 1,
-  period: null,
-}
+const whose = { employer_id: FILE, policy_id: FILE, policy_number: 'WC-100', row_count: 1, period: null }
 const nothing = {} as Parameters<typeof payrollDebits>[0]
 
 // reacting is pure: whatever the work needs is not touched

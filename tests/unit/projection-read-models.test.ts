@@ -216,35 +216,37 @@ describe('payroll files', () => {
       const first = { stream, events: events.slice(0, count) }
       spec.given(first).thenRows({ payroll_files: [{ [phase]: 'pending' }] })
     }
-    spec.given({ stream, events }).thenRows({
-      payroll_files: [
-        {
-          status: 'NORMALIZED',
-          error: null,
-          recorded_chunks: 2,
-          green_rows: 2,
-          red_rows: 1,
-          phase_1_status: 'complete',
-          wages_rows: 2,
-          total_auditable_wages_cents: 30_050,
-          phase_2_status: 'complete',
-          premium_rows: 2,
-          total_premium_cents: 361,
-          phase_3_status: 'complete',
-          created_at: '2026-03-01T12:00:00.000Z',
-          updated_at: '2026-03-01T12:00:09.000Z',
-        },
-      ],
-      payroll_row_errors: [
-        {
-          file_id: FILE,
-          row_number: 2,
-          person: sealed('person 2'),
-          reasons: [{ field: 'state', code: 'unknown_value', value: 'ZZ' }],
-          valid: { class_codes: ['8810'], states: ['CA'] },
-        },
-      ],
-    })
+    spec
+      .given({ stream, events })
+      .thenRows({
+        payroll_files: [
+          {
+            status: 'NORMALIZED',
+            error: null,
+            recorded_chunks: 2,
+            green_rows: 2,
+            red_rows: 1,
+            phase_1_status: 'complete',
+            wages_rows: 2,
+            total_auditable_wages_cents: 30_050,
+            phase_2_status: 'complete',
+            premium_rows: 2,
+            total_premium_cents: 361,
+            phase_3_status: 'complete',
+            created_at: '2026-03-01T12:00:00.000Z',
+            updated_at: '2026-03-01T12:00:09.000Z',
+          },
+        ],
+        payroll_row_errors: [
+          {
+            file_id: FILE,
+            row_number: 2,
+            person: sealed('person 2'),
+            reasons: [{ field: 'state', code: 'unknown_value', value: 'ZZ' }],
+            valid: { class_codes: ['8810'], states: ['CA'] },
+          },
+        ],
+      })
   })
 
   describe('of a file that was processed at once', () => {
@@ -302,17 +304,19 @@ describe('payroll files', () => {
     ['premium_calculation', ['pending', 'pending', 'failed']],
   ] as const)('marks the phase of a file that failed in %s', (stage, [one, two, three]) => {
     const failed = PayrollFileFailed.of({ file_id: FILE, stage, error: 'no rate' })
-    spec.given({ stream, events: [received(1, 3), failed] }).thenRows({
-      payroll_files: [
-        {
-          status: 'failed',
-          error: 'no rate',
-          phase_1_status: one,
-          phase_2_status: two,
-          phase_3_status: three,
-        },
-      ],
-    })
+    spec
+      .given({ stream, events: [received(1, 3), failed] })
+      .thenRows({
+        payroll_files: [
+          {
+            status: 'failed',
+            error: 'no rate',
+            phase_1_status: one,
+            phase_2_status: two,
+            phase_3_status: three,
+          },
+        ],
+      })
   })
 
   it('keeps what was complete when a later phase fails', () => {
@@ -324,16 +328,18 @@ describe('payroll files', () => {
       wages(0, true, 3, 30_000),
       PayrollFileFailed.of({ file_id: FILE, stage: 'premium_calculation', error: 'no rate' }),
     ]
-    spec.given({ stream, events }).thenRows({
-      payroll_files: [
-        {
-          status: 'failed',
-          phase_1_status: 'complete',
-          phase_2_status: 'complete',
-          phase_3_status: 'failed',
-        },
-      ],
-    })
+    spec
+      .given({ stream, events })
+      .thenRows({
+        payroll_files: [
+          {
+            status: 'failed',
+            phase_1_status: 'complete',
+            phase_2_status: 'complete',
+            phase_3_status: 'failed',
+          },
+        ],
+      })
   })
 
   it('takes a sync as normalized with its last chunk', () => {
@@ -358,12 +364,14 @@ describe('payroll files', () => {
         ],
       })
     const syncStream = `employeeSync-${FILE}`
-    spec.given({ stream: syncStream, events: [sync, chunk(0, false)] }).thenRows({
-      payroll_files: [{ kind: 'sync', sync_id: id('2'), status: 'pending', row_count: 2 }],
-    })
-    spec.given({ stream: syncStream, events: [sync, chunk(0, false), chunk(1, true)] }).thenRows({
-      payroll_files: [{ kind: 'sync', policy_id: null, status: 'NORMALIZED', recorded_chunks: 2 }],
-    })
+    spec
+      .given({ stream: syncStream, events: [sync, chunk(0, false)] })
+      .thenRows({ payroll_files: [{ kind: 'sync', sync_id: id('2'), status: 'pending', row_count: 2 }] })
+    spec
+      .given({ stream: syncStream, events: [sync, chunk(0, false), chunk(1, true)] })
+      .thenRows({
+        payroll_files: [{ kind: 'sync', policy_id: null, status: 'NORMALIZED', recorded_chunks: 2 }],
+      })
   })
 
   it('refuses events of a file it has never seen', () => {
@@ -396,9 +404,11 @@ describe('policies', () => {
 
   it('changes only the terms that changed', () => {
     const changed = PolicyTermsChanged.of({ policy_id: POLICY, fees: [], billing_type: 'DIRECT_BILLING' })
-    spec.given({ stream: `policy-${POLICY}`, events: [issued, changed] }).thenRows({
-      policies: [{ fees: [], fee_count: 0, billing_type: 'DIRECT_BILLING', class_codes: ['8810'] }],
-    })
+    spec
+      .given({ stream: `policy-${POLICY}`, events: [issued, changed] })
+      .thenRows({
+        policies: [{ fees: [], fee_count: 0, billing_type: 'DIRECT_BILLING', class_codes: ['8810'] }],
+      })
   })
 
   it('takes a change of rates alone as no change', () => {
@@ -667,12 +677,7 @@ describe('employee register', () => {
     action: EmployeeChange['action'],
     date: string | null,
     text: string = action,
-  ): EmployeeChange => ({
-    subject: 'person/1',
-    action,
-    record: sealed(text),
-    effective_date: date,
-  })
+  ): EmployeeChange => ({ subject: 'person/1', action, record: sealed(text), effective_date: date })
   const sync = (file: string, ...changes: EmployeeChange[]) => ({
     stream: `employeeSync-${id(file)}`,
     events: [
@@ -681,23 +686,25 @@ describe('employee register', () => {
   })
 
   it('keeps the last record with the place it is sealed for', () => {
-    spec.given(sync('1', change('hire', '2026-01-05')), sync('2', change('update', null))).thenRows({
-      employee_register: [
-        {
-          employer_id: EMPLOYER,
-          subject: 'person/1',
-          tenant_id: TENANT,
-          environment: 'live',
-          status: 'employed',
-          hire_date: '2026-01-05',
-          last_action: 'update',
-          record: sealed('update'),
-          record_stream: `employeeSync-${id('2')}`,
-          record_field: 'chunks.0.changes.0.record',
-          changes: 2,
-        },
-      ],
-    })
+    spec
+      .given(sync('1', change('hire', '2026-01-05')), sync('2', change('update', null)))
+      .thenRows({
+        employee_register: [
+          {
+            employer_id: EMPLOYER,
+            subject: 'person/1',
+            tenant_id: TENANT,
+            environment: 'live',
+            status: 'employed',
+            hire_date: '2026-01-05',
+            last_action: 'update',
+            record: sealed('update'),
+            record_stream: `employeeSync-${id('2')}`,
+            record_field: 'chunks.0.changes.0.record',
+            changes: 2,
+          },
+        ],
+      })
   })
 
   it('terminates and hires again', () => {
