@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import { type Decider, fold } from '../../domain/kernel/decider.ts'
 import type { DomainEvent, EventType } from '../../domain/kernel/event-type.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -39,13 +40,38 @@ export function specify<State, Command, Event extends DomainEvent>(
   }
 }
 
-/** One decision: what happened, what is asked for, and the events or the reason of the refusal. */
+/**
+ * One decision: what happened, what is asked for, and the events or the reason of the refusal; a text is the code of a
+ * conflict. What happened may have stretches that other decisions share.
+ */
 export type Decision<Command, Event> = readonly [
   title: string,
-  given: readonly Event[],
+  given: readonly (Event | readonly Event[])[],
   when: Command,
-  outcome: readonly Event[] | Pick<Rejection, 'kind' | 'code'>,
+  outcome: readonly Event[] | string | Pick<Rejection, 'kind' | 'code'>,
 ]
+
+type Fields<Event extends DomainEvent, Shared> = Omit<Event['data'], keyof Shared> & Partial<Event['data']>
+
+/**
+ * Makes events of a decider.
+ * @param shared fields that its events have in common: each gets those that its type has, unless it says others.
+ */
+export function eventsOf<State, Command, Event extends DomainEvent, Shared extends object>(
+  decider: Decider<State, Command, Event>,
+  shared: Shared,
+) {
+  return <Type extends Event['type'], One extends Extract<Event, { type: Type }>>(
+    type: Type,
+    ...[fields]: Record<never, never> extends Fields<One, Shared>
+      ? [Fields<One, Shared>?]
+      : [Fields<One, Shared>]
+  ): One => {
+    const { schema } = decider.events.find(({ name }) => name === type)!
+    const own = Object.entries(shared).filter(([name]) => name in (schema as z.ZodObject).shape)
+    return { type, data: { ...Object.fromEntries(own), ...fields } } as One
+  }
+}
 
 /** Categories whose decisions have been declared. */
 export const decided: string[] = []
@@ -63,14 +89,15 @@ export function decisions<State, Command, Event extends DomainEvent>(
   decided.push(decider.category)
   describe(decider.category, () => {
     test.each(table)('%s', (_title, history, command, outcome) => {
-      const when = given(...history).when(command)
-      if ('code' in outcome) when.thenRejection(outcome)
-      else when.thenEvents(...outcome)
+      const when = given(...(history.flat() as Event[])).when(command)
+      const refusal = typeof outcome === 'string' ? { kind: 'conflict' as const, code: outcome } : outcome
+      if ('code' in refusal) when.thenRejection(refusal)
+      else when.thenEvents(...refusal)
     })
 
     test('decides each of its events', () => {
       const types = table.flatMap(([, , , outcome]) =>
-        'code' in outcome ? [] : outcome.map(({ type }) => type),
+        Array.isArray(outcome) ? outcome.map(({ type }) => type) : [],
       )
       const all = [...types, ...onlyRead.map(({ name }) => name)]
       expect(new Set(all)).toEqual(new Set(decider.events.map(({ name }) => name)))

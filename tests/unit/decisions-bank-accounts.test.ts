@@ -1,26 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { amountsOf } from '../../application/banking/account-verification.ts'
 import { type AchAccountCommand, achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'
-import {
-  AchAccountChanged,
-  AchAccountCorrected,
-  AchAccountCreated,
-  AchAccountDeleted,
-  AchAccountDisabled,
-  AchAccountEnabled,
-  type AchAccountEvent,
-  AchAccountIdentified,
-  AchAccountListed,
-  AchAccountMicroDepositsRefused,
-  AchAccountMicroDepositsSent,
-  AchAccountNumbersRead,
-  AchAccountNumbersRemoved,
-  AchAccountUnlisted,
-  AchAccountUnverified,
-  AchAccountVerificationFailed,
-  AchAccountVerificationStarted,
-  AchAccountVerified,
-} from '../../domain/banking/ach-account-events.ts'
+import type { AchAccountEvent } from '../../domain/banking/ach-account-events.ts'
 import {
   BankAccountChanged,
   BankAccountCreated,
@@ -40,7 +21,7 @@ import {
 import { VerificationStartCounted, verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { type Decision, decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions, eventsOf } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const [ID, OTHER, FIRST, SECOND] = ['a', 'b', '1', '2'].map((digit) => digit.repeat(24)) as [
@@ -53,7 +34,6 @@ const NOW = Date.UTC(2026, 10, 24, 17)
 const at = isoTime(NOW)
 const later = NOW + 60_000
 const place = { tenant_id: ID, environment: 'live' } as const
-const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 const invalid = (code: string) => ({ kind: 'invalid', code }) as const
 const gone = (code: string) => ({ kind: 'not_found', code }) as const
 
@@ -75,7 +55,7 @@ const deleted = BankAccountDeleted.of({ bank_account_id: ID, at })
 const rename = { type: 'Change', change: { name: 'Payroll', bank_name: 'First Bank' }, at: NOW } as const
 decisions(bankAccount, [
   ['is created', [], { type: 'Create', data: created.data }, [created]],
-  ['is created once', [created], { type: 'Create', data: created.data }, conflict('bank_account_exists')],
+  ['is created once', [created], { type: 'Create', data: created.data }, 'bank_account_exists'],
   [
     'is changed by what differs',
     [created],
@@ -122,9 +102,9 @@ const numbers = {
   account_last4: '6789',
   account_type: 'checking',
 } as const
+const event = eventsOf(achAccount, { ach_account_id: ID, at })
 const ach = (verified = false) =>
-  AchAccountCreated.of({
-    ach_account_id: ID,
+  event('AchAccountCreated', {
     ...place,
     owner_type: 'employer',
     owner_id: ID,
@@ -138,38 +118,32 @@ const ach = (verified = false) =>
     verified,
     created_at: at,
   })
-const started = AchAccountVerificationStarted.of({
-  ach_account_id: ID,
+const started = event('AchAccountVerificationStarted', {
   verification_id: FIRST,
-  at,
   expires_at: isoTime(NOW + VERIFICATION_MS),
 })
 const ofFirst = { ach_account_id: ID, verification_id: FIRST, at }
-const sent = AchAccountMicroDepositsSent.of(ofFirst)
-const refused = AchAccountMicroDepositsRefused.of(ofFirst)
-const failed = (tries_left: number) => AchAccountVerificationFailed.of({ ...ofFirst, tries_left })
+const sent = event('AchAccountMicroDepositsSent', ofFirst)
+const refused = event('AchAccountMicroDepositsRefused', ofFirst)
+const failed = (tries_left: number) => event('AchAccountVerificationFailed', { ...ofFirst, tries_left })
 const ended: readonly AchAccountEvent[] = [ach(), started, sent, failed(2), failed(1), failed(0)]
-const byDeposits = AchAccountVerified.of({ ...ofFirst, by: 'micro_deposits', note: null })
-const byOperator = AchAccountVerified.of({
-  ach_account_id: ID,
+const byDeposits = event('AchAccountVerified', { ...ofFirst, by: 'micro_deposits', note: null })
+const byOperator = event('AchAccountVerified', {
   by: 'operator',
   verification_id: null,
   note: 'voided check',
-  at,
 })
-const disabled = AchAccountDisabled.of({ ach_account_id: ID, return_code: 'R02', at })
-const frozen = AchAccountDisabled.of({ ...disabled.data, return_code: 'R16' })
+const disabled = event('AchAccountDisabled', { return_code: 'R02' })
+const frozen = event('AchAccountDisabled', { ...disabled.data, return_code: 'R16' })
 const enabled = (status: 'active' | 'unverified') =>
-  AchAccountEnabled.of({ ach_account_id: ID, reason: 'the block was lifted', status, at })
+  event('AchAccountEnabled', { reason: 'the block was lifted', status })
 const enable = (isVerifiedByOther = false) =>
   ({ type: 'Enable', reason: 'the block was lifted', isVerifiedByOther, at: NOW }) as const
-const achDeleted = AchAccountDeleted.of({ ach_account_id: ID, at })
-const removed = AchAccountNumbersRemoved.of({ ach_account_id: ID, at })
-const corrected = AchAccountCorrected.of({
-  ach_account_id: ID,
+const achDeleted = event('AchAccountDeleted')
+const removed = event('AchAccountNumbersRemoved')
+const corrected = event('AchAccountCorrected', {
   change_code: 'C01',
   routing_last4: '0021',
-  at,
   account: { ...numbers, fingerprint: OTHER, account_ref: 'ach-account/y', account_last4: '1111' },
 })
 
@@ -185,23 +159,17 @@ const tell = (amounts: readonly number[], verificationId = FIRST, when = NOW): A
 const deposits = (isTaken: boolean, verificationId = FIRST) =>
   ({ type: 'RecordDeposits', verificationId, isTaken, at: NOW }) as const
 const linked = (unverified_reason?: string) =>
-  AchAccountCreated.of({
+  event('AchAccountCreated', {
     ...ach(unverified_reason === undefined).data,
     connection_type: 'bankconnect',
     ...(unverified_reason !== undefined && { unverified_reason }),
   })
-const byLink = AchAccountVerified.of({
-  ach_account_id: ID,
-  by: 'bank_link',
-  verification_id: null,
-  note: null,
-  at,
-})
-const unverified = (reason: string) => AchAccountUnverified.of({ ach_account_id: ID, reason, at })
+const byLink = event('AchAccountVerified', { by: 'bank_link', verification_id: null, note: null })
+const unverified = (reason: string) => event('AchAccountUnverified', { reason })
 const hear = (unverifiedReason: string | null) => ({ type: 'HearOfLink', unverifiedReason, at: NOW }) as const
-const identified = AchAccountIdentified.of({ ach_account_id: ID, persistent_fingerprint: SECOND, at })
-const unlisted = AchAccountUnlisted.of({ ach_account_id: ID, at })
-const listed = AchAccountListed.of({ ach_account_id: ID, at })
+const identified = event('AchAccountIdentified', { persistent_fingerprint: SECOND })
+const unlisted = event('AchAccountUnlisted')
+const listed = event('AchAccountListed')
 const unlist = { type: 'Unlist', at: NOW } as const
 const attest = { type: 'Attest', note: 'voided check', at: NOW } as const
 const disable = { type: 'Disable', returnCode: 'R02', at: NOW } as const
@@ -211,15 +179,15 @@ const correct = {
   account: corrected.data.account,
 }
 const remove = { type: 'Delete', at: NOW } as const
-const secondStart = AchAccountVerificationStarted.of({ ...started.data, verification_id: SECOND })
+const secondStart = event('AchAccountVerificationStarted', { ...started.data, verification_id: SECOND })
 decisions(achAccount, [
   ['is created', [], { type: 'Create', data: ach().data }, [ach()]],
-  ['is created once', [ach()], { type: 'Create', data: ach().data }, conflict('ach_account_exists')],
+  ['is created once', [ach()], { type: 'Create', data: ach().data }, 'ach_account_exists'],
   [
     'is changed by what differs',
     [ach()],
     change,
-    [AchAccountChanged.of({ ach_account_id: ID, nickname: 'Main', account_type: 'savings', at })],
+    [event('AchAccountChanged', { nickname: 'Main', account_type: 'savings' })],
   ],
   ['that is so already stays', [ach()], { ...change, change: { nickname: null } }, []],
   [
@@ -241,10 +209,10 @@ decisions(achAccount, [
     'is called by the last digits',
     [ach()],
     { ...change, change: { nickname: 'x6789 of 0021' } },
-    [AchAccountChanged.of({ ach_account_id: ID, nickname: 'x6789 of 0021', at })],
+    [event('AchAccountChanged', { nickname: 'x6789 of 0021' })],
   ],
   ['is verified by deposits', [ach()], start(FIRST), [started]],
-  ['is verified one at a time', [ach(), started], start(SECOND), conflict('verification_under_way')],
+  ['is verified one at a time', [ach(), started], start(SECOND), 'verification_under_way'],
   ['is verified anew after three tries', ended, start(SECOND), [secondStart]],
   ['is verified anew after a refusal', [ach(), started, refused], start(SECOND), [secondStart]],
   [
@@ -252,16 +220,15 @@ decisions(achAccount, [
     [ach(), started, sent],
     start(SECOND, NOW + VERIFICATION_MS),
     [
-      AchAccountVerificationStarted.of({
-        ach_account_id: ID,
+      event('AchAccountVerificationStarted', {
         verification_id: SECOND,
         at: isoTime(NOW + VERIFICATION_MS),
         expires_at: isoTime(NOW + 2 * VERIFICATION_MS),
       }),
     ],
   ],
-  ['that is active is not verified', [ach(true)], start(FIRST), conflict('ach_account_verified')],
-  ['that is disabled is not verified', [ach(), frozen], start(FIRST), conflict('ach_account_disabled')],
+  ['that is active is not verified', [ach(true)], start(FIRST), 'ach_account_verified'],
+  ['that is disabled is not verified', [ach(), frozen], start(FIRST), 'ach_account_disabled'],
   ['of which a return says that it is closed is verified anew', [ach(), disabled], start(FIRST), [started]],
   [
     'that was closed is told the amounts, and stays disabled',
@@ -273,7 +240,7 @@ decisions(achAccount, [
     'that was closed and verified anew is not verified again',
     [ach(), disabled, started, sent, byDeposits],
     start(SECOND),
-    conflict('ach_account_verified'),
+    'ach_account_verified',
   ],
   ['has its deposits sent', [ach(), started], deposits(true), [sent]],
   ['has them sent once', [ach(), started, sent], deposits(true), []],
@@ -303,20 +270,20 @@ decisions(achAccount, [
     'is not told others afterwards',
     [ach(), started, sent, byDeposits],
     tell([7, 33]),
-    conflict('ach_account_verified'),
+    'ach_account_verified',
   ],
   ['counts wrong amounts', [ach(), started, sent], tell([7, 33]), [failed(2)]],
   ['takes one amount twice for wrong', [ach(), started, sent], tell([7, 7]), [failed(2)]],
   ['counts them to the end', [ach(), started, sent, failed(2), failed(1)], tell([1, 2]), [failed(0)]],
-  ['is told no amounts after three tries', ended, tell([7, 32]), conflict('no_verification')],
+  ['is told no amounts after three tries', ended, tell([7, 32]), 'no_verification'],
   [
     'is told none after two weeks',
     [ach(), started, sent],
     tell([7, 32], FIRST, NOW + VERIFICATION_MS),
-    conflict('no_verification'),
+    'no_verification',
   ],
-  ['is told none of before', [ach(), started, sent], tell([7, 32], SECOND), conflict('no_verification')],
-  ['is told none where none was sent', [ach()], tell([7, 32], ''), conflict('no_verification')],
+  ['is told none of before', [ach(), started, sent], tell([7, 32], SECOND), 'no_verification'],
+  ['is told none where none was sent', [ach()], tell([7, 32], ''), 'no_verification'],
   ['that is linked is active once the bank link vouches for it', [linked('unsent')], hear(null), [byLink]],
   ['that is linked is active until it does not', [linked()], hear('unsent'), [unverified('unsent')]],
   ['that is linked and active stays so', [linked()], hear(null), []],
@@ -347,7 +314,7 @@ decisions(achAccount, [
   ['is attested', [ach()], attest, [byOperator]],
   ['is attested once', [ach(), byOperator], attest, []],
   ['that the bank link alone vouches for is attested', [linked()], attest, [byOperator]],
-  ['that is disabled is not attested', [ach(), frozen], attest, conflict('ach_account_disabled')],
+  ['that is disabled is not attested', [ach(), frozen], attest, 'ach_account_disabled'],
   ['of which a return says that it is closed is attested', [ach(true), disabled], attest, [byOperator]],
   ['that was closed is attested once', [ach(), disabled, byOperator], attest, []],
   ['is disabled', [ach()], disable, [disabled]],
@@ -363,9 +330,9 @@ decisions(achAccount, [
   ...['R02', 'R03', 'R04', 'R12', 'R13', 'R28'].map((code): Decision<AchAccountCommand, AchAccountEvent> => {
     return [
       `is not enabled after ${code}`,
-      [ach(true), AchAccountDisabled.of({ ...disabled.data, return_code: code })],
+      [ach(true), event('AchAccountDisabled', { ...disabled.data, return_code: code })],
       enable(),
-      conflict('ach_account_unverified'),
+      'ach_account_unverified',
     ]
   }),
   ['is enabled once it was verified anew', [ach(), disabled, byOperator], enable(), [enabled('active')]],
@@ -373,7 +340,7 @@ decisions(achAccount, [
     'is not enabled when another return came since',
     [ach(), disabled, byOperator, disabled],
     enable(),
-    conflict('ach_account_unverified'),
+    'ach_account_unverified',
   ],
   [
     'is enabled where another one with its numbers was verified anew',
@@ -387,7 +354,7 @@ decisions(achAccount, [
     'has its numbers read',
     [ach()],
     { type: 'RecordRead', purpose: 'micro_deposits', at: NOW },
-    [AchAccountNumbersRead.of({ ach_account_id: ID, purpose: 'micro_deposits', at })],
+    [event('AchAccountNumbersRead', { purpose: 'micro_deposits' })],
   ],
   ['is corrected', [ach()], correct, [corrected]],
   ['is corrected once', [ach(), corrected], correct, []],
@@ -396,7 +363,7 @@ decisions(achAccount, [
     [ach(), corrected],
     { ...correct, account: { ...corrected.data.account, account_type: 'savings' } },
     [
-      AchAccountCorrected.of({
+      event('AchAccountCorrected', {
         ...corrected.data,
         account: { ...corrected.data.account, account_type: 'savings' },
       }),
@@ -431,13 +398,13 @@ decisions(verificationStarts, [
   ['is counted', [], count(ID, 0), [begun(ID, 0)]],
   ['is counted once of many at once', [begun(ID, 0)], count(ID, 0), []],
   ['is counted of whatever account', [begun(ID, 0)], count(OTHER, 1), [begun(OTHER, 1)]],
-  ['is none for a fourth time in two weeks', three, count(FIRST, 13), conflict('too_many_verifications')],
+  ['is none for a fourth time in two weeks', three, count(FIRST, 13), 'too_many_verifications'],
   ['is one again after that', three, count(FIRST, 14), [begun(FIRST, 14)]],
   [
     'is one again for each that is two weeks old',
     [...three, begun(FIRST, 14)],
     count(SECOND, 14),
-    conflict('too_many_verifications'),
+    'too_many_verifications',
   ],
 ])
 

@@ -1,32 +1,9 @@
 import { expect, test } from 'vitest'
 import { answerOf, bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/bank-file.ts'
+import { BankFileEntriesRecorded, BankFileNumbersTaken } from '../../domain/banking/bank-file-events.ts'
 import {
-  BankFileAnswered,
-  BankFileBegun,
-  BankFileCaughtUp,
-  BankFileEntriesRecorded,
-  BankFileExposed,
-  BankFileExposureRepeated,
-  BankFileFetched,
-  BankFileNumbersTaken,
-  BankFileOverdue,
-  BankFileRecorded,
-  BankFileRestaged,
-  BankFileTreatedAsSent,
-  BankFileUncertain,
-} from '../../domain/banking/bank-file-events.ts'
-import {
-  BankReportCleared,
   type BankReportCommand,
-  BankReportDeliveredAgain,
   type BankReportEvent,
-  BankReportItemApplied,
-  BankReportItemResolved,
-  BankReportItemsParked,
-  BankReportRead,
-  BankReportReadAgain,
-  BankReportReceived,
-  BankReportRefused,
   bankReport,
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
@@ -41,20 +18,19 @@ import {
 import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { type Decision, decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions, eventsOf } from '../support/decider-spec.ts'
 
 const ID = 'a'.repeat(24)
 /** A Tuesday noon in New York. */
 const NOW = Date.parse('2026-11-24T17:00:00Z')
 const at = isoTime(NOW)
-const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 const SHA = '0'.repeat(64)
 /** The beginning of the day in New York on which the entries take effect. */
 const MIDNIGHT = Date.parse('2026-11-25T05:00:00Z')
 
 const file = { file_id: ID }
-const begun = BankFileBegun.of({
-  ...file,
+const event = eventsOf(bankFile, { file_id: ID, at })
+const begun = event('BankFileBegun', {
   batch_closes_at: at,
   part: 0,
   file_date: '2026-11-24',
@@ -62,7 +38,6 @@ const begun = BankFileBegun.of({
   modifier: 'A',
   first_sequence: 1,
   count: 3,
-  at,
 })
 const batch = (batch_number: number) => ({
   batch_number,
@@ -73,8 +48,7 @@ const batch = (batch_number: number) => ({
   debit_cents: 5,
   credit_cents: 0,
 })
-const recorded = BankFileRecorded.of({
-  ...file,
+const recorded = event('BankFileRecorded', {
   name: `20261124-A-${ID}.ach`,
   sha256: SHA,
   bytes: 940,
@@ -84,23 +58,24 @@ const recorded = BankFileRecorded.of({
   batches: [batch(1), batch(2)],
   debit_cents: 10,
   credit_cents: 0,
-  at,
 })
-const exposed = BankFileExposed.of({ ...file, at })
-const fetched = BankFileFetched.of({ ...file, at })
-const uncertain = BankFileUncertain.of({ ...file, at })
-const repeated = BankFileExposureRepeated.of({ ...file, note: 'asked', at })
-const restaged = BankFileRestaged.of({ ...file, at })
-const sent = BankFileTreatedAsSent.of({ ...file, note: 'asked', at })
+const exposed = event('BankFileExposed')
+const fetched = event('BankFileFetched')
+const uncertain = event('BankFileUncertain')
+const repeated = event('BankFileExposureRepeated', { note: 'asked' })
+const restaged = event('BankFileRestaged')
+const sent = event('BankFileTreatedAsSent', { note: 'asked' })
 const answered = (batch_numbers: number[], outcome: 'accepted' | 'rejected') =>
-  BankFileAnswered.of({ ...file, batch_numbers, outcome, reason: null, report_id: null, at })
+  event('BankFileAnswered', { batch_numbers, outcome, reason: null, report_id: null })
+const [firstAccepted, secondRejected] = [answered([1], 'accepted'), answered([2], 'rejected')]
+const [allAccepted, allRejected] = [answered([1, 2], 'accepted'), answered([1, 2], 'rejected')]
 const does = <Type extends string>(type: Type) => ({ type, at: NOW })
 const exposeAgain = { type: 'ExposeAgain', note: 'asked', at: NOW } as const
 const treatAsSent = { type: 'TreatAsSent', note: 'asked', at: NOW } as const
 const answer = (outcome: 'accepted' | 'rejected', batchNumber: number | null = null) =>
   ({ type: 'Answer', batchNumber, outcome, reason: null, reportId: null, at: NOW }) as const
-const overdue = BankFileOverdue.of({ ...file, at })
-const caughtUp = BankFileCaughtUp.of({ ...file, at })
+const overdue = event('BankFileOverdue')
+const caughtUp = event('BankFileCaughtUp')
 const out = [begun, recorded, exposed] as const
 
 decisions(bankFile, [
@@ -110,7 +85,7 @@ decisions(bankFile, [
     'is not begun once it is recorded',
     [begun, recorded],
     { type: 'Begin', data: begun.data },
-    conflict('bank_file_recorded'),
+    'bank_file_recorded',
   ],
   ['is recorded', [begun], { type: 'Record', data: recorded.data }, [recorded]],
   ['is recorded once', [begun, recorded], { type: 'Record', data: recorded.data }, []],
@@ -118,11 +93,11 @@ decisions(bankFile, [
     'keeps its content',
     [begun, recorded],
     { type: 'Record', data: { ...recorded.data, sha256: '1'.repeat(64) } },
-    conflict('bank_file_recorded'),
+    'bank_file_recorded',
   ],
   ['is exposed', [begun, recorded], does('RecordExposed'), [exposed]],
   ['is exposed once', [...out], does('RecordExposed'), []],
-  ['is not exposed before it is recorded', [begun], does('RecordExposed'), conflict('bank_file_begun')],
+  ['is not exposed before it is recorded', [begun], does('RecordExposed'), 'bank_file_begun'],
   ['is found on its way by whoever looks', [begun, recorded, uncertain], does('RecordExposed'), [exposed]],
   ['is fetched', [...out], does('RecordFetched'), [fetched]],
   ['is fetched once', [...out, fetched], does('RecordFetched'), []],
@@ -136,66 +111,56 @@ decisions(bankFile, [
     'is exposed again until midnight in New York',
     [...out, uncertain],
     { ...exposeAgain, at: MIDNIGHT - 1 },
-    [BankFileExposureRepeated.of({ ...repeated.data, at: isoTime(MIDNIGHT - 1) })],
+    [event('BankFileExposureRepeated', { ...repeated.data, at: isoTime(MIDNIGHT - 1) })],
   ],
   [
     'is not exposed again on the day of its entries',
     [...out, uncertain],
     { ...exposeAgain, at: MIDNIGHT },
-    { kind: 'conflict', code: 'bank_file_too_late' },
+    'bank_file_too_late',
   ],
   [
     'is rejected then, and has not gone',
     [...out, uncertain],
     { ...answer('rejected'), at: NOW },
-    [answered([1, 2], 'rejected')],
+    [allRejected],
   ],
   ['is missed while it is exposed again', [...out, uncertain, repeated], does('RecordAbsent'), [uncertain]],
-  ['is not exposed again unless it is uncertain', [...out], exposeAgain, conflict('bank_file_exposed')],
+  ['is not exposed again unless it is uncertain', [...out], exposeAgain, 'bank_file_exposed'],
   ['stands beside its place again', [...out, uncertain, repeated], does('RecordRestaged'), [restaged]],
   ['is exposed from there', [...out, uncertain, repeated, restaged], does('RecordExposed'), [exposed]],
   ['is uncertain from there', [...out, uncertain, repeated, restaged], does('RecordAbsent'), [uncertain]],
   ['is treated as sent by a person', [...out, uncertain], treatAsSent, [sent]],
   ['is treated as sent once', [...out, uncertain, sent], treatAsSent, []],
-  [
-    'is not treated as sent unless it is uncertain',
-    [...out, fetched],
-    treatAsSent,
-    conflict('bank_file_fetched'),
-  ],
-  ['is accepted', [...out], answer('accepted'), [answered([1, 2], 'accepted')]],
-  ['is accepted once', [...out, answered([1, 2], 'accepted')], answer('accepted'), []],
-  [
-    'is rejected in part',
-    [...out, fetched, answered([1], 'accepted')],
-    answer('rejected', 2),
-    [answered([2], 'rejected')],
-  ],
+  ['is not treated as sent unless it is uncertain', [...out, fetched], treatAsSent, 'bank_file_fetched'],
+  ['is accepted', [...out], answer('accepted'), [allAccepted]],
+  ['is accepted once', [...out, allAccepted], answer('accepted'), []],
+  ['is rejected in part', [...out, fetched, firstAccepted], answer('rejected', 2), [secondRejected]],
   [
     'is not rejected once it was accepted',
-    [...out, fetched, answered([1], 'accepted')],
+    [...out, fetched, firstAccepted],
     answer('rejected'),
-    conflict('batch_answered'),
+    'batch_answered',
   ],
-  ['is rejected', [...out, fetched], answer('rejected'), [answered([1, 2], 'rejected')]],
+  ['is rejected', [...out, fetched], answer('rejected'), [allRejected]],
   [
     'is rejected where nobody knows whether the bank has it',
     [...out, uncertain],
     answer('rejected'),
-    [answered([1, 2], 'rejected')],
+    [allRejected],
   ],
-  ['is not rejected before it was fetched', [...out], answer('rejected'), conflict('bank_file_exposed')],
+  ['is not rejected before it was fetched', [...out], answer('rejected'), 'bank_file_exposed'],
   ['is overdue while nobody fetches it', [...out], does('RecordOverdue'), [overdue]],
   ['is overdue once', [...out, overdue], does('RecordOverdue'), []],
   [
     'is overdue while a batch is not answered',
-    [...out, fetched, answered([1], 'accepted')],
+    [...out, fetched, firstAccepted],
     does('RecordOverdue'),
     [overdue],
   ],
   [
     'is not overdue once it is fetched and answered',
-    [...out, fetched, answered([1, 2], 'accepted')],
+    [...out, fetched, allAccepted],
     does('RecordOverdue'),
     [],
   ],
@@ -204,47 +169,37 @@ decisions(bankFile, [
     'is overdue until all of it is answered',
     [...out, overdue, fetched],
     answer('accepted', 1),
-    [answered([1], 'accepted')],
+    [firstAccepted],
   ],
   [
     'is not overdue any more',
-    [...out, overdue, fetched, answered([1], 'accepted')],
+    [...out, overdue, fetched, firstAccepted],
     answer('rejected', 2),
-    [answered([2], 'rejected'), caughtUp],
+    [secondRejected, caughtUp],
   ],
   [
     'is not overdue any more once the bank answers, however it was fetched',
     [...out, overdue],
     answer('accepted'),
-    [answered([1, 2], 'accepted'), caughtUp],
+    [allAccepted, caughtUp],
   ],
-  [
-    'is not missed where the bank has answered',
-    [...out, answered([1], 'accepted')],
-    does('RecordAbsent'),
-    [],
-  ],
+  ['is not missed where the bank has answered', [...out, firstAccepted], does('RecordAbsent'), []],
   [
     'is not exposed again where the bank has answered',
-    [...out, uncertain, answered([1], 'accepted')],
+    [...out, uncertain, firstAccepted],
     { ...does('ExposeAgain'), note: null },
-    conflict('bank_file_sent'),
+    'bank_file_sent',
   ],
   ['has no such batch', [...out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
-  [
-    'is not answered before it can be seen',
-    [begun, recorded],
-    answer('accepted'),
-    conflict('bank_file_recorded'),
-  ],
+  ['is not answered before it can be seen', [begun, recorded], answer('accepted'), 'bank_file_recorded'],
 ])
 
 test('how a file as a whole was answered, and that who answers has it', () => {
   expect(answerOf(state()!)).toBe('none')
-  expect(answerOf(state(answered([1], 'accepted'))!)).toBe('partly')
-  expect(answerOf(state(answered([1], 'accepted'), answered([2], 'rejected'))!)).toBe('partly')
-  expect(answerOf(state(answered([1, 2], 'rejected'))!)).toBe('rejected')
-  expect(state(uncertain, answered([1, 2], 'accepted'))!.status).toBe('sent')
+  expect(answerOf(state(firstAccepted)!)).toBe('partly')
+  expect(answerOf(state(firstAccepted, secondRejected)!)).toBe('partly')
+  expect(answerOf(state(allRejected)!)).toBe('rejected')
+  expect(state(uncertain, allAccepted)!.status).toBe('sent')
 })
 
 function state(...events: (ReturnType<typeof answered> | typeof uncertain)[]) {
@@ -302,7 +257,8 @@ decisions(bankFileNumbers, [
 ])
 
 const report = { report_id: ID }
-const received = BankReportReceived.of({ ...report, name: 'ret.txt', sha256: SHA, bytes: 5, at })
+const told = eventsOf(bankReport, { report_id: ID, at })
+const received = told('BankReportReceived', { name: 'ret.txt', sha256: SHA, bytes: 5 })
 const receive = (name: string) =>
   ({ type: 'Receive', data: { ...report, name, sha256: SHA, bytes: 5 }, at: NOW }) as const
 const item = (line: number) => ({
@@ -310,17 +266,21 @@ const item = (line: number) => ({
   original_trace: '021000020000001',
   amount_cents: 5,
 })
-const parked = (...lines: number[]) => BankReportItemsParked.of({ ...report, items: lines.map(item), at })
+const parked = (...lines: number[]) => told('BankReportItemsParked', { items: lines.map(item) })
 const read = (applied: number, repeated: number, parked: number) =>
-  BankReportRead.of({ ...report, format: 'nacha', items: 3, applied, repeated, parked, at })
+  told('BankReportRead', { format: 'nacha', items: 3, applied, repeated, parked })
 const recordRead = (repeated: number, ...lines: number[]) =>
   ({ type: 'RecordRead', format: 'nacha', items: 3, repeated, parked: lines.map(item), at: NOW }) as const
-const again = BankReportReadAgain.of({ ...report, at })
-const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
-const applied = BankReportItemApplied.of({
-  ...report,
+const again = told('BankReportReadAgain')
+const resolvedAt = (line: number) => told('BankReportItemResolved', { line, note: 'seen to' })
+const resolved = resolvedAt(3)
+const applied = told('BankReportItemApplied', {
   ...{ line: 3, transaction_id: ID, return_code: 'R02', reason: 'said the bank', was_resolved: false, at },
 })
+const appliedLate = told('BankReportItemApplied', { ...applied.data, was_resolved: true })
+const oneParked = [parked(3), read(2, 0, 1)]
+const twoParked = [parked(3, 4), read(1, 0, 2)]
+const noSuchItem = { kind: 'not_found', code: 'parked_item_not_found' } as const
 const apply = (
   changes: { line?: number; transactionId?: string; returnCode?: string; amountCents?: number } = {},
 ) =>
@@ -330,21 +290,16 @@ const apply = (
     reason: 'said the bank',
     at: NOW,
   }) as const
-const cleared = BankReportCleared.of({ ...report, at })
+const cleared = told('BankReportCleared')
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
-const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
+const refused = told('BankReportRefused', { reason: 'cut short' })
 /** Items that are told one by one, and further ones. */
 const lines = Array.from({ length: PARKED_TOLD + 1 }, (_, index) => index + 1)
 const pages = [0, 500, 1_000, 1_500].map((from) => parked(...lines.slice(from, from + 500)))
 decisions(bankReport, [
   ['is received', [], receive('ret.txt'), [received]],
   ['is received once under a name', [received], receive('ret.txt'), []],
-  [
-    'is delivered again',
-    [received],
-    receive('b.txt'),
-    [BankReportDeliveredAgain.of({ ...report, name: 'b.txt', at })],
-  ],
+  ['is delivered again', [received], receive('b.txt'), [told('BankReportDeliveredAgain', { name: 'b.txt' })]],
   ['is refused', [received], { type: 'Refuse', reason: 'cut short', at: NOW }, [refused]],
   ['is refused once', [received, refused], { type: 'Refuse', reason: 'cut short', at: NOW }, []],
   ['is read', [received], recordRead(1), [read(2, 1, 0)]],
@@ -353,132 +308,117 @@ decisions(bankReport, [
     'tells of many parked items no more than fit into an append, and counts them all',
     [received],
     { ...recordRead(0, ...lines), items: lines.length },
-    [...pages, BankReportRead.of({ ...read(0, 0, lines.length).data, items: lines.length })],
+    [...pages, told('BankReportRead', { ...read(0, 0, lines.length).data, items: lines.length })],
   ],
   [
     'calls for a person while there are parked items that it did not tell of',
-    [received, parked(1), BankReportRead.of({ ...read(0, 0, 2).data, items: 2 })],
+    [received, parked(1), told('BankReportRead', { ...read(0, 0, 2).data, items: 2 })],
     resolve(1),
-    [BankReportItemResolved.of({ ...resolved.data, line: 1 })],
+    [resolvedAt(1)],
   ],
   [
     'calls for nobody once those are told of when it is read again, and seen to',
     [
-      ...[received, parked(1), BankReportRead.of({ ...read(0, 0, 2).data, items: 2 })],
-      ...[BankReportItemResolved.of({ ...resolved.data, line: 1 }), again, parked(2)],
-      BankReportRead.of({ ...read(0, 0, 1).data, items: 2 }),
+      ...[received, parked(1), told('BankReportRead', { ...read(0, 0, 2).data, items: 2 })],
+      ...[resolvedAt(1), again, parked(2)],
+      told('BankReportRead', { ...read(0, 0, 1).data, items: 2 }),
     ],
     resolve(2),
-    [BankReportItemResolved.of({ ...resolved.data, line: 2 }), cleared],
+    [resolvedAt(2), cleared],
   ],
   ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
-  ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
+  ['is read again', [received, oneParked], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
   ['is not read again while it is read', [received], { type: 'ReadAgain', at: NOW }, []],
   ['has an item resolved', [received, parked(3, 4), read(2, 0, 2)], resolve(3), [resolved]],
-  ['is cleared with the last item', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved, cleared]],
-  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved, cleared], resolve(3), []],
+  ['is cleared with the last item', [received, oneParked], resolve(3), [resolved, cleared]],
+  ['has an item resolved once', [received, oneParked, resolved, cleared], resolve(3), []],
   [
     'is cleared when what was resolved before there was such an event is resolved again',
-    [received, parked(3), read(2, 0, 1), resolved],
+    [received, oneParked, resolved],
     resolve(3),
     [cleared],
   ],
   [
     'is cleared when all fits once it is read again',
-    [received, parked(3), read(2, 0, 1), again],
+    [received, oneParked, again],
     recordRead(0),
     [read(3, 0, 0), cleared],
   ],
-  [
-    'has no such item',
-    [received, parked(3), read(2, 0, 1)],
-    resolve(4),
-    { kind: 'not_found', code: 'parked_item_not_found' },
-  ],
+  ['has no such item', [received, oneParked], resolve(4), noSuchItem],
   [
     'parks nothing that was resolved',
-    [received, parked(3), read(2, 0, 1), resolved, cleared, again],
+    [received, oneParked, resolved, cleared, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
   ],
-  ['has an item applied to a debit', [received, parked(3, 4), read(1, 0, 2)], apply(), [applied]],
-  ['is cleared with the last one', [received, parked(3), read(2, 0, 1)], apply(), [applied, cleared]],
-  ['has it applied once', [received, parked(3), read(2, 0, 1), applied, cleared], apply(), []],
+  ['has an item applied to a debit', [received, twoParked], apply(), [applied]],
+  ['is cleared with the last one', [received, oneParked], apply(), [applied, cleared]],
+  ['has it applied once', [received, oneParked, applied, cleared], apply(), []],
   [
     'does not have it applied to another debit',
-    [received, parked(3), read(2, 0, 1), applied, cleared],
+    [received, oneParked, applied, cleared],
     apply({ transactionId: 'f'.repeat(24) }),
-    { kind: 'conflict', code: 'item_applied' },
+    'item_applied',
   ],
   [
     'does not have it applied with another code',
-    [received, parked(3), read(2, 0, 1), applied, cleared],
+    [received, oneParked, applied, cleared],
     apply({ returnCode: 'R03' }),
-    { kind: 'conflict', code: 'item_applied' },
+    'item_applied',
   ],
   [
     'does not have it applied to a debit of another amount',
-    [received, parked(3), read(2, 0, 1)],
+    [received, oneParked],
     apply({ amountCents: 6 }),
-    { kind: 'conflict', code: 'item_amount_differs' },
+    'item_amount_differs',
   ],
   ...(['change', 'answer'] as const).map((kind): Decision<BankReportCommand, BankReportEvent> => {
     const items = [{ ...item(3), kind, amount_cents: null }]
     return [
       `applies no ${kind} to a debit`,
-      [received, BankReportItemsParked.of({ ...report, items, at }), read(2, 0, 1)],
+      [received, told('BankReportItemsParked', { items }), read(2, 0, 1)],
       apply(),
-      { kind: 'conflict', code: 'item_no_return' },
+      'item_no_return',
     ]
   }),
   [
     'has an item applied that was resolved while there was no other way',
-    [received, parked(3, 4), read(1, 0, 2), resolved],
+    [received, twoParked, resolved],
     apply(),
-    [BankReportItemApplied.of({ ...applied.data, was_resolved: true })],
+    [appliedLate],
   ],
   [
     'has a resolved one applied that fits nothing still when it is read again',
-    [received, parked(3), read(2, 0, 1), resolved, cleared, again, read(2, 0, 0)],
+    [received, oneParked, resolved, cleared, again, read(2, 0, 0)],
     apply(),
-    [BankReportItemApplied.of({ ...applied.data, was_resolved: true })],
+    [appliedLate],
   ],
   [
     'does not have one applied while it is read again',
-    [received, parked(3), read(2, 0, 1), resolved, cleared, again],
+    [received, oneParked, resolved, cleared, again],
     apply(),
-    { kind: 'not_found', code: 'parked_item_not_found' },
+    noSuchItem,
   ],
   [
     'does not have a resolved one applied that had its effect when it was read again',
-    [received, parked(3), read(2, 0, 1), resolved, cleared, again, read(3, 0, 0)],
+    [received, oneParked, resolved, cleared, again, read(3, 0, 0)],
     apply(),
-    { kind: 'not_found', code: 'parked_item_not_found' },
+    noSuchItem,
   ],
-  [
-    'has no other one to apply',
-    [received, parked(3), read(2, 0, 1)],
-    apply({ line: 4 }),
-    { kind: 'not_found', code: 'parked_item_not_found' },
-  ],
-  [
-    'does not have one resolved that was applied',
-    [received, parked(3, 4), read(1, 0, 2), applied],
-    resolve(3),
-    { kind: 'conflict', code: 'item_applied' },
-  ],
+  ['has no other one to apply', [received, oneParked], apply({ line: 4 }), noSuchItem],
+  ['does not have one resolved that was applied', [received, twoParked, applied], resolve(3), 'item_applied'],
   [
     'is cleared with what is left once an item was applied',
-    [received, parked(3, 4), read(1, 0, 2), applied],
+    [received, twoParked, applied],
     resolve(4),
-    [BankReportItemResolved.of({ ...resolved.data, line: 4 }), cleared],
+    [resolvedAt(4), cleared],
   ],
   [
     'calls for a person again when it parks again',
-    [received, parked(3), read(2, 0, 1), again, read(3, 0, 0), cleared, again],
+    [received, oneParked, again, read(3, 0, 0), cleared, again],
     recordRead(0, 3),
-    [parked(3), read(2, 0, 1)],
+    oneParked,
   ],
 ])
 

@@ -73,7 +73,7 @@ decisions(debitCollection, [
   ['is refused', [], refuse, [refused]],
   ['is refused once', [refused], refuse, []],
   ['that was accepted is not refused', [accepted], refuse, []],
-  ['that was refused is not accepted', [refused], accept, { kind: 'conflict', code: 'collection_refused' }],
+  ['that was refused is not accepted', [refused], accept, 'collection_refused'],
 ])
 
 test('a collection is what was accepted', () => {

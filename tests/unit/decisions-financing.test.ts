@@ -7,21 +7,7 @@ import {
   isActive,
   sessionStatusAt,
 } from '../../domain/financing/financing-session.ts'
-import {
-  FinancingDownPaymentReported,
-  FinancingExpired,
-  FinancingHeld,
-  FinancingInvitationBegun,
-  FinancingInvitationEnded,
-  FinancingQuotesReceived,
-  FinancingRequested,
-  FinancingSessionCancelled,
-  FinancingSessionCreated,
-  type FinancingSessionEvent,
-  FinancingSubmissionBegun,
-  FinancingSubmissionUnsent,
-  FinancingSubmitted,
-} from '../../domain/financing/financing-session-events.ts'
+import type { FinancingSessionEvent } from '../../domain/financing/financing-session-events.ts'
 import {
   DEFAULT_FINANCING,
   FinancingSettingsChanged,
@@ -30,7 +16,7 @@ import {
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { decisions } from '../support/decider-spec.ts'
+import { decisions, eventsOf } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const ID = 'a'.repeat(24)
@@ -38,12 +24,10 @@ const START = Date.UTC(2026, 0, 15, 12)
 const END = START + 86_400_000
 const at = START + 60_000
 const time = isoTime(at)
-const session = { financing_session_id: ID }
 const sealed = (text: string) => `sld1.employer/${ID}.${text}` as Sealed
-const refused = (code: string) => ({ kind: 'conflict', code }) as const
 
-const created = FinancingSessionCreated.of({
-  ...session,
+const event = eventsOf(financingSession, { financing_session_id: ID })
+const created = event('FinancingSessionCreated', {
   tenant_id: ID,
   environment: 'sandbox',
   client_id: 'service_test_cli_1',
@@ -72,31 +56,21 @@ const insured = {
   state: sealed('s'),
   zip_code: sealed('z'),
 }
-const requested = FinancingRequested.of({
-  ...session,
-  request_fingerprint: 'asked',
-  insured,
-  requested_at: time,
-})
-const begun = (attempt = 1) => FinancingSubmissionBegun.of({ ...session, attempt, begun_at: time })
-const unsent = (attempt = 1) => FinancingSubmissionUnsent.of({ ...session, attempt, at: time })
-const submitted = FinancingSubmitted.of({
-  ...session,
-  attempt: 1,
-  provider_request_id: 'fr_1',
-  submitted_at: time,
-})
+const requested = event('FinancingRequested', { request_fingerprint: 'asked', insured, requested_at: time })
+const begun = (attempt = 1) => event('FinancingSubmissionBegun', { attempt, begun_at: time })
+const unsent = (attempt = 1) => event('FinancingSubmissionUnsent', { attempt, at: time })
+const submitted = event('FinancingSubmitted', { attempt: 1, provider_request_id: 'fr_1', submitted_at: time })
 const held = (reason: 'no_answer' | 'interrupted' | 'refused' | 'review') =>
-  FinancingHeld.of({ ...session, reason, held_at: time })
+  event('FinancingHeld', { reason, held_at: time })
 const quotes = simulatedQuotes(ID, 10_000, 2)
-const received = FinancingQuotesReceived.of({ ...session, quotes: [...quotes], received_at: time })
-const expired = (by: 'time' | 'provider') => FinancingExpired.of({ ...session, by, expired_at: time })
+const received = event('FinancingQuotesReceived', { quotes: [...quotes], received_at: time })
+const expired = (by: 'time' | 'provider') => event('FinancingExpired', { by, expired_at: time })
 const reported = (notice_id: string, amount_cents: number, quote_key: string | null) =>
-  FinancingDownPaymentReported.of({ ...session, notice_id, amount_cents, quote_key, reported_at: time })
+  event('FinancingDownPaymentReported', { notice_id, amount_cents, quote_key, reported_at: time })
 const invitation = { to: sealed('to'), to_fingerprint: 'f', page_address: 'https://pay.example/pay/{token}' }
-const inviting = FinancingInvitationBegun.of({ ...session, ...invitation, begun_at: time })
-const invited = (status: 'sent' | 'failed') => FinancingInvitationEnded.of({ ...session, status, at: time })
-const cancelled = FinancingSessionCancelled.of({ ...session, cancelled_at: time })
+const inviting = event('FinancingInvitationBegun', { ...invitation, begun_at: time })
+const invited = (status: 'sent' | 'failed') => event('FinancingInvitationEnded', { status, at: time })
+const cancelled = event('FinancingSessionCancelled', { cancelled_at: time })
 
 const waiting = [created, requested, begun(), submitted]
 const quoted = [...waiting, received]
@@ -128,18 +102,13 @@ const cancel = (when = at) => command('Cancel', {}, when)
 decisions(financingSession, [
   ['is created', [], create('one'), [created]],
   ['is the same for the same request', [created], create('one'), []],
-  ['is not another one', [created], create('two'), refused('idempotency_key_reused')],
+  ['is not another one', [created], create('two'), 'idempotency_key_reused'],
   ['must be there', [], hold, { kind: 'not_found', code: 'financing_session_not_found' }],
 
   ['asks for quotes', [created], request(), [requested]],
   ['asks once', [created, requested], request(), []],
-  ['asks for one thing', [created, requested], request('other'), refused('idempotency_key_reused')],
-  [
-    'asks for nothing when it is closed',
-    [created, cancelled],
-    request(),
-    refused('financing_session_closed'),
-  ],
+  ['asks for one thing', [created, requested], request('other'), 'idempotency_key_reused'],
+  ['asks for nothing when it is closed', [created, cancelled], request(), 'financing_session_closed'],
   ['asks for nothing when its time is over', [created], request('asked', END), []],
 
   ['is begun to be sent', [created, requested], begin(), [begun()]],
@@ -179,37 +148,37 @@ decisions(financingSession, [
 
   ['gets quotes', waiting, receive(), [received]],
   ['keeps the quotes it has', quoted, receive(), []],
-  ['gets none before it was sent', [created, requested], receive(), refused('financing_not_pending')],
-  ['gets none unasked', [created], receive(), refused('financing_not_pending')],
-  ['gets none when it is held', [...waiting, held('review')], receive(), refused('financing_not_pending')],
-  ['gets none when its time is over', waiting, receive(END), refused('financing_not_pending')],
-  ['gets none when it is closed', [...waiting, cancelled], receive(), refused('financing_session_closed')],
+  ['gets none before it was sent', [created, requested], receive(), 'financing_not_pending'],
+  ['gets none unasked', [created], receive(), 'financing_not_pending'],
+  ['gets none when it is held', [...waiting, held('review')], receive(), 'financing_not_pending'],
+  ['gets none when its time is over', waiting, receive(END), 'financing_not_pending'],
+  ['gets none when it is closed', [...waiting, cancelled], receive(), 'financing_session_closed'],
 
   ['is looked at', waiting, hold, [held('review')]],
   ['is looked at once', [...waiting, held('review')], hold, []],
-  ['is not looked at with quotes', quoted, hold, refused('financing_not_pending')],
+  ['is not looked at with quotes', quoted, hold, 'financing_not_pending'],
 
   ['expires at the provider', quoted, expire('provider'), [expired('provider')]],
   ['expires once', [...quoted, expired('provider')], expire('provider'), []],
-  ['has nothing to expire', [created], expire('provider'), refused('financing_not_pending')],
+  ['has nothing to expire', [created], expire('provider'), 'financing_not_pending'],
   [
     'does not expire when it is held',
     [...waiting, held('review')],
     expire('provider'),
-    refused('financing_not_pending'),
+    'financing_not_pending',
   ],
-  ['does not expire when it is paid', paid, expire('provider'), refused('financing_not_pending')],
+  ['does not expire when it is paid', paid, expire('provider'), 'financing_not_pending'],
   [
     'does not expire when it is closed',
     [...quoted, cancelled],
     expire('provider'),
-    refused('financing_session_closed'),
+    'financing_session_closed',
   ],
   [
     'expires in time',
     [created],
     expire('time', END),
-    [FinancingExpired.of({ ...session, by: 'time', expired_at: isoTime(END) })],
+    [event('FinancingExpired', { by: 'time', expired_at: isoTime(END) })],
   ],
   ['expires in time unless it is closed', [created, cancelled], expire('time', END), []],
 
@@ -222,18 +191,18 @@ decisions(financingSession, [
     report('n-1', down),
     [reported('n-1', down, quotes[0]!.quote_key)],
   ],
-  ['hears of none without quotes', waiting, report('n-1', 7), refused('financing_without_quotes')],
+  ['hears of none without quotes', waiting, report('n-1', 7), 'financing_without_quotes'],
 
   ['invites', quoted, invite(), [inviting]],
   ['invites once', [...quoted, inviting], invite(), []],
-  ['invites to quotes only', waiting, invite(), refused('financing_without_quotes')],
-  ['invites in time', quoted, invite(END), refused('financing_without_quotes')],
+  ['invites to quotes only', waiting, invite(), 'financing_without_quotes'],
+  ['invites in time', quoted, invite(END), 'financing_without_quotes'],
   ['has invited', [...quoted, inviting], ended, [invited('sent')]],
   ['stays as it was sent', [...quoted, inviting, invited('failed')], ended, []],
 
   ['is cancelled', quoted, cancel(), [cancelled]],
   ['is cancelled once', [created, cancelled], cancel(END), []],
-  ['is not cancelled when its time is over', [created], cancel(END), refused('payment_session_expired')],
+  ['is not cancelled when its time is over', [created], cancel(END), 'payment_session_expired'],
 ])
 
 describe('a financing session reads', () => {

@@ -67,12 +67,7 @@ const doesNotFit = (status: LegacyStatus) =>
 
 decisions(legacyCollection, [
   ['is recorded', [], record('at_sb'), [recorded('at_sb')]],
-  [
-    'is recorded once',
-    [recorded('at_sb')],
-    record('at_sb'),
-    { kind: 'conflict', code: 'legacy_collection_exists' },
-  ],
+  ['is recorded once', [recorded('at_sb')], record('at_sb'), 'legacy_collection_exists'],
   ['is taken from its import once', [recorded('at_sb', 7)], record('at_sb', 7), []],
   ['is not there before', [], acknowledge, { kind: 'not_found', code: 'legacy_collection_not_found' }],
   ['is acknowledged at the bureau', [recorded('at_sb')], acknowledge, [acknowledged]],

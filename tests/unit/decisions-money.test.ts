@@ -117,5 +117,5 @@ const made = ReconciliationMade.of({
 const record = { type: 'Record', data: made.data } as const
 decisions(reconciliation, [
   ['is recorded', [], record, [made]],
-  ['is recorded once', [made], record, { kind: 'conflict', code: 'reconciliation_exists' }],
+  ['is recorded once', [made], record, 'reconciliation_exists'],
 ])

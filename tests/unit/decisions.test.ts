@@ -99,7 +99,6 @@ import { decided, decisions } from '../support/decider-spec.ts'
 const ID = 'a'.repeat(24)
 const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
 const OWNED = { tenant_id: ID, environment: 'live' } as const
-const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 const missing = (code: string) => ({ kind: 'not_found', code }) as const
 
 // ---- parties: each row reads given, when, then
@@ -107,19 +106,19 @@ const missing = (code: string) => ({ kind: 'not_found', code }) as const
 const tenantA = TenantRegistered.of({ tenant_id: ID, name: 'Acme' })
 decisions(tenant, [
   ['is registered', [], { type: 'Register', data: tenantA.data }, [tenantA]],
-  ['is registered once', [tenantA], { type: 'Register', data: tenantA.data }, conflict('tenant_exists')],
+  ['is registered once', [tenantA], { type: 'Register', data: tenantA.data }, 'tenant_exists'],
 ])
 
 const mutual = CarrierRegistered.of({ carrier_id: ID, tenant_id: ID, name: 'Mutual', settlement_type: 'fbo' })
 decisions(carrier, [
   ['is registered', [], { type: 'Register', data: mutual.data }, [mutual]],
-  ['is registered once', [mutual], { type: 'Register', data: mutual.data }, conflict('carrier_exists')],
+  ['is registered once', [mutual], { type: 'Register', data: mutual.data }, 'carrier_exists'],
 ])
 
 const payCo = PayrollCompanyRegistered.of({ payroll_company_id: ID, tenant_id: ID, name: 'PayCo' })
 decisions(payrollCompany, [
   ['is registered', [], { type: 'Register', data: payCo.data }, [payCo]],
-  ['is registered once', [payCo], { type: 'Register', data: payCo.data }, conflict('payroll_company_exists')],
+  ['is registered once', [payCo], { type: 'Register', data: payCo.data }, 'payroll_company_exists'],
 ])
 
 const sealedText = 'sealed:1' as Sealed
@@ -141,7 +140,7 @@ const links = (...payrollCompanyIds: string[]) =>
   ({ type: 'Change', details: {}, payrollCompanyIds }) as const
 decisions(employer, [
   ['is registered', [], { type: 'Register', data: bakery.data }, [bakery]],
-  ['is registered once', [bakery], { type: 'Register', data: bakery.data }, conflict('employer_exists')],
+  ['is registered once', [bakery], { type: 'Register', data: bakery.data }, 'employer_exists'],
   ['that is unknown does not change', [], links(), missing('employer_not_found')],
   ['changes details', [bakery], { type: 'Change', details: { legal_name: 'Bread LLC' } }, [renamed]],
   ['without a change stays as it is', [bakery], { type: 'Change', details: {} }, []],
@@ -176,16 +175,11 @@ const changes = (chunk: number, last: boolean) =>
 const record = { type: 'RecordChanges', changes: [hire] } as const
 decisions(employeeSync, [
   ['is received', [], { type: 'Receive', data: sync.data }, [sync]],
-  ['is received once', [sync], { type: 'Receive', data: sync.data }, conflict('sync_exists')],
+  ['is received once', [sync], { type: 'Receive', data: sync.data }, 'sync_exists'],
   ['that is unknown takes no changes', [], record, missing('sync_not_found')],
   ['numbers its chunks', [sync], record, [changes(0, false)]],
   ['marks the last one', [sync, changes(0, false)], record, [changes(1, true)]],
-  [
-    'takes no more than it said',
-    [sync, changes(0, false), changes(1, true)],
-    record,
-    conflict('out_of_order'),
-  ],
+  ['takes no more than it said', [sync, changes(0, false), changes(1, true)], record, 'out_of_order'],
 ])
 
 // ---- policies
@@ -237,7 +231,7 @@ test.each([
 
 decisions(policy, [
   ['is issued', [], { type: 'Issue', data: issued.data }, [issued]],
-  ['is issued once', [issued], { type: 'Issue', data: issued.data }, conflict('policy_exists')],
+  ['is issued once', [issued], { type: 'Issue', data: issued.data }, 'policy_exists'],
   ['that is unknown has no terms', [], { type: 'ChangeTerms', terms: {} }, missing('policy_not_found')],
   [
     'changes only terms that differ',
@@ -252,7 +246,7 @@ decisions(policy, [
   ['in progress becomes active', [quoted], activate, [activated]],
   ['becomes active once', [quoted, activated], activate, []],
   ['that was issued active stays so', [issued], activate, []],
-  ['that is cancelled is not activated', [quoted, cancelled], activate, conflict('policy_cancelled')],
+  ['that is cancelled is not activated', [quoted, cancelled], activate, 'policy_cancelled'],
   ['that became active can be cancelled', [quoted, activated], cancel, [cancelled]],
   ['that is unknown is not activated', [], activate, missing('policy_not_found')],
   ['keeps why it is not active', [quoted], recordNotActivated, [notActivated]],
@@ -261,7 +255,7 @@ decisions(policy, [
     'that is cancelled keeps its terms',
     [issued, cancelled],
     { type: 'ChangeTerms', terms: {} },
-    conflict('policy_cancelled'),
+    'policy_cancelled',
   ],
 ])
 
@@ -280,7 +274,7 @@ const key = AgentCredentialIssued.of({
 const revoked = AgentCredentialRevoked.of({ credential_id: ID })
 decisions(agentCredential, [
   ['is issued', [], { type: 'Issue', data: key.data }, [key]],
-  ['is issued once', [key], { type: 'Issue', data: key.data }, conflict('credential_exists')],
+  ['is issued once', [key], { type: 'Issue', data: key.data }, 'credential_exists'],
   ['is revoked', [key], { type: 'Revoke' }, [revoked]],
   ['is revoked once', [key, revoked], { type: 'Revoke' }, []],
   ['that is unknown is not revoked', [], { type: 'Revoke' }, missing('credential_not_found')],
@@ -301,12 +295,12 @@ const rotated = ApiClientSecretRotated.of({ client_id: 'service_live_cli_1', sec
 const clientOff = ApiClientDeactivated.of({ client_id: 'service_live_cli_1' })
 decisions(apiClient, [
   ['is issued', [], { type: 'Issue', data: client.data }, [client]],
-  ['is issued once', [client], { type: 'Issue', data: client.data }, conflict('client_exists')],
+  ['is issued once', [client], { type: 'Issue', data: client.data }, 'client_exists'],
   ['gets another secret', [client], rotate, [rotated]],
   ['gets another secret again', [client, rotated], rotate, [rotated]],
   ['is deactivated', [client], { type: 'Deactivate' }, [clientOff]],
   ['is deactivated once', [client, clientOff], { type: 'Deactivate' }, []],
-  ['that is deactivated gets no secret', [client, clientOff], rotate, conflict('client_deactivated')],
+  ['that is deactivated gets no secret', [client, clientOff], rotate, 'client_deactivated'],
   ['that is unknown gets no secret', [], rotate, missing('client_not_found')],
   ['that is unknown is not deactivated', [], { type: 'Deactivate' }, missing('client_not_found')],
 ])
@@ -315,7 +309,7 @@ const opened = InboundConnectionOpened.of({ connection_id: ID, ...OWNED, secret_
 const closed = InboundConnectionDeactivated.of({ connection_id: ID })
 decisions(inboundConnection, [
   ['is opened', [], { type: 'Open', data: opened.data }, [opened]],
-  ['is opened once', [opened], { type: 'Open', data: opened.data }, conflict('connection_exists')],
+  ['is opened once', [opened], { type: 'Open', data: opened.data }, 'connection_exists'],
   ['is deactivated', [opened], { type: 'Deactivate' }, [closed]],
   ['is deactivated once', [opened, closed], { type: 'Deactivate' }, []],
   ['that is unknown is not deactivated', [], { type: 'Deactivate' }, missing('connection_not_found')],
@@ -332,10 +326,10 @@ const freed = (owner: string) => ReservationReleased.of(ofFein(owner))
 decisions(reservation, [
   ['goes to who comes first', [], reserve(ONE), [held(ONE)]],
   ['is held already', [held(ONE)], reserve(ONE), []],
-  ['is refused to another', [held(ONE)], reserve(TWO), conflict('fein_taken')],
+  ['is refused to another', [held(ONE)], reserve(TWO), 'fein_taken'],
   ['goes to another when it is free again', [held(ONE), freed(ONE)], reserve(TWO), [held(TWO)]],
   ['passes from an owner that lost its claim', [held(ONE)], reserve(TWO, ONE), [held(TWO)]],
-  ['passes from nobody else', [held(THREE)], reserve(TWO, ONE), conflict('fein_taken')],
+  ['passes from nobody else', [held(THREE)], reserve(TWO, ONE), 'fein_taken'],
   ['is given back by its owner', [held(ONE)], release(ONE), [freed(ONE)]],
   ['is not given back by another', [held(ONE)], release(TWO), []],
   ['is given back once', [held(ONE), freed(ONE)], release(ONE), []],
@@ -354,7 +348,7 @@ const released = IdempotencyKeyReleased.of({ fingerprint, command_id })
 decisions(idempotencyKey, [
   ['is claimed', [], { type: 'Claim', data: claim.data }, [claim]],
   ['is claimed once', [claim], { type: 'Claim', data: { ...claim.data, command_id: ONE } }, []],
-  ['refuses another body', [claim], { type: 'Claim', data: other }, conflict('idempotency_key_reused')],
+  ['refuses another body', [claim], { type: 'Claim', data: other }, 'idempotency_key_reused'],
   ['keeps the answer', [claim], { type: 'Answer', data: answer.data }, [answer]],
   ['keeps the first answer', [claim, answer], { type: 'Answer', data: { ...answer.data, status: 500 } }, []],
   ['is released by its claim', [claim], { type: 'Release', data: released.data }, [released]],
@@ -391,7 +385,7 @@ const check = (digit: string) => ({ type: 'RecordKeyCheckValue', keyCheckValue: 
 decisions(installation, [
   ['records its keys', [], check('a'), [value('a')]],
   ['records them once', [value('a')], check('a'), []],
-  ['refuses other keys', [value('a')], check('b'), conflict('other_keys')],
+  ['refuses other keys', [value('a')], check('b'), 'other_keys'],
 ])
 
 const acted = OperatorActed.of({ action: 'rebuild', target: 'employers', details: {} })
@@ -413,7 +407,7 @@ decisions(virtualClock, [
   ['is set', [], moveTo(5), [at(5)]],
   ['moves forward', [at(5)], moveTo(6), [at(6)]],
   ['stays', [at(5)], moveTo(5), []],
-  ['does not move back', [at(5)], moveTo(4), conflict('clock_moves_forward')],
+  ['does not move back', [at(5)], moveTo(4), 'clock_moves_forward'],
 ])
 
 const heldBack = (generation: number) =>
