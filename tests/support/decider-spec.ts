@@ -5,7 +5,7 @@ import type { DomainEvent, EventType } from '../../domain/kernel/event-type.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 
 /** `given(events).when(command).thenEvents(events)` for one decider. */
-export interface DeciderSpec<Command, Event> {
+interface DeciderSpec<Command, Event> {
   given(...events: readonly Event[]): {
     when(command: Command): {
       /** The command yields exactly these events. */
@@ -73,9 +73,6 @@ export function eventsOf<State, Command, Event extends DomainEvent, Shared exten
   }
 }
 
-/** Categories whose decisions have been declared. */
-export const decided: string[] = []
-
 /**
  * Declares a test for each decision of a decider, and one that each of its events is decided by one of them.
  * @param onlyRead events that former versions decided, and none does any more.
@@ -86,7 +83,6 @@ export function decisions<State, Command, Event extends DomainEvent>(
   onlyRead: readonly Pick<EventType, 'name'>[] = [],
 ): void {
   const { given } = specify(decider)
-  decided.push(decider.category)
   describe(decider.category, () => {
     test.each(table)('%s', (_title, history, command, outcome) => {
       const when = given(...(history.flat() as Event[])).when(command)

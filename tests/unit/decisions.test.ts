@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
   AgentCredentialIssued,
@@ -15,28 +17,7 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
-import { achAccount } from '../../domain/banking/ach-account.ts'
-import { bankAccount } from '../../domain/banking/bank-account.ts'
-import { bankConnection } from '../../domain/banking/bank-connection.ts'
-import { bankCredit } from '../../domain/banking/bank-credit.ts'
-import { bankDebit } from '../../domain/banking/bank-debit.ts'
-import { bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/bank-file.ts'
-import { bankReport } from '../../domain/banking/bank-report.ts'
-import { bankTransactions } from '../../domain/banking/bank-transactions.ts'
-import { debitCollection } from '../../domain/banking/debit-collection.ts'
-import { debitKey } from '../../domain/banking/debit-key.ts'
-import { disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
-import { legacyCollection } from '../../domain/banking/legacy-collection.ts'
-import { legacyImport } from '../../domain/banking/legacy-import.ts'
-import { microDeposits, microDepositsOfBatch } from '../../domain/banking/micro-deposits.ts'
-import { payerCorrection } from '../../domain/banking/payer-correction.ts'
-import { primaryAccount } from '../../domain/banking/primary-account.ts'
-import { reconciliation } from '../../domain/banking/reconciliation.ts'
-import { returnRate } from '../../domain/banking/return-rate.ts'
-import { verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { aggregates } from '../../domain/catalogue.ts'
-import { financingSession } from '../../domain/financing/financing-session.ts'
-import { financingSettings } from '../../domain/financing/financing-settings.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
@@ -65,16 +46,6 @@ import {
 } from '../../domain/parties/employer.ts'
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
-import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import { logo } from '../../domain/payments/logo.ts'
-import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
-import { processorCustomer } from '../../domain/payments/processor-customer.ts'
-import { processorNotice } from '../../domain/payments/processor-notice.ts'
-import { processorNotices } from '../../domain/payments/processor-notices.ts'
-import { subscription } from '../../domain/payments/subscription.ts'
-import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { intake } from '../../domain/policies/intake.ts'
 import {
   hasLostNumber,
   PolicyActivated,
@@ -92,9 +63,7 @@ import {
   idempotencyKey,
 } from '../../domain/uniqueness/idempotency-key.ts'
 import { ReservationReleased, reservation, ValueReserved } from '../../domain/uniqueness/reservation.ts'
-import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
-import { webhookSubscriptions } from '../../domain/webhooks/webhook-subscriptions.ts'
-import { decided, decisions } from '../support/decider-spec.ts'
+import { decisions } from '../support/decider-spec.ts'
 
 const ID = 'a'.repeat(24)
 const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
@@ -436,18 +405,12 @@ decisions(processClock, [
 ])
 
 test('there is no other aggregate', () => {
-  // payroll-file.test.ts and decisions-<context>.test.ts have theirs
-  const elsewhere = [
-    ...[financingSession, financingSettings],
-    ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
-    ...[processorCustomer, processorNotices, processorNotice, subscription, paymentLink, checkoutSettings],
-    ...[logo, paymentSession, bankDebit, bankCredit],
-    ...[bankFile, bankFileEntries, bankFileNumbers, bankReport],
-    ...[microDeposits, microDepositsOfBatch, payerCorrection],
-    ...[bankAccount, achAccount, verificationStarts, disabledNumbers, primaryAccount],
-    ...[bankConnection, bankTransactions],
-    ...[debitKey, debitCollection, legacyCollection, legacyImport],
-    ...[reconciliation, returnRate],
-  ].map(({ category }) => category)
-  expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
+  const suites = readdirSync(import.meta.dirname)
+    .filter((name) => /^(decisions.*|payroll-file)\.test\.ts$/.test(name))
+    .map((name) => readFileSync(join(import.meta.dirname, name), 'utf8'))
+  // each names its deciders as their streams are called
+  const decided = suites.flatMap((text) => [...text.matchAll(/\b(?:decisions|specify)\((\w+)/g)])
+  expect(new Set(decided.map(([, category]) => category))).toEqual(
+    new Set(aggregates.map(({ category }) => category)),
+  )
 })
