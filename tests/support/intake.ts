@@ -12,11 +12,7 @@ export interface IntakeParts {
 }
 
 /** A whole intake that is accepted: a new key, a new FEIN, two owners. */
-export function intakeBody({
-  employer,
-  policy,
-  ...rest
-}: IntakeParts = {}): Record<string, unknown> & {
+export function intakeBody({ employer, policy, ...rest }: IntakeParts = {}): Record<string, unknown> & {
   employer: Record<string, unknown>
   policy: Record<string, unknown>
 } {

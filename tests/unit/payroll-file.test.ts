@@ -2,17 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { phaseTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { nextStep, type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
-import {
-  type PayrollFileEvent,
-  PayrollFileFailed,
-  PayrollFileNormalized,
-  PayrollFileProcessed,
-  PayrollFileReceived,
-  PayrollPremiumCalculated,
-  PayrollRowsValidated,
-  PayrollWagesCalculated,
-} from '../../domain/payroll/payroll-file-events.ts'
-import { specify } from '../support/decider-spec.ts'
+import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
+import { eventsOf, specify } from '../support/decider-spec.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
 
 const { given } = specify(payrollFile)
@@ -22,75 +13,59 @@ const { terms, table } = phaseTerms(policy)
 /** The account that premium is debited from. */
 const ACCOUNT = newId()
 const OUT_OF_ORDER = { kind: 'conflict', code: 'out_of_order' } as const
+const event = eventsOf(payrollFile, { file_id: id })
 
 // a file of two chunks: a green and a red row, then a green one
 const file = received(id, { rows: 3, chunks: 2 }, policy)
+const { employer_id, policy_id, policy_number, row_count, period } = file.data
+const whose = { employer_id, policy_id, policy_number, row_count, period }
 const firstRows = recorded(id, 0, false, [row(), row({ class_code: '9999' }, 2)])
 const lastRows = recorded(id, 1, true, [row({ gross_wages: 20.25, state: 'NV', class_code: '5606' }, 3)])
-const normalized = PayrollFileNormalized.of({ file_id: id, row_count: 3, policy_revision: 7 })
-const firstValidated = PayrollRowsValidated.of({
-  file_id: id,
-  chunk: 0,
-  last: false,
+const normalized = event('PayrollFileNormalized', { row_count: 3, policy_revision: 7 })
+const FIRST = { chunk: 0, last: false }
+const LAST = { chunk: 1, last: true }
+const firstValidated = event('PayrollRowsValidated', {
+  ...FIRST,
   green: 1,
   red: 1,
   failures: [{ row_number: 2, reasons: [{ field: 'class_code', code: 'unknown_value', value: '9999' }] }],
   valid: { class_codes: ['8810', '5606'], states: ['CA', 'NV'] },
 })
-const lastValidated = PayrollRowsValidated.of({
-  file_id: id,
-  chunk: 1,
-  last: true,
-  green: 1,
-  red: 0,
-  failures: [],
-})
-const firstWages = PayrollWagesCalculated.of({
-  file_id: id,
-  chunk: 0,
-  last: false,
+const lastValidated = event('PayrollRowsValidated', { ...LAST, green: 1, red: 0, failures: [] })
+const firstWages = event('PayrollWagesCalculated', {
+  ...FIRST,
   rows_processed: 1,
   auditable_cents: 100_000,
   wages: [[1, 100_000, '8810', 'CA']],
 })
-const lastWages = PayrollWagesCalculated.of({
-  file_id: id,
-  chunk: 1,
-  last: true,
+const lastWages = event('PayrollWagesCalculated', {
+  ...LAST,
   rows_processed: 1,
   auditable_cents: 2_025,
   wages: [[3, 2_025, '5606', 'NV']],
 })
-const firstPremium = PayrollPremiumCalculated.of({
-  file_id: id,
-  chunk: 0,
-  last: false,
+const firstPremium = event('PayrollPremiumCalculated', {
+  ...FIRST,
   rows_processed: 1,
   premium_cents: 250,
   premiums: [[1, 250]],
 })
-const lastPremium = PayrollPremiumCalculated.of({
+const lastPremium = event('PayrollPremiumCalculated', {
   // 20.25 at 2.50 per 100 is 0.50625
-  file_id: id,
-  chunk: 1,
-  last: true,
+  ...LAST,
   rows_processed: 1,
   premium_cents: 51,
   premiums: [[3, 51]],
   completed: {
-    employer_id: file.data.employer_id,
-    policy_id: file.data.policy_id,
-    policy_number: file.data.policy_number,
-    row_count: 3,
+    ...whose,
     green_rows: 2,
     red_rows: 1,
     auditable_cents: 102_025,
     premium_cents: 301,
-    period: file.data.period,
     debit_account_id: ACCOUNT,
   },
 })
-const failed = PayrollFileFailed.of({ file_id: id, stage: 'validation', error: 'it broke' })
+const failed = event('PayrollFileFailed', { stage: 'validation', error: 'it broke' })
 
 const story: readonly PayrollFileEvent[] = [
   ...[file, firstRows, lastRows, normalized, firstValidated, lastValidated],
@@ -243,8 +218,7 @@ describe('a payroll file', () => {
     given(...upTo(firstPremium))
       .when({ type: 'CalculatePremium', calculated: lastWages.data, table: gap, debitAccountId: null })
       .thenEvents(
-        PayrollFileFailed.of({
-          file_id: id,
+        event('PayrollFileFailed', {
           stage: 'premium_calculation',
           error: 'The policy has no rate for class code 5606 in NV (row 3)',
         }),
@@ -270,7 +244,7 @@ describe('a payroll file', () => {
     ])
     const before = [
       ...[received(id, { rows: 3, chunks: 1 }, policy), rows, normalized],
-      PayrollRowsValidated.of({ file_id: id, chunk: 0, last: true, green: 3, red: 0, failures: [] }),
+      event('PayrollRowsValidated', { chunk: 0, last: true, green: 3, red: 0, failures: [] }),
     ]
     const centsOf = (overtimeExclusion: boolean) =>
       given(...before)
@@ -294,15 +268,9 @@ describe('a file that is processed at once', () => {
     debitAccountId,
     ...phaseTerms(on),
   })
-  const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
-  const whole = PayrollFileReceived.of({ ...data, rows })
-  const processed = PayrollFileProcessed.of({
-    file_id,
-    employer_id,
-    policy_id,
-    policy_number,
-    row_count,
-    period,
+  const whole = event('PayrollFileReceived', { ...data, rows })
+  const processed = event('PayrollFileProcessed', {
+    ...whose,
     policy_revision: 7,
     validation: {
       green: 2,
@@ -378,9 +346,8 @@ describe('a file that is processed at once', () => {
       .when(at(gap))
       .thenEvents(
         whole,
-        PayrollFileProcessed.of({ ...found, premium: null }),
-        PayrollFileFailed.of({
-          file_id: id,
+        event('PayrollFileProcessed', { ...found, premium: null }),
+        event('PayrollFileFailed', {
           stage: 'premium_calculation',
           error: 'The policy has no rate for class code 5606 in NV (row 3)',
         }),

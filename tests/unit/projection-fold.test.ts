@@ -158,20 +158,18 @@ describe('folding events into tables', () => {
       record: fc.constantFrom('sld1.person/1.AAAA', 'sld1.person/1.BBBB'),
       effective_date: fc.constantFrom('2026-01-01', '2026-02-01', null),
     })
-    const sync = fc
-      .array(change, { minLength: 1, maxLength: 4 })
-      .map((changes) => ({
-        stream: 'employeeSync-1',
-        events: [
-          EmployeeChangesRecorded.of({
-            file_id: 'f'.repeat(24),
-            employer_id: 'e'.repeat(24),
-            chunk: 0,
-            last: true,
-            changes: changes as never,
-          }),
-        ],
-      }))
+    const sync = fc.array(change, { minLength: 1, maxLength: 4 }).map((changes) => ({
+      stream: 'employeeSync-1',
+      events: [
+        EmployeeChangesRecorded.of({
+          file_id: 'f'.repeat(24),
+          employer_id: 'e'.repeat(24),
+          chunk: 0,
+          last: true,
+          changes: changes as never,
+        }),
+      ],
+    }))
     fc.assert(
       fc.property(fc.array(sync, { maxLength: 8 }), (history) => {
         spec.given(...history).rows()

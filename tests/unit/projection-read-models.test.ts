@@ -37,17 +37,8 @@ import {
   EmployerRegistered,
   EmployerUnlinkedFromPayrollCompany,
 } from '../../domain/parties/employer.ts'
-import {
-  type PayrollFileEvent,
-  PayrollFileFailed,
-  PayrollFileNormalized,
-  PayrollFileProcessed,
-  PayrollFileReceived,
-  PayrollPremiumCalculated,
-  PayrollRowsRecorded,
-  PayrollRowsValidated,
-  PayrollWagesCalculated,
-} from '../../domain/payroll/payroll-file-events.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
+import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
 import {
   PolicyActivated,
   PolicyIssued,
@@ -65,6 +56,7 @@ import { payrollFiles } from '../../projections/payroll-files.ts'
 import { policies } from '../../projections/policies.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
+import { eventsOf } from '../support/decider-spec.ts'
 import { oneALine } from '../support/golden.ts'
 import { type Happened, recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
@@ -143,14 +135,10 @@ describe('read models as a whole', () => {
 
 describe('payroll files', () => {
   const spec = specifyProjection(payrollFiles)
+  const of = { tenant_id: TENANT, environment: 'live', employer_id: EMPLOYER, policy_id: POLICY } as const
+  const event = eventsOf(payrollFile, { ...of, file_id: FILE, policy_number: 'WC-1', policy_revision: 0 })
   const received = (chunks: number, rows: number) =>
-    PayrollFileReceived.of({
-      file_id: FILE,
-      tenant_id: TENANT,
-      environment: 'live',
-      employer_id: EMPLOYER,
-      policy_id: POLICY,
-      policy_number: 'WC-1',
+    event('PayrollFileReceived', {
       source: { kind: 'tool', submission_id: id('1'), sender_id: id('c') },
       file_name: 'payroll.json',
       row_count: rows,
@@ -159,11 +147,10 @@ describe('payroll files', () => {
     })
   const row = (n: number) => ({ n, name: 'none' as const, gross_wages: 100 })
   const recorded = (chunk: number, last: boolean, rows: number[]) =>
-    PayrollRowsRecorded.of({ file_id: FILE, chunk, last, rows: rows.map(row) })
-  const normalized = PayrollFileNormalized.of({ file_id: FILE, row_count: 3, policy_revision: 0 })
+    event('PayrollRowsRecorded', { chunk, last, rows: rows.map(row) })
+  const normalized = event('PayrollFileNormalized', { row_count: 3 })
   const validated = (chunk: number, last: boolean, green: number, red: number[]) =>
-    PayrollRowsValidated.of({
-      file_id: FILE,
+    event('PayrollRowsValidated', {
       chunk,
       last,
       green,
@@ -176,17 +163,9 @@ describe('payroll files', () => {
       ...(red.length > 0 ? { valid: { class_codes: ['8810'], states: ['CA'] } } : {}),
     })
   const wages = (chunk: number, last: boolean, rows: number, cents: number) =>
-    PayrollWagesCalculated.of({
-      file_id: FILE,
-      chunk,
-      last,
-      rows_processed: rows,
-      auditable_cents: cents,
-      wages: [],
-    })
+    event('PayrollWagesCalculated', { chunk, last, rows_processed: rows, auditable_cents: cents, wages: [] })
   const premium = (chunk: number, last: boolean, rows: number, cents: number) =>
-    PayrollPremiumCalculated.of({
-      file_id: FILE,
+    event('PayrollPremiumCalculated', {
       chunk,
       last,
       rows_processed: rows,
@@ -216,59 +195,52 @@ describe('payroll files', () => {
       const first = { stream, events: events.slice(0, count) }
       spec.given(first).thenRows({ payroll_files: [{ [phase]: 'pending' }] })
     }
-    spec
-      .given({ stream, events })
-      .thenRows({
-        payroll_files: [
-          {
-            status: 'NORMALIZED',
-            error: null,
-            recorded_chunks: 2,
-            green_rows: 2,
-            red_rows: 1,
-            phase_1_status: 'complete',
-            wages_rows: 2,
-            total_auditable_wages_cents: 30_050,
-            phase_2_status: 'complete',
-            premium_rows: 2,
-            total_premium_cents: 361,
-            phase_3_status: 'complete',
-            created_at: '2026-03-01T12:00:00.000Z',
-            updated_at: '2026-03-01T12:00:09.000Z',
-          },
-        ],
-        payroll_row_errors: [
-          {
-            file_id: FILE,
-            row_number: 2,
-            person: sealed('person 2'),
-            reasons: [{ field: 'state', code: 'unknown_value', value: 'ZZ' }],
-            valid: { class_codes: ['8810'], states: ['CA'] },
-          },
-        ],
-      })
+    spec.given({ stream, events }).thenRows({
+      payroll_files: [
+        {
+          status: 'NORMALIZED',
+          error: null,
+          recorded_chunks: 2,
+          green_rows: 2,
+          red_rows: 1,
+          phase_1_status: 'complete',
+          wages_rows: 2,
+          total_auditable_wages_cents: 30_050,
+          phase_2_status: 'complete',
+          premium_rows: 2,
+          total_premium_cents: 361,
+          phase_3_status: 'complete',
+          created_at: '2026-03-01T12:00:00.000Z',
+          updated_at: '2026-03-01T12:00:09.000Z',
+        },
+      ],
+      payroll_row_errors: [
+        {
+          file_id: FILE,
+          row_number: 2,
+          person: sealed('person 2'),
+          reasons: [{ field: 'state', code: 'unknown_value', value: 'ZZ' }],
+          valid: { class_codes: ['8810'], states: ['CA'] },
+        },
+      ],
+    })
   })
 
   describe('of a file that was processed at once', () => {
     const processed = (isRated: boolean) =>
-      PayrollFileProcessed.of({
-        file_id: FILE,
-        employer_id: EMPLOYER,
-        policy_id: POLICY,
-        policy_number: 'WC-1',
+      event('PayrollFileProcessed', {
         row_count: 3,
         period: null,
-        policy_revision: 0,
         validation: validated(0, true, 1, [2, 3]).data,
         wages: wages(0, true, 1, 10_000).data,
         premium: isRated ? premium(0, true, 1, 120).data : null,
       })
-    const whole = PayrollFileReceived.of({ ...received(1, 3).data, rows: [1, 2, 3].map(row) })
+    const whole = event('PayrollFileReceived', { ...received(1, 3).data, rows: [1, 2, 3].map(row) })
     const phases = [
       ...[received(1, 3), recorded(0, true, [1, 2, 3]), normalized],
       ...[validated(0, true, 1, [2, 3]), wages(0, true, 1, 10_000)],
     ]
-    const failed = PayrollFileFailed.of({ file_id: FILE, stage: 'premium_calculation', error: 'no rate' })
+    const failed = event('PayrollFileFailed', { stage: 'premium_calculation', error: 'no rate' })
     const rowsOf = (...events: PayrollFileEvent[]) => {
       const { payroll_files, payroll_row_errors } = spec.given({ stream, events }).rows()
       return {
@@ -303,20 +275,18 @@ describe('payroll files', () => {
     ['wage_calculation', ['pending', 'failed', 'pending']],
     ['premium_calculation', ['pending', 'pending', 'failed']],
   ] as const)('marks the phase of a file that failed in %s', (stage, [one, two, three]) => {
-    const failed = PayrollFileFailed.of({ file_id: FILE, stage, error: 'no rate' })
-    spec
-      .given({ stream, events: [received(1, 3), failed] })
-      .thenRows({
-        payroll_files: [
-          {
-            status: 'failed',
-            error: 'no rate',
-            phase_1_status: one,
-            phase_2_status: two,
-            phase_3_status: three,
-          },
-        ],
-      })
+    const failed = event('PayrollFileFailed', { stage, error: 'no rate' })
+    spec.given({ stream, events: [received(1, 3), failed] }).thenRows({
+      payroll_files: [
+        {
+          status: 'failed',
+          error: 'no rate',
+          phase_1_status: one,
+          phase_2_status: two,
+          phase_3_status: three,
+        },
+      ],
+    })
   })
 
   it('keeps what was complete when a later phase fails', () => {
@@ -326,20 +296,18 @@ describe('payroll files', () => {
       normalized,
       validated(0, true, 3, []),
       wages(0, true, 3, 30_000),
-      PayrollFileFailed.of({ file_id: FILE, stage: 'premium_calculation', error: 'no rate' }),
+      event('PayrollFileFailed', { stage: 'premium_calculation', error: 'no rate' }),
     ]
-    spec
-      .given({ stream, events })
-      .thenRows({
-        payroll_files: [
-          {
-            status: 'failed',
-            phase_1_status: 'complete',
-            phase_2_status: 'complete',
-            phase_3_status: 'failed',
-          },
-        ],
-      })
+    spec.given({ stream, events }).thenRows({
+      payroll_files: [
+        {
+          status: 'failed',
+          phase_1_status: 'complete',
+          phase_2_status: 'complete',
+          phase_3_status: 'failed',
+        },
+      ],
+    })
   })
 
   it('takes a sync as normalized with its last chunk', () => {
@@ -367,11 +335,9 @@ describe('payroll files', () => {
     spec
       .given({ stream: syncStream, events: [sync, chunk(0, false)] })
       .thenRows({ payroll_files: [{ kind: 'sync', sync_id: id('2'), status: 'pending', row_count: 2 }] })
-    spec
-      .given({ stream: syncStream, events: [sync, chunk(0, false), chunk(1, true)] })
-      .thenRows({
-        payroll_files: [{ kind: 'sync', policy_id: null, status: 'NORMALIZED', recorded_chunks: 2 }],
-      })
+    spec.given({ stream: syncStream, events: [sync, chunk(0, false), chunk(1, true)] }).thenRows({
+      payroll_files: [{ kind: 'sync', policy_id: null, status: 'NORMALIZED', recorded_chunks: 2 }],
+    })
   })
 
   it('refuses events of a file it has never seen', () => {
@@ -404,11 +370,9 @@ describe('policies', () => {
 
   it('changes only the terms that changed', () => {
     const changed = PolicyTermsChanged.of({ policy_id: POLICY, fees: [], billing_type: 'DIRECT_BILLING' })
-    spec
-      .given({ stream: `policy-${POLICY}`, events: [issued, changed] })
-      .thenRows({
-        policies: [{ fees: [], fee_count: 0, billing_type: 'DIRECT_BILLING', class_codes: ['8810'] }],
-      })
+    spec.given({ stream: `policy-${POLICY}`, events: [issued, changed] }).thenRows({
+      policies: [{ fees: [], fee_count: 0, billing_type: 'DIRECT_BILLING', class_codes: ['8810'] }],
+    })
   })
 
   it('takes a change of rates alone as no change', () => {
@@ -686,25 +650,23 @@ describe('employee register', () => {
   })
 
   it('keeps the last record with the place it is sealed for', () => {
-    spec
-      .given(sync('1', change('hire', '2026-01-05')), sync('2', change('update', null)))
-      .thenRows({
-        employee_register: [
-          {
-            employer_id: EMPLOYER,
-            subject: 'person/1',
-            tenant_id: TENANT,
-            environment: 'live',
-            status: 'employed',
-            hire_date: '2026-01-05',
-            last_action: 'update',
-            record: sealed('update'),
-            record_stream: `employeeSync-${id('2')}`,
-            record_field: 'chunks.0.changes.0.record',
-            changes: 2,
-          },
-        ],
-      })
+    spec.given(sync('1', change('hire', '2026-01-05')), sync('2', change('update', null))).thenRows({
+      employee_register: [
+        {
+          employer_id: EMPLOYER,
+          subject: 'person/1',
+          tenant_id: TENANT,
+          environment: 'live',
+          status: 'employed',
+          hire_date: '2026-01-05',
+          last_action: 'update',
+          record: sealed('update'),
+          record_stream: `employeeSync-${id('2')}`,
+          record_field: 'chunks.0.changes.0.record',
+          changes: 2,
+        },
+      ],
+    })
   })
 
   it('terminates and hires again', () => {
