@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Admission, whileOutside, whileReceiving } from '../../interfaces/http/admission.ts'
+import { deferred } from '../support/http-hosts.ts'
 
 /** Requests at work at the most before the rate was measured, and when it is too low to matter. */
 const ASSUMED = 300
@@ -34,15 +35,13 @@ async function sendWaiting(
   waits: typeof whileOutside,
   address: string,
 ): Promise<(() => Promise<unknown>) | null> {
-  let end = () => {}
+  const end = deferred()
   let isWaiting = false
   const request = newRequest()
   const ended = admission.during(request, { address, credential: '' }, () =>
     waits(request, () => {
       isWaiting = true
-      return new Promise<void>((resolve) => {
-        end = resolve
-      })
+      return end.promise
     }),
   )
   const done = ended.catch((error) => error)
@@ -51,7 +50,7 @@ async function sendWaiting(
     return null
   }
   return () => {
-    end()
+    end.resolve()
     return done
   }
 }
@@ -59,16 +58,14 @@ async function sendWaiting(
 /** Sends a request that is at work until it is told to end. @returns whether it was let in. */
 async function send(credential = 'a', address = '192.0.2.1'): Promise<boolean> {
   let isIn = false
-  let end = () => {}
+  const end = deferred()
   const ended = admission.during(newRequest(), { address, credential }, () => {
     isIn = true
-    return new Promise<void>((resolve) => {
-      end = resolve
-    })
+    return end.promise
   })
   if (isIn) {
     atWork.push(async () => {
-      end()
+      end.resolve()
       await ended
     })
     return true
@@ -192,16 +189,13 @@ describe('admission', () => {
   })
 
   it('forgets a request that ended before what it asked outside did', async () => {
-    let answer = () => {}
+    const answer = deferred()
     const request = newRequest()
-    const asked = new Promise<void>((resolve) => {
-      answer = resolve
-    })
     let asking: Promise<void> | undefined
     await admission.during(request, { address: '192.0.2.1', credential: 'a' }, () => {
-      asking = whileOutside(request, () => asked)
+      asking = whileOutside(request, () => answer.promise)
     })
-    answer()
+    answer.resolve()
     await asking
     expect(await fill()).toBe(ASSUMED)
   })

@@ -1,8 +1,8 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener, Server } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Ask, send } from '../../bench/load.ts'
+import { plainServer } from '../support/http-hosts.ts'
 
 let server: Server | undefined
 afterEach(() => {
@@ -11,9 +11,9 @@ afterEach(() => {
 })
 
 async function serve(listener: RequestListener): Promise<string> {
-  server = createServer(listener)
-  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, ...opened } = await plainServer(listener)
+  server = opened.server
+  return url
 }
 
 const get = (url: string): Ask => ({

@@ -1,15 +1,15 @@
-import { createServer, request as httpRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest, type Server } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { HttpError } from '../../interfaces/http/errors.ts'
 import { linesOf, MAX_LINE_BYTES } from '../../interfaces/http/lines.ts'
+import { plainServer } from '../support/http-hosts.ts'
 
 /** Bodies that are taken line by line, over HTTP. */
 let server: Server
 let url: string
 
 beforeAll(async () => {
-  server = createServer(async (request, response) => {
+  ;({ server, url } = await plainServer(async (request, response) => {
     const lines: unknown[] = []
     try {
       for await (const batch of linesOf(request, 2)) {
@@ -22,9 +22,7 @@ beforeAll(async () => {
       response.statusCode = (error as HttpError).status
       response.end('{}')
     }
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }))
 })
 afterAll(() => server?.close())
 

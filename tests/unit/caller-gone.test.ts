@@ -4,13 +4,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
 import { routesOf } from '../../interfaces/endpoints/request-pipeline.ts'
-import { Admission } from '../../interfaces/http/admission.ts'
 import { CallerGone } from '../../interfaces/http/body.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
-import { writeEnvelopeError } from '../../interfaces/http/errors.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen } from '../../interfaces/http/server.ts'
+import type { Listener } from '../../interfaces/http/server.ts'
 import { paymentsApi } from '../../interfaces/payments-api/api.ts'
+import { listenWith } from '../support/http-hosts.ts'
 
 /** What the endpoint does with the signal of its request. */
 let handle: (call: { readonly signal: AbortSignal }) => Promise<void>
@@ -42,16 +41,7 @@ beforeEach(async () => {
     addresses: new RateLimiter(0),
     largeCalls: new CallSlots(4, 20, 'too many'),
   }
-  const app = createHost({
-    routes: routesOf([endpoint], null, limits),
-    addresses: limits.addresses,
-    admission: new Admission(),
-    writeError: writeEnvelopeError,
-    newRequestId: () => 'id',
-    onFailure: () => undefined,
-    onAnswer: () => undefined,
-  })
-  listener = await listen(app, '127.0.0.1', 0)
+  listener = await listenWith({ routes: routesOf([endpoint], null, limits) })
 })
 afterEach(() => listener.close())
 

@@ -1,12 +1,11 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Admission } from '../../interfaces/http/admission.ts'
 import { sendJson } from '../../interfaces/http/answers.ts'
 import { crossOrigin } from '../../interfaces/http/cors.ts'
-import { HttpError, writeCoreError } from '../../interfaces/http/errors.ts'
+import { HttpError } from '../../interfaces/http/errors.ts'
 import { OriginCheck } from '../../interfaces/http/host-check.ts'
-import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen } from '../../interfaces/http/server.ts'
+import type { Listener } from '../../interfaces/http/server.ts'
+import { listenWith } from '../support/http-hosts.ts'
 
 const APP = 'https://app.example.com'
 
@@ -15,7 +14,7 @@ let failures = 0
 
 beforeAll(async () => {
   const check = new OriginCheck('127.0.0.1', 'https://tools.example.com', [APP])
-  const app = createHost({
+  host = await listenWith({
     routes: [
       {
         method: 'POST',
@@ -30,15 +29,10 @@ beforeAll(async () => {
       { method: 'POST', path: '/other', handle: (_request, response) => sendJson(response, 200, {}) },
     ],
     guards: [{ path: '/mcp', guard: crossOrigin(check) }],
-    addresses: new RateLimiter(0),
-    admission: new Admission(),
-    writeError: writeCoreError,
-    newRequestId: () => 'id',
     onFailure: () => {
       failures += 1
     },
   })
-  host = await listen(app, '127.0.0.1', 0)
 })
 afterAll(() => host.close({ idleMs: 0 }))
 

@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { CallerGone, readBody } from '../../interfaces/http/body.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
 import { Costs } from '../../interfaces/http/costs.ts'
 import { RateLimiter, type RateLimits } from '../../interfaces/http/rate-limit.ts'
+import { deferred, plainServer } from '../support/http-hosts.ts'
 
 const KIB = 1024
 
@@ -119,15 +120,12 @@ describe('large calls', () => {
 
   it('are at work four at a time, each credential by itself, small ones beside them', async () => {
     const by = limits()
-    let end = () => {}
-    const ended = new Promise<void>((resolve) => {
-      end = resolve
-    })
+    const end = deferred()
     const running = Array.from({ length: 4 }, () =>
       Costs.during(by, async (call) => {
         call.identify('a')
         await call.measure({ rows: 5001 })
-        await ended
+        await end.promise
       }),
     )
     await expect(
@@ -150,7 +148,7 @@ describe('large calls', () => {
       await call.measure(large)
       return 'went on'
     })
-    end()
+    end.resolve()
     expect(await fifth).toBe('went on')
     await Promise.all(running)
   })
@@ -220,7 +218,7 @@ describe('a caller who leaves', () => {
     const requests: IncomingMessage[] = []
     const left: Promise<unknown>[] = []
     const ended: Promise<unknown>[] = []
-    const server = createServer((request) => {
+    const { server, port } = await plainServer((request) => {
       requests.push(request)
       left.push(new Promise((resolve) => request.socket.once('close', resolve)))
       const call = Costs.during(by, async (one) => {
@@ -231,8 +229,7 @@ describe('a caller who leaves', () => {
       ended.push(call.catch((error: unknown) => error))
     })
     try {
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const caller = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      const caller = connect(port, '127.0.0.1')
       caller.on('error', () => undefined)
       caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n${body}`)
       await expect.poll(() => requests.length).toBe(1)

@@ -18,9 +18,9 @@ import {
   writeCoreError,
   writeEnvelopeError,
 } from '../../interfaces/http/errors.ts'
-import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen, queryOf, type Route } from '../../interfaces/http/server.ts'
+import { type Listener, listen, queryOf, type Route } from '../../interfaces/http/server.ts'
 import { parseLargeJson } from '../../interfaces/http/strict-json.ts'
+import { deferred, listenWith } from '../support/http-hosts.ts'
 
 const LIMIT = 1024 * 1024
 
@@ -33,15 +33,11 @@ let entered: Promise<void>
 beforeEach(async () => {
   failures = []
   answered = []
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let enter = () => {}
-  entered = new Promise((resolve) => {
-    enter = resolve
-  })
+  const [held, entry] = [deferred(), deferred()]
+  release = held.resolve
+  entered = entry.promise
   let count = 0
-  const app = createHost({
+  listener = await listenWith({
     routes: [
       { method: 'GET', path: '/things/:id', handle: (q, r) => sendJson(r, 200, { id: q.params.id }) },
       { method: 'GET', path: '/query', handle: (q, r) => sendJson(r, 200, Object.fromEntries(queryOf(q))) },
@@ -70,20 +66,16 @@ beforeEach(async () => {
         method: 'GET',
         path: '/slow',
         async handle(_request, response) {
-          enter()
-          await held
+          entry.resolve()
+          await held.promise
           sendJson(response, 200, { slow: true })
         },
       },
     ],
-    addresses: new RateLimiter(0),
-    admission: new Admission(),
-    writeError: writeCoreError,
     newRequestId: () => `generated-${++count}`,
     onFailure: (error) => failures.push(error),
     onAnswer: (method, path, status) => answered.push(`${method} ${path} ${status}`),
   })
-  listener = await listen(app, '127.0.0.1', 0)
 })
 
 afterEach(async () => {
@@ -197,42 +189,27 @@ describe('a host', () => {
   })
 })
 
-/** A host that limits nobody but by what is at work. */
-function listenWith(admission: Admission, routes: readonly Route[]): Promise<Listener> {
-  const host = createHost({
-    routes,
-    addresses: new RateLimiter(0),
-    admission,
-    writeError: writeEnvelopeError,
-    newRequestId: () => 'id',
-    onFailure: () => undefined,
-  })
-  return listen(host, '127.0.0.1', 0)
-}
-
 describe('a host with too much to do', () => {
   it('refuses at once what is no probe, in its own error body, and lets others in', async () => {
     const admission = new Admission()
     const called: string[] = []
-    let end = () => {}
-    const ended = new Promise<void>((resolve) => {
-      end = resolve
-    })
+    const end = deferred()
     const filling = Array.from({ length: admission.limit }, () =>
       admission.during(
         {} as IncomingMessage,
         { address: '127.0.0.1', credential: 'Bearer busy' },
-        () => ended,
+        () => end.promise,
       ),
     )
     const handle = (request: IncomingMessage, response: ServerResponse) => {
       called.push(request.url!)
       sendJson(response, 200, {})
     }
-    const host = await listenWith(admission, [
+    const routes: Route[] = [
       { method: 'POST', path: '/work', handle },
       { method: 'GET', path: '/healthz', isProbe: true, handle },
-    ])
+    ]
+    const host = await listenWith({ routes, admission, writeError: writeEnvelopeError })
     const ask = (path: string, caller: string) =>
       fetch(`${host.url}${path}`, {
         headers: { Authorization: caller },
@@ -245,7 +222,7 @@ describe('a host with too much to do', () => {
       expect(called).toEqual([])
       expect((await ask('/healthz', 'Bearer busy')).status).toBe(200)
       expect((await ask('/work', 'Bearer other')).status).toBe(200)
-      end()
+      end.resolve()
       await Promise.all(filling)
       expect((await ask('/work', 'Bearer busy')).status).toBe(200)
       expect(called).toEqual(['/healthz', '/work', '/work'])
@@ -259,16 +236,15 @@ describe('a host whose callers send no more', () => {
   it('answers others as before, however many addresses they have', async () => {
     const admission = new Admission()
     let begun = 0
-    const host = await listenWith(admission, [
-      {
-        method: 'POST',
-        path: '/form',
-        async handle(request, response) {
-          begun += 1
-          sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
-        },
+    const form: Route = {
+      method: 'POST',
+      path: '/form',
+      async handle(request, response) {
+        begun += 1
+        sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
       },
-    ])
+    }
+    const host = await listenWith({ routes: [form], admission })
     const silent = Array.from({ length: admission.limit + 20 }, (_, n) => {
       const localAddress = `127.0.${1 + Math.floor(n / 250)}.${1 + (n % 250)}`
       const socket = connect({ host: '127.0.0.1', port: host.port, localAddress })

@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { Answer, endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
 import { openApiOf } from '../../interfaces/endpoints/openapi.ts'
 import { routesOf } from '../../interfaces/endpoints/request-pipeline.ts'
-import { Admission } from '../../interfaces/http/admission.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
 import { writeEnvelopeError } from '../../interfaces/http/errors.ts'
 import { JsonText, objectText, piecesOf } from '../../interfaces/http/json-text.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen } from '../../interfaces/http/server.ts'
+import type { Listener } from '../../interfaces/http/server.ts'
 import { paymentsApi } from '../../interfaces/payments-api/api.ts'
 import { runs } from '../support/generated.ts'
+import { listenWith } from '../support/http-hosts.ts'
 
 // spaces, and a number that would not come back: whatever is parsed on its way looks different
 const ODD = '{ "name":"Zoë — “ok” 😀", "amount" : 1.0 }'
@@ -46,18 +46,14 @@ let credentials: RateLimiter
 beforeEach(async () => {
   credentials = new RateLimiter(PER_SECOND, () => 0)
   const limits = { credentials, addresses: new RateLimiter(0), largeCalls: new CallSlots(4, 20, 'too many') }
-  const app = createHost({
+  listener = await listenWith({
     routes: routesOf([endpoint], null, limits),
     addresses: limits.addresses,
-    admission: new Admission(),
     writeError: writeEnvelopeError,
-    newRequestId: () => 'id',
     onFailure: (error) => {
       throw error
     },
-    onAnswer: () => undefined,
   })
-  listener = await listen(app, '127.0.0.1', 0)
 })
 afterEach(() => listener.close())
 

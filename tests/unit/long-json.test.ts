@@ -5,6 +5,7 @@ import { CallerGone } from '../../interfaces/http/body.ts'
 import { jsonPieces, sendJsonPieces } from '../../interfaces/http/long-json.ts'
 import { type Listener, listen } from '../../interfaces/http/server.ts'
 import { runs } from '../support/generated.ts'
+import { deferred } from '../support/http-hosts.ts'
 
 describe('pieces of JSON', () => {
   it('join to what JSON.stringify gives', () => {
@@ -53,19 +54,16 @@ describe('an answer in pieces', () => {
     function* answer() {
       for (; taken < pieces; taken += 1) yield 'x'.repeat(10_000)
     }
-    let ended: (value: unknown) => void
-    const end = new Promise<unknown>((resolve) => {
-      ended = resolve
-    })
+    const end = deferred<unknown>()
     const app: RequestListener = async (_request, response) => {
       await options.before
-      sendJsonPieces(response, 200, answer()).then(ended, ended)
+      sendJsonPieces(response, 200, answer()).then(end.resolve, end.resolve)
     }
     listener = await listen(app, '127.0.0.1', 0, options)
     const incoming = new Promise<IncomingMessage>((resolve, reject) => {
       httpRequest(listener!.url, resolve).on('error', reject).end()
     })
-    return { answer: incoming, taken: () => taken, end }
+    return { answer: incoming, taken: () => taken, end: end.promise }
   }
 
   async function sizeOf(answer: Promise<IncomingMessage>): Promise<number> {
@@ -103,14 +101,11 @@ describe('an answer in pieces', () => {
   })
 
   it('is waited for as long as it takes to make', async () => {
-    let ready = () => {}
-    const before = new Promise<void>((resolve) => {
-      ready = resolve
-    })
-    const { answer } = await serve(3, { unreadAnswerMs: 10, before })
+    const ready = deferred()
+    const { answer } = await serve(3, { unreadAnswerMs: 10, before: ready.promise })
     // several times the limit: a connection that is cut meanwhile fails the request
     await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 100))])
-    ready()
+    ready.resolve()
     expect(await sizeOf(answer)).toBe(30_000)
   })
 })

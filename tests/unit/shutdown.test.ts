@@ -1,11 +1,9 @@
 import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { Admission } from '../../interfaces/http/admission.ts'
 import { sendJson } from '../../interfaces/http/answers.ts'
-import { writeCoreError } from '../../interfaces/http/errors.ts'
-import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen } from '../../interfaces/http/server.ts'
+import type { Listener, Route } from '../../interfaces/http/server.ts'
+import { deferred, listenWith } from '../support/http-hosts.ts'
 
 let listener: Listener
 /** Answers `/slow`. */
@@ -13,37 +11,32 @@ let release: () => void
 /** `/slow` was asked for. */
 let entered: Promise<void>
 const sockets: Socket[] = []
+const quick: Route = {
+  method: 'GET',
+  path: '/quick',
+  handle: (_request, response) => sendJson(response, 200, {}),
+}
 
 beforeEach(async () => {
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let enter = () => {}
-  entered = new Promise((resolve) => {
-    enter = resolve
-  })
-  const app = createHost({
+  const [held, entry] = [deferred(), deferred()]
+  release = held.resolve
+  entered = entry.promise
+  listener = await listenWith({
     routes: [
-      { method: 'GET', path: '/quick', handle: (_request, response) => sendJson(response, 200, {}) },
+      quick,
       {
         method: 'GET',
         path: '/slow',
         async handle(request, response) {
           if (request.headers['x-begin']) response.write('{')
-          enter()
-          await held
+          entry.resolve()
+          await held.promise
           if (request.headers['x-begin']) response.end('}')
           else sendJson(response, 200, {})
         },
       },
     ],
-    addresses: new RateLimiter(0),
-    admission: new Admission(),
-    writeError: writeCoreError,
-    newRequestId: () => 'id',
-    onFailure: () => undefined,
   })
-  listener = await listen(app, '127.0.0.1', 0)
 })
 afterEach(async () => {
   release()
@@ -154,20 +147,7 @@ it('leaves clients that keep connections no request without an answer, over thre
     const before = answered
     await expect.poll(() => answered).toBeGreaterThan(before + 200)
     await listener.close()
-    listener = await listen(
-      createHost({
-        routes: [
-          { method: 'GET', path: '/quick', handle: (_request, response) => sendJson(response, 200, {}) },
-        ],
-        addresses: new RateLimiter(0),
-        admission: new Admission(),
-        writeError: writeCoreError,
-        newRequestId: () => 'id',
-        onFailure: () => undefined,
-      }),
-      '127.0.0.1',
-      port,
-    )
+    listener = await listenWith({ routes: [quick] }, port)
   }
   const before = answered
   await expect.poll(() => answered).toBeGreaterThan(before + 200)
