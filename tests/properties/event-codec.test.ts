@@ -52,7 +52,7 @@ describe('the codec', () => {
           expect(decoded.metadata).toEqual({ ...plain, schema_version: type.version, hash })
           expect(verifyEvent(NO_PREDECESSOR, stored)).toBe(true)
         }),
-        runs(5, 100),
+        runs(3, 100),
       )
     },
   )

@@ -47,7 +47,7 @@ describe('parseJson', () => {
         if (!valid) expect(answer.ok).toBe(false)
         else if (!answer.ok) expect(answer.kind).toBe('duplicate_key')
       }),
-      runs(200),
+      runs(100, 4000),
     )
   })
 
@@ -75,7 +75,7 @@ describe('parseJson', () => {
         const answer = parse(JSON.stringify(value))
         expect(answer.ok ? null : answer.kind).toBe(refused ? 'characters' : null)
       }),
-      runs(200),
+      runs(100, 4000),
     )
   })
 
@@ -97,7 +97,7 @@ describe('parseJson', () => {
           written.some((one) => compare(decimal(text)!, one) === 0)
         for (const body of [text, `{"a":[1,${text}]}`]) expect(parse(body).ok).toBe(isKept)
       }),
-      runs(200),
+      runs(100, 4000),
     )
   })
 

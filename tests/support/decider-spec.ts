@@ -40,16 +40,24 @@ export function specify<State, Command, Event extends DomainEvent>(
   }
 }
 
+type Reason = Pick<Rejection, 'kind' | 'code'>
+
 /**
- * One decision: what happened, what is asked for, and the events or the reason of the refusal; a text is the code of a
- * conflict. What happened may have stretches that other decisions share.
+ * One decision: what happened, what is asked for, and the event, the events or the reason of the refusal; a text is the
+ * code of a conflict, or of what is not found. What happened may have stretches that other decisions share.
  */
 export type Decision<Command, Event> = readonly [
   title: string,
   given: readonly (Event | readonly Event[])[],
   when: Command,
-  outcome: readonly Event[] | string | Pick<Rejection, 'kind' | 'code'>,
+  outcome: Event | readonly Event[] | string | Reason,
 ]
+
+/** The reason of a refusal; null: it is none. */
+function reasonOf(outcome: string | Reason | object): Reason | null {
+  if (typeof outcome !== 'string') return 'code' in outcome ? (outcome as Reason) : null
+  return { kind: outcome.endsWith('_not_found') ? 'not_found' : 'conflict', code: outcome }
+}
 
 type Fields<Event extends DomainEvent, Shared> = Omit<Event['data'], keyof Shared> & Partial<Event['data']>
 
@@ -86,15 +94,14 @@ export function decisions<State, Command, Event extends DomainEvent>(
   describe(decider.category, () => {
     test.each(table)('%s', (_title, history, command, outcome) => {
       const when = given(...(history.flat() as Event[])).when(command)
-      const refusal = typeof outcome === 'string' ? { kind: 'conflict' as const, code: outcome } : outcome
-      if ('code' in refusal) when.thenRejection(refusal)
-      else when.thenEvents(...refusal)
+      const reason = reasonOf(outcome)
+      if (reason) when.thenRejection(reason)
+      else when.thenEvents(...([outcome].flat() as Event[]))
     })
 
     test('decides each of its events', () => {
-      const types = table.flatMap(([, , , outcome]) =>
-        Array.isArray(outcome) ? outcome.map(({ type }) => type) : [],
-      )
+      const outcomes = table.flatMap(([, , , outcome]) => (reasonOf(outcome) ? [] : outcome)) as Event[]
+      const types = outcomes.map(({ type }) => type)
       const all = [...types, ...onlyRead.map(({ name }) => name)]
       expect(new Set(all)).toEqual(new Set(decider.events.map(({ name }) => name)))
     })

@@ -1,3 +1,4 @@
+// @module-tag long: the load of the benchmarks, which .ci/all alone builds; the service does not have it
 import type { RequestListener, Server } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'

@@ -35,24 +35,19 @@ const decide = (legId: string | null, refusedBy: string | null = null, named: st
   }) as const
 
 decisions(bankCredit, [
-  ['is received', [], receive, [received]],
+  ['is received', [], receive, received],
   ['is received once', [received], receive, []],
   ['is received once, with another amount too', [received, unmatched], receive, []],
-  ['is not there before', [], decide(LEG), { kind: 'not_found', code: 'bank_credit_not_found' }],
-  ["is a debit's money", [received], decide(LEG), [matched(LEG)]],
-  ["is nobody's money", [received], decide(null), [unmatched]],
-  ['keeps which debit it names and does not fit', [received], decide(null, null, LEG), [unmatchedOf(LEG)]],
+  ['is not there before', [], decide(LEG), 'bank_credit_not_found'],
+  ["is a debit's money", [received], decide(LEG), matched(LEG)],
+  ["is nobody's money", [received], decide(null), unmatched],
+  ['keeps which debit it names and does not fit', [received], decide(null, null, LEG), unmatchedOf(LEG)],
   ["stays a debit's money", [received, matched(LEG)], decide(OTHER), []],
   ["stays nobody's money", [received, unmatched], decide(null), []],
-  ["is a debit's money that is submitted later", [received, unmatched], decide(LEG), [matched(LEG)]],
-  [
-    "is a debit's money that it names, once it fits",
-    [received, unmatchedOf(LEG)],
-    decide(LEG),
-    [matched(LEG)],
-  ],
-  ['goes to another debit when one refuses', [received, matched(LEG)], decide(OTHER, LEG), [matched(OTHER)]],
-  ['goes to nobody when one refuses', [received, matched(LEG)], decide(null, LEG), [unmatched]],
+  ["is a debit's money that is submitted later", [received, unmatched], decide(LEG), matched(LEG)],
+  ["is a debit's money that it names, once it fits", [received, unmatchedOf(LEG)], decide(LEG), matched(LEG)],
+  ['goes to another debit when one refuses', [received, matched(LEG)], decide(OTHER, LEG), matched(OTHER)],
+  ['goes to nobody when one refuses', [received, matched(LEG)], decide(null, LEG), unmatched],
   ['does not hear of an earlier refusal', [received, matched(LEG), matched(OTHER)], decide(null, LEG), []],
 ])
 

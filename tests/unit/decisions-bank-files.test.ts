@@ -82,10 +82,10 @@ const caughtUp = event('BankFileCaughtUp')
 const out = [begun, recorded, exposed] as const
 
 decisions(bankFile, [
-  ['is begun', [], begin, [begun]],
-  ['is begun anew until it is recorded', [begun], begin, [begun]],
+  ['is begun', [], begin, begun],
+  ['is begun anew until it is recorded', [begun], begin, begun],
   ['is not begun once it is recorded', [begun, recorded], begin, 'bank_file_recorded'],
-  ['is recorded', [begun], { type: 'Record', data: recorded.data }, [recorded]],
+  ['is recorded', [begun], { type: 'Record', data: recorded.data }, recorded],
   ['is recorded once', [begun, recorded], { type: 'Record', data: recorded.data }, []],
   [
     'keeps its content',
@@ -93,23 +93,23 @@ decisions(bankFile, [
     { type: 'Record', data: { ...recorded.data, sha256: '1'.repeat(64) } },
     'bank_file_recorded',
   ],
-  ['is exposed', [begun, recorded], recordExposed, [exposed]],
+  ['is exposed', [begun, recorded], recordExposed, exposed],
   ['is exposed once', [out], recordExposed, []],
   ['is not exposed before it is recorded', [begun], recordExposed, 'bank_file_begun'],
-  ['is found on its way by whoever looks', [begun, recorded, uncertain], recordExposed, [exposed]],
-  ['is fetched', [out], recordFetched, [fetched]],
+  ['is found on its way by whoever looks', [begun, recorded, uncertain], recordExposed, exposed],
+  ['is fetched', [out], recordFetched, fetched],
   ['is fetched once', [out, fetched], recordFetched, []],
-  ['is found fetched where its folder was away', [out, uncertain], recordFetched, [fetched]],
-  ['also while it is exposed again', [out, uncertain, repeated], recordFetched, [fetched]],
-  ['is absent before it was exposed', [begun, recorded], miss, [uncertain]],
-  ['is absent after that', [out], miss, [uncertain]],
+  ['is found fetched where its folder was away', [out, uncertain], recordFetched, fetched],
+  ['also while it is exposed again', [out, uncertain, repeated], recordFetched, fetched],
+  ['is absent before it was exposed', [begun, recorded], miss, uncertain],
+  ['is absent after that', [out], miss, uncertain],
   ['may go once it was fetched', [out, fetched], miss, []],
-  ['is exposed again by a person', [out, uncertain], exposeAgain, [repeated]],
+  ['is exposed again by a person', [out, uncertain], exposeAgain, repeated],
   [
     'is exposed again until midnight in New York',
     [out, uncertain],
     { ...exposeAgain, at: MIDNIGHT - 1 },
-    [event('BankFileExposureRepeated', { ...repeated.data, at: isoTime(MIDNIGHT - 1) })],
+    event('BankFileExposureRepeated', { ...repeated.data, at: isoTime(MIDNIGHT - 1) }),
   ],
   [
     'is not exposed again on the day of its entries',
@@ -117,38 +117,38 @@ decisions(bankFile, [
     { ...exposeAgain, at: MIDNIGHT },
     'bank_file_too_late',
   ],
-  ['is rejected then, and has not gone', [out, uncertain], answer('rejected'), [allRejected]],
-  ['is missed while it is exposed again', [out, uncertain, repeated], miss, [uncertain]],
+  ['is rejected then, and has not gone', [out, uncertain], answer('rejected'), allRejected],
+  ['is missed while it is exposed again', [out, uncertain, repeated], miss, uncertain],
   ['is not exposed again unless it is uncertain', [out], exposeAgain, 'bank_file_exposed'],
-  ['stands beside its place again', [out, uncertain, repeated], does('RecordRestaged'), [restaged]],
-  ['is exposed from there', [out, uncertain, repeated, restaged], recordExposed, [exposed]],
-  ['is uncertain from there', [out, uncertain, repeated, restaged], miss, [uncertain]],
-  ['is treated as sent by a person', [out, uncertain], treatAsSent, [sent]],
+  ['stands beside its place again', [out, uncertain, repeated], does('RecordRestaged'), restaged],
+  ['is exposed from there', [out, uncertain, repeated, restaged], recordExposed, exposed],
+  ['is uncertain from there', [out, uncertain, repeated, restaged], miss, uncertain],
+  ['is treated as sent by a person', [out, uncertain], treatAsSent, sent],
   ['is treated as sent once', [out, uncertain, sent], treatAsSent, []],
   ['is not treated as sent unless it is uncertain', [out, fetched], treatAsSent, 'bank_file_fetched'],
-  ['is accepted', [out], answer('accepted'), [allAccepted]],
+  ['is accepted', [out], answer('accepted'), allAccepted],
   ['is accepted once', [out, allAccepted], answer('accepted'), []],
-  ['is rejected in part', [out, fetched, firstAccepted], answer('rejected', 2), [secondRejected]],
+  ['is rejected in part', [out, fetched, firstAccepted], answer('rejected', 2), secondRejected],
   [
     'is not rejected once it was accepted',
     [out, fetched, firstAccepted],
     answer('rejected'),
     'batch_answered',
   ],
-  ['is rejected', [out, fetched], answer('rejected'), [allRejected]],
+  ['is rejected', [out, fetched], answer('rejected'), allRejected],
   [
     'is rejected where nobody knows whether the bank has it',
     [out, uncertain],
     answer('rejected'),
-    [allRejected],
+    allRejected,
   ],
   ['is not rejected before it was fetched', [out], answer('rejected'), 'bank_file_exposed'],
-  ['is overdue while nobody fetches it', [out], findOverdue, [overdue]],
+  ['is overdue while nobody fetches it', [out], findOverdue, overdue],
   ['is overdue once', [out, overdue], findOverdue, []],
-  ['is overdue while a batch is not answered', [out, fetched, firstAccepted], findOverdue, [overdue]],
+  ['is overdue while a batch is not answered', [out, fetched, firstAccepted], findOverdue, overdue],
   ['is not overdue once it is fetched and answered', [out, fetched, allAccepted], findOverdue, []],
-  ['is overdue until it is answered', [out, overdue], recordFetched, [fetched]],
-  ['is overdue until all of it is answered', [out, overdue, fetched], answer('accepted', 1), [firstAccepted]],
+  ['is overdue until it is answered', [out, overdue], recordFetched, fetched],
+  ['is overdue until all of it is answered', [out, overdue, fetched], answer('accepted', 1), firstAccepted],
   [
     'is not overdue any more',
     [out, overdue, fetched, firstAccepted],
@@ -168,7 +168,7 @@ decisions(bankFile, [
     { ...does('ExposeAgain'), note: null },
     'bank_file_sent',
   ],
-  ['has no such batch', [out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
+  ['has no such batch', [out], answer('accepted', 3), 'batch_not_found'],
   ['is not answered before it can be seen', [begun, recorded], answer('accepted'), 'bank_file_recorded'],
 ])
 
@@ -195,9 +195,7 @@ const entries = BankFileEntriesRecorded.of({
   ids: [ID],
   amounts_cents: [5],
 })
-decisions(bankFileEntries, [
-  ['are recorded', [], { type: 'RecordEntries', chunks: [entries.data] }, [entries]],
-])
+decisions(bankFileEntries, [['are recorded', [], { type: 'RecordEntries', chunks: [entries.data] }, entries]])
 
 const taken = (file_date: string, modifier: string, first_sequence: number, count = 10) =>
   BankFileNumbersTaken.of({ ...file, file_date, modifier, first_sequence, count, at })
@@ -205,14 +203,14 @@ const take = (fileDate = '2026-11-24', count = 10) =>
   ({ type: 'TakeNumbers', fileId: ID, fileDate, count, at: NOW }) as const
 const aDay = Array.from({ length: 36 }, (_, index) => taken('2026-11-24', 'A', 1 + index * 10))
 decisions(bankFileNumbers, [
-  ['begin with the first', [], take(), [taken('2026-11-24', 'A', 1)]],
-  ['go on', [taken('2026-11-24', 'A', 1)], take(), [taken('2026-11-24', 'B', 11)]],
-  ['begin a day with A', [taken('2026-11-24', 'A', 1)], take('2026-11-25'), [taken('2026-11-25', 'A', 11)]],
+  ['begin with the first', [], take(), taken('2026-11-24', 'A', 1)],
+  ['go on', [taken('2026-11-24', 'A', 1)], take(), taken('2026-11-24', 'B', 11)],
+  ['begin a day with A', [taken('2026-11-24', 'A', 1)], take('2026-11-25'), taken('2026-11-25', 'A', 11)],
   [
     'go on with the day before where a clock is behind',
     [taken('2026-11-24', 'A', 1), taken('2026-11-25', 'A', 11)],
     take('2026-11-24'),
-    [taken('2026-11-24', 'B', 21)],
+    taken('2026-11-24', 'B', 21),
   ],
   [
     'do not stay with a day of a clock that was ahead',
@@ -221,16 +219,16 @@ decisions(bankFileNumbers, [
       ...Array.from({ length: 12 }, (_, n) => taken(`2026-11-${n + 10}`, 'A', 11)),
     ],
     take('2026-11-24'),
-    [taken('2026-11-24', 'A', 21)],
+    taken('2026-11-24', 'A', 21),
   ],
-  ['go from Z to 0', aDay.slice(0, 26), take(), [taken('2026-11-24', '0', 261)]],
-  ['end with 9', aDay.slice(0, 35), take(), [taken('2026-11-24', '9', 351)]],
+  ['go from Z to 0', aDay.slice(0, 26), take(), taken('2026-11-24', '0', 261)],
+  ['end with 9', aDay.slice(0, 35), take(), taken('2026-11-24', '9', 351)],
   ['are used up after that', aDay, take(), { kind: 'too_many', code: 'no_file_modifier' }],
   [
     'begin anew where they would not ascend through the file',
     [taken('2026-11-24', 'A', 1, 9_999_990)],
     take(),
-    [taken('2026-11-24', 'B', 1)],
+    taken('2026-11-24', 'B', 1),
   ],
 ])
 
@@ -258,7 +256,7 @@ const applied = told('BankReportItemApplied', {
 const appliedLate = told('BankReportItemApplied', { ...applied.data, was_resolved: true })
 const oneParked = [parked(3), read(2, 0, 1)]
 const twoParked = [parked(3, 4), read(1, 0, 2)]
-const noSuchItem = { kind: 'not_found', code: 'parked_item_not_found' } as const
+const noSuchItem = 'parked_item_not_found' as const
 const apply = (
   changes: { line?: number; transactionId?: string; returnCode?: string; amountCents?: number } = {},
 ) =>
@@ -275,12 +273,12 @@ const refused = told('BankReportRefused', { reason: 'cut short' })
 const lines = Array.from({ length: PARKED_TOLD + 1 }, (_, index) => index + 1)
 const pages = [0, 500, 1_000, 1_500].map((from) => parked(...lines.slice(from, from + 500)))
 decisions(bankReport, [
-  ['is received', [], receive('ret.txt'), [received]],
+  ['is received', [], receive('ret.txt'), received],
   ['is received once under a name', [received], receive('ret.txt'), []],
-  ['is delivered again', [received], receive('b.txt'), [told('BankReportDeliveredAgain', { name: 'b.txt' })]],
-  ['is refused', [received], { type: 'Refuse', reason: 'cut short', at: NOW }, [refused]],
+  ['is delivered again', [received], receive('b.txt'), told('BankReportDeliveredAgain', { name: 'b.txt' })],
+  ['is refused', [received], { type: 'Refuse', reason: 'cut short', at: NOW }, refused],
   ['is refused once', [received, refused], { type: 'Refuse', reason: 'cut short', at: NOW }, []],
-  ['is read', [received], recordRead(1), [read(2, 1, 0)]],
+  ['is read', [received], recordRead(1), read(2, 1, 0)],
   ['is read with items parked', [received], recordRead(1, 3), [parked(3), read(1, 1, 1)]],
   [
     'tells of many parked items no more than fit into an append, and counts them all',
@@ -292,7 +290,7 @@ decisions(bankReport, [
     'calls for a person while there are parked items that it did not tell of',
     [received, parked(1), told('BankReportRead', { ...read(0, 0, 2).data, items: 2 })],
     resolve(1),
-    [resolvedAt(1)],
+    resolvedAt(1),
   ],
   [
     'calls for nobody once those are told of when it is read again, and seen to',
@@ -305,17 +303,17 @@ decisions(bankReport, [
     [resolvedAt(2), cleared],
   ],
   ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
-  ['is read again', [received, oneParked], { type: 'ReadAgain', at: NOW }, [again]],
-  ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
+  ['is read again', [received, oneParked], { type: 'ReadAgain', at: NOW }, again],
+  ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, again],
   ['is not read again while it is read', [received], { type: 'ReadAgain', at: NOW }, []],
-  ['has an item resolved', [received, parked(3, 4), read(2, 0, 2)], resolve(3), [resolved]],
+  ['has an item resolved', [received, parked(3, 4), read(2, 0, 2)], resolve(3), resolved],
   ['is cleared with the last item', [received, oneParked], resolve(3), [resolved, cleared]],
   ['has an item resolved once', [received, oneParked, resolved, cleared], resolve(3), []],
   [
     'is cleared when what was resolved before there was such an event is resolved again',
     [received, oneParked, resolved],
     resolve(3),
-    [cleared],
+    cleared,
   ],
   [
     'is cleared when all fits once it is read again',
@@ -328,9 +326,9 @@ decisions(bankReport, [
     'parks nothing that was resolved',
     [received, oneParked, resolved, cleared, again],
     recordRead(0, 3),
-    [read(2, 0, 0)],
+    read(2, 0, 0),
   ],
-  ['has an item applied to a debit', [received, twoParked], apply(), [applied]],
+  ['has an item applied to a debit', [received, twoParked], apply(), applied],
   ['is cleared with the last one', [received, oneParked], apply(), [applied, cleared]],
   ['has it applied once', [received, oneParked, applied, cleared], apply(), []],
   [
@@ -364,13 +362,13 @@ decisions(bankReport, [
     'has an item applied that was resolved while there was no other way',
     [received, twoParked, resolved],
     apply(),
-    [appliedLate],
+    appliedLate,
   ],
   [
     'has a resolved one applied that fits nothing still when it is read again',
     [received, oneParked, resolved, cleared, again, read(2, 0, 0)],
     apply(),
-    [appliedLate],
+    appliedLate,
   ],
   [
     'does not have one applied while it is read again',
@@ -413,17 +411,17 @@ const inFile = MicroDepositsInFile.of({ ...deposits, file_id: ID, at })
 const leftOut = MicroDepositsLeftOut.of({ ...deposits, note: 'unreadable', at })
 const leaveOut = { type: 'LeaveOut', note: 'unreadable', at: NOW } as const
 decisions(microDeposits, [
-  ['go with the next close', [], order(NOW), [ordered]],
+  ['go with the next close', [], order(NOW), ordered],
   ['are ordered once, whenever that is repeated', [ordered], order(NOW + 86_400_000), []],
-  ['are put into a file', [ordered], { type: 'PutInFile', fileId: ID, at: NOW }, [inFile]],
+  ['are put into a file', [ordered], { type: 'PutInFile', fileId: ID, at: NOW }, inFile],
   ['are put into a file once', [ordered, inFile], { type: 'PutInFile', fileId: ID, at: NOW }, []],
-  ['are left out', [ordered], leaveOut, [leftOut]],
+  ['are left out', [ordered], leaveOut, leftOut],
   ['are not left out of a file', [ordered, inFile], leaveOut, []],
 ])
 const listed = MicroDepositsListed.of({ ...deposits, batch_closes_at: at, at })
 const list = { type: 'List', depositsId: ID, batchClosesAt: at, at: NOW } as const
 decisions(microDepositsOfBatch, [
-  ['are listed', [], list, [listed]],
+  ['are listed', [], list, listed],
   ['are listed once', [listed], list, []],
 ])
 
@@ -443,12 +441,7 @@ const correct = (fingerprint: string) => {
   return { type: 'Correct', data, at: NOW } as const
 }
 decisions(payerCorrection, [
-  ['is applied', [], correct('b'.repeat(24)), [corrected('b'.repeat(24))]],
+  ['is applied', [], correct('b'.repeat(24)), corrected('b'.repeat(24))],
   ['is applied once', [corrected('b'.repeat(24))], correct('b'.repeat(24)), []],
-  [
-    'is followed by another',
-    [corrected('b'.repeat(24))],
-    correct('c'.repeat(24)),
-    [corrected('c'.repeat(24))],
-  ],
+  ['is followed by another', [corrected('b'.repeat(24))], correct('c'.repeat(24)), corrected('c'.repeat(24))],
 ])

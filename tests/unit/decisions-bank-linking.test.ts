@@ -58,24 +58,24 @@ const [requireLogin, restore] = [
 ] as const
 
 decisions(bankConnection, [
-  ['is linked', [], link, [linked]],
+  ['is linked', [], link, linked],
   ['is the same one when its item is linked again', [linked], link, []],
   ['is nobody elses', [linked], { ...link, data: { ...linked.data, employer_id: OTHER } }, 'item_linked'],
   ...([issue, findOne, requireLogin, restore].map((command) => [
     `is not there before: ${command.type}`,
     [],
     command,
-    { kind: 'not_found', code: 'bank_connection_not_found' },
+    'bank_connection_not_found',
   ]) satisfies Decision<BankConnectionCommand, BankConnectionEvent>[]),
-  ['hands out a handle', [linked], issue, [issued('h1')]],
-  ['finds accounts', [linked], findOne, [found(account)]],
+  ['hands out a handle', [linked], issue, issued('h1')],
+  ['finds accounts', [linked], findOne, found(account)],
   ['finds the same ones', [linked, found(account)], findOne, []],
-  ['finds others', [linked, found()], findOne, [found(account)]],
-  ['needs a log-in', [linked], requireLogin, [broken]],
+  ['finds others', [linked, found()], findOne, found(account)],
+  ['needs a log-in', [linked], requireLogin, broken],
   ['needs one log-in', [linked, broken], requireLogin, []],
-  ['is read again', [linked, broken], restore, [restored]],
+  ['is read again', [linked, broken], restore, restored],
   ['was read all along', [linked], restore, []],
-  ['needs another log-in', [linked, broken, restored], requireLogin, [broken]],
+  ['needs another log-in', [linked, broken, restored], requireLogin, broken],
 ])
 
 test('the ten newest handles of a connection serve', () => {
@@ -110,12 +110,12 @@ const receive = (...of: Parameters<typeof received>) =>
   ({ type: 'Receive', data: received(...of).data }) as const
 
 decisions(bankTransactions, [
-  ['are received', [], receive(0, '12', 'next'), [received(0, '12', 'next')]],
-  ['are received after others', [received(0, '1', 'x')], receive(1, '2', 'y'), [received(1, '2', 'y')]],
-  ['are gone', [received(0, '1', 'x')], receive(1, '', 'x', [TENANT]), [received(1, '', 'x', [TENANT])]],
+  ['are received', [], receive(0, '12', 'next'), received(0, '12', 'next')],
+  ['are received after others', [received(0, '1', 'x')], receive(1, '2', 'y'), received(1, '2', 'y')],
+  ['are gone', [received(0, '1', 'x')], receive(1, '', 'x', [TENANT]), received(1, '', 'x', [TENANT])],
   ['are none yet', [], receive(0, '', null), []],
   ['are no new ones', [received(0, '1', 'x')], receive(1, '', 'x'), []],
-  ['are no new ones at a later cursor', [received(0, '1', 'x')], receive(1, '', 'y'), [received(1, '', 'y')]],
+  ['are no new ones at a later cursor', [received(0, '1', 'x')], receive(1, '', 'y'), received(1, '', 'y')],
   ['are not received twice', [received(0, '1', 'x')], receive(0, '1', 'x'), 'out_of_order'],
 ])
 

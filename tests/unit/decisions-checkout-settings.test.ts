@@ -46,21 +46,21 @@ const ofLogo = { tenant_id: ID, logo_url: LOGO, at: isoTime(EARLY) }
 const logoCopied = LogoCopied.of({ ...ofLogo, logo_id: copied.logoId, media_type: copied.mediaType })
 const logoMissed = LogoMissed.of({ ...ofLogo, why: 'It answered 404' })
 decisions(checkoutSettings, [
-  ['are set', [], set(settings), [changed(1, settings)]],
-  ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), [changed(1, DEFAULT_CHECKOUT)]],
-  ['are changed', [changed(1, settings)], set(DEFAULT_CHECKOUT), [changed(2, DEFAULT_CHECKOUT)]],
+  ['are set', [], set(settings), changed(1, settings)],
+  ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), changed(1, DEFAULT_CHECKOUT)],
+  ['are changed', [changed(1, settings)], set(DEFAULT_CHECKOUT), changed(2, DEFAULT_CHECKOUT)],
   ['stay as they are', [changed(1, settings)], set(settings), []],
-  ['know an address that was proven', [withAddress], look('dns'), [verifiedBy('dns')]],
+  ['know an address that was proven', [withAddress], look('dns'), verifiedBy('dns')],
   ['know it once', [withAddress, verifiedBy('dns')], look('file'), []],
   [
     'take the word of the operator',
     [withAddress, verifiedBy('file')],
     look('operator'),
-    [verifiedBy('operator')],
+    verifiedBy('operator'),
   ],
   ['take it once', [withAddress, verifiedBy('operator')], look('operator'), []],
-  ['know a proof better', [withAddress, verifiedBy('operator')], look('dns'), [verifiedBy('dns')]],
-  ['lose what is no longer proven', [withAddress, verifiedBy('dns')], look(null), [unverified]],
+  ['know a proof better', [withAddress, verifiedBy('operator')], look('dns'), verifiedBy('dns')],
+  ['lose what is no longer proven', [withAddress, verifiedBy('dns')], look(null), unverified],
   ['lose it once', [withAddress, verifiedBy('dns'), unverified], look(null), []],
   ['lose nothing that was never proven', [withAddress], look(null), []],
   ['know nothing of another address', [withAddress], look('dns', 'other.example'), []],
@@ -68,7 +68,7 @@ decisions(checkoutSettings, [
     'prove a changed address anew',
     [withAddress, verifiedBy('dns'), changed(2, { ...settings, web_address: 'other.example' })],
     look('dns', 'other.example'),
-    [WebAddressVerified.of({ ...address, web_address: 'other.example', by: 'dns' })],
+    WebAddressVerified.of({ ...address, web_address: 'other.example', by: 'dns' }),
   ],
   [
     'keep the proof of one that is only written in another way',
@@ -76,23 +76,23 @@ decisions(checkoutSettings, [
     look('dns', `https://${ADDRESS}/`),
     [],
   ],
-  ['know the copy of a logo', [withLogo], recordLogo(copied), [logoCopied]],
+  ['know the copy of a logo', [withLogo], recordLogo(copied), logoCopied],
   ['know it once', [withLogo, logoCopied], recordLogo(copied), []],
-  ['know why there is none', [withLogo], recordLogo({ why: 'It answered 404' }), [logoMissed]],
+  ['know why there is none', [withLogo], recordLogo({ why: 'It answered 404' }), logoMissed],
   ['know that once', [withLogo, logoMissed], recordLogo({ why: 'It answered 404' }), []],
-  ['know one that came late', [withLogo, logoMissed], recordLogo(copied), [logoCopied]],
+  ['know one that came late', [withLogo, logoMissed], recordLogo(copied), logoCopied],
   ['know nothing of another logo', [withLogo], recordLogo(copied, 'https://other.example/'), []],
   [
     'forget the copy of one that was changed',
     [withLogo, logoCopied, changed(2, settings), changed(3, { ...settings, logo_url: LOGO })],
     recordLogo(copied),
-    [logoCopied],
+    logoCopied,
   ],
 ])
 
 const copy: Logo = { logo_id: copied.logoId, media_type: copied.mediaType, content: 'AAAA' }
 decisions(logo, [
-  ['is kept', [], { type: 'Keep', logo: copy }, [LogoKept.of(copy)]],
+  ['is kept', [], { type: 'Keep', logo: copy }, LogoKept.of(copy)],
   ['is kept once', [LogoKept.of(copy)], { type: 'Keep', logo: copy }, []],
 ])
 

@@ -18,10 +18,10 @@ const released = (claim_id: string) => DebitKeyReleased.of({ key: ID, claim_id }
 const claim = (content = 'ten dollars') => ({ type: 'Claim', key: ID, content }) as const
 const claimFor = (claimId: string, content = 'ten dollars') => ({ ...claim(content), claimId })
 const release = (claimId: string) => ({ type: 'Release', key: ID, claimId }) as const
-const reused = { kind: 'conflict', code: 'debit_key_reused' } as const
+const reused = 'debit_key_reused'
 
 decisions(debitKey, [
-  ['is claimed for what is debited', [], claim(), [claimed()]],
+  ['is claimed for what is debited', [], claim(), claimed()],
   ['is claimed once by all who ask for the same', [claimed()], claim(), []],
   ['stands for nothing else', [claimed()], claim('nine dollars'), reused],
   [
@@ -30,19 +30,19 @@ decisions(debitKey, [
     claim('nine dollars'),
     reused,
   ],
-  ['is claimed for a collection', [], claimFor('one'), [heldBy('one')]],
+  ['is claimed for a collection', [], claimFor('one'), heldBy('one')],
   ['is claimed once by the same collection', [heldBy('one')], claimFor('one'), []],
-  ['is claimed by another collection as well', [heldBy('one')], claimFor('two'), [heldBy('two')]],
-  ['is claimed for good where a collection has it', [heldBy('one')], claim(), [claimed()]],
+  ['is claimed by another collection as well', [heldBy('one')], claimFor('two'), heldBy('two')],
+  ['is claimed for good where a collection has it', [heldBy('one')], claim(), claimed()],
   ['is claimed for good by all', [claimed()], claimFor('one'), []],
-  ['is given back', [heldBy('one')], release('one'), [released('one')]],
+  ['is given back', [heldBy('one')], release('one'), released('one')],
   ['is given back by who has it', [heldBy('one')], release('two'), []],
   ['is not given back for others', [claimed()], release('one'), []],
   [
     'stands for something else once all gave it back',
     [heldBy('one'), heldBy('two'), released('one'), released('two')],
     claim('nine dollars'),
-    [claimed('nine dollars')],
+    claimed('nine dollars'),
   ],
 ])
 
@@ -68,9 +68,9 @@ const refused = DebitCollectionRefused.of({ collection_id: ID, at: collection.ac
 const refuse = { type: 'Refuse', collectionId: ID, at: Date.parse(collection.accepted_at) } as const
 
 decisions(debitCollection, [
-  ['accepts all entries at once', [], accept, [accepted]],
+  ['accepts all entries at once', [], accept, accepted],
   ['accepts them once', [accepted], accept, []],
-  ['is refused', [], refuse, [refused]],
+  ['is refused', [], refuse, refused],
   ['is refused once', [refused], refuse, []],
   ['that was accepted is not refused', [accepted], refuse, []],
   ['that was refused is not accepted', [refused], accept, 'collection_refused'],

@@ -100,22 +100,22 @@ const ended = command('EndInvitation', { status: 'sent' })
 const cancel = (when = at) => command('Cancel', {}, when)
 
 decisions(financingSession, [
-  ['is created', [], create('one'), [created]],
+  ['is created', [], create('one'), created],
   ['is the same for the same request', [created], create('one'), []],
   ['is not another one', [created], create('two'), 'idempotency_key_reused'],
-  ['must be there', [], hold, { kind: 'not_found', code: 'financing_session_not_found' }],
+  ['must be there', [], hold, 'financing_session_not_found'],
 
-  ['asks for quotes', [created], request(), [requested]],
+  ['asks for quotes', [created], request(), requested],
   ['asks once', [created, requested], request(), []],
   ['asks for one thing', [created, requested], request('other'), 'idempotency_key_reused'],
   ['asks for nothing when it is closed', [created, cancelled], request(), 'financing_session_closed'],
   ['asks for nothing when its time is over', [created], request('asked', END), []],
 
-  ['is begun to be sent', [created, requested], begin(), [begun()]],
-  ['is held where a sending has no end', [created, requested, begun()], begin(), [held('interrupted')]],
+  ['is begun to be sent', [created, requested], begin(), begun()],
+  ['is held where a sending has no end', [created, requested, begun()], begin(), held('interrupted')],
   ['is sent once', waiting, begin(), []],
   ['is not sent when it is held', [created, requested, begun(), held('no_answer')], begin(), []],
-  ['is sent again when nothing got there', [created, requested, begun(), unsent()], begin(), [begun(2)]],
+  ['is sent again when nothing got there', [created, requested, begun(), unsent()], begin(), begun(2)],
   ['is not sent when it is closed', [created, requested, cancelled], begin(), []],
   ['is not sent when its time is over', [created, requested], begin(END), []],
   ['is nothing to send', [created], begin(), []],
@@ -124,14 +124,14 @@ decisions(financingSession, [
     'is with the provider',
     [created, requested, begun()],
     end({ result: 'submitted', providerRequestId: 'fr_1' }),
-    [submitted],
+    submitted,
   ],
-  ['did not get there', [created, requested, begun()], end({ result: 'unsent' }), [unsent()]],
+  ['did not get there', [created, requested, begun()], end({ result: 'unsent' }), unsent()],
   [
     'may have got there',
     [created, requested, begun()],
     end({ result: 'held', reason: 'no_answer' }),
-    [held('no_answer')],
+    held('no_answer'),
   ],
   [
     'stays held whatever is heard later',
@@ -146,7 +146,7 @@ decisions(financingSession, [
     [],
   ],
 
-  ['gets quotes', waiting, receive(), [received]],
+  ['gets quotes', waiting, receive(), received],
   ['keeps the quotes it has', quoted, receive(), []],
   ['gets none before it was sent', [created, requested], receive(), 'financing_not_pending'],
   ['gets none unasked', [created], receive(), 'financing_not_pending'],
@@ -154,11 +154,11 @@ decisions(financingSession, [
   ['gets none when its time is over', waiting, receive(END), 'financing_not_pending'],
   ['gets none when it is closed', [...waiting, cancelled], receive(), 'financing_session_closed'],
 
-  ['is looked at', waiting, hold, [held('review')]],
+  ['is looked at', waiting, hold, held('review')],
   ['is looked at once', [...waiting, held('review')], hold, []],
   ['is not looked at with quotes', quoted, hold, 'financing_not_pending'],
 
-  ['expires at the provider', quoted, expire('provider'), [expired('provider')]],
+  ['expires at the provider', quoted, expire('provider'), expired('provider')],
   ['expires once', [...quoted, expired('provider')], expire('provider'), []],
   ['has nothing to expire', [created], expire('provider'), 'financing_not_pending'],
   [
@@ -178,29 +178,29 @@ decisions(financingSession, [
     'expires in time',
     [created],
     expire('time', END),
-    [event('FinancingExpired', { by: 'time', expired_at: isoTime(END) })],
+    event('FinancingExpired', { by: 'time', expired_at: isoTime(END) }),
   ],
   ['expires in time unless it is closed', [created, cancelled], expire('time', END), []],
 
-  ['hears of a down payment', quoted, report('n-1', down), [reported('n-1', down, quotes[0]!.quote_key)]],
+  ['hears of a down payment', quoted, report('n-1', down), reported('n-1', down, quotes[0]!.quote_key)],
   ['hears of it once', paid, report('n-1', 7), []],
-  ['hears of another amount', quoted, report('n-2', 7), [reported('n-2', 7, null)]],
+  ['hears of another amount', quoted, report('n-2', 7), reported('n-2', 7, null)],
   [
     'hears of it when it is closed',
     [...quoted, cancelled],
     report('n-1', down),
-    [reported('n-1', down, quotes[0]!.quote_key)],
+    reported('n-1', down, quotes[0]!.quote_key),
   ],
   ['hears of none without quotes', waiting, report('n-1', 7), 'financing_without_quotes'],
 
-  ['invites', quoted, invite(), [inviting]],
+  ['invites', quoted, invite(), inviting],
   ['invites once', [...quoted, inviting], invite(), []],
   ['invites to quotes only', waiting, invite(), 'financing_without_quotes'],
   ['invites in time', quoted, invite(END), 'financing_without_quotes'],
-  ['has invited', [...quoted, inviting], ended, [invited('sent')]],
+  ['has invited', [...quoted, inviting], ended, invited('sent')],
   ['stays as it was sent', [...quoted, inviting, invited('failed')], ended, []],
 
-  ['is cancelled', quoted, cancel(), [cancelled]],
+  ['is cancelled', quoted, cancel(), cancelled],
   ['is cancelled once', [created, cancelled], cancel(END), []],
   ['is not cancelled when its time is over', [created], cancel(END), 'payment_session_expired'],
 ])
@@ -257,7 +257,7 @@ const settings = { ...DEFAULT_FINANCING, recipients: [recipient('f', 'one')] }
 const set = (to: typeof settings) => ({ type: 'Set', tenantId: ID, settings: to }) as const
 const changed = FinancingSettingsChanged.of({ tenant_id: ID, settings })
 decisions(financingSettings, [
-  ['are set', [], set(settings), [changed]],
+  ['are set', [], set(settings), changed],
   ['are as they were', [changed], set({ ...settings, recipients: [recipient('f', 'sealed-anew')] }), []],
   ['are at their defaults', [], set({ ...DEFAULT_FINANCING }), []],
 ])

@@ -42,23 +42,23 @@ const completed = IntakeCompleted.of({ intake_id: ONE, employer_id: TWO, policy_
 const refuse = { type: 'Refuse', commandId: 'c1', reason: 'fein_conflict' } as const
 const refused = IntakeRefused.of({ intake_id: ONE, reason: 'fein_conflict' })
 const unfinished = IntakeUnfinished.of({ intake_id: ONE, employer_id: TWO })
-const missing = { kind: 'not_found', code: 'intake_not_found' } as const
+const missing = 'intake_not_found'
 
 decisions(intake, [
-  ['is received', [], receive, [received]],
+  ['is received', [], receive, received],
   ['keeps what was sent first', [received], other, []],
-  ['is completed', [received], complete, [completed]],
+  ['is completed', [received], complete, completed],
   ['is completed once', [received, completed], { ...complete, policyId: ONE }, []],
   ['that is complete takes nothing else', [received, completed], other, []],
   ['that is unknown is not completed', [], complete, missing],
-  ['is refused', [received], refuse, [refused]],
+  ['is refused', [received], refuse, refused],
   ['is refused by its own command only', [received], { ...refuse, commandId: 'c2' }, []],
   ['that is complete is not refused', [received, completed], refuse, []],
   ['that is unknown is not refused', [], refuse, missing],
-  ['that was refused is received again', [received, refused], other, [IntakeReceived.of(other.data)]],
-  ['that broke off is told of', [received], { type: 'RecordUnfinished' }, [unfinished]],
+  ['that was refused is received again', [received, refused], other, IntakeReceived.of(other.data)],
+  ['that broke off is told of', [received], { type: 'RecordUnfinished' }, unfinished],
   ['that broke off is told of once', [received, unfinished], { type: 'RecordUnfinished' }, []],
-  ['that broke off is completed', [received, unfinished], complete, [completed]],
+  ['that broke off is completed', [received, unfinished], complete, completed],
   ['that is complete is not told of', [received, completed], { type: 'RecordUnfinished' }, []],
   ['that was refused is not told of', [received, refused], { type: 'RecordUnfinished' }, []],
   ['that was refused is not completed', [received, refused], complete, missing],

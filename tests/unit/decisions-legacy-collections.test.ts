@@ -66,18 +66,18 @@ const doesNotFit = (status: LegacyStatus) =>
   ({ kind: 'conflict', code: `legacy_collection_${status}` }) as const
 
 decisions(legacyCollection, [
-  ['is recorded', [], record('at_sb'), [recorded('at_sb')]],
+  ['is recorded', [], record('at_sb'), recorded('at_sb')],
   ['is recorded once', [recorded('at_sb')], record('at_sb'), 'legacy_collection_exists'],
   ['is taken from its import once', [recorded('at_sb', 7)], record('at_sb', 7), []],
-  ['is not there before', [], acknowledge, { kind: 'not_found', code: 'legacy_collection_not_found' }],
-  ['is acknowledged at the bureau', [recorded('at_sb')], acknowledge, [acknowledged]],
-  ['is acknowledged in its file', [recorded('file_transmitted')], acknowledge, [acknowledged]],
+  ['is not there before', [], acknowledge, 'legacy_collection_not_found'],
+  ['is acknowledged at the bureau', [recorded('at_sb')], acknowledge, acknowledged],
+  ['is acknowledged in its file', [recorded('file_transmitted')], acknowledge, acknowledged],
   ['is acknowledged once', [recorded('at_sb'), acknowledged], acknowledge, []],
   ['is not acknowledged before the bank has it', [recorded('pending')], acknowledge, doesNotFit('pending')],
   ['is not acknowledged after it failed', [recorded('failed')], acknowledge, doesNotFit('failed')],
-  ['is returned', [recorded('sb_remit')], giveBack(), [returned]],
-  ['is returned after its acknowledgement', [recorded('at_sb'), acknowledged], giveBack(), [returned]],
-  ['is returned by whoever collected it', [recorded('legacy_collected')], giveBack(), [returned]],
+  ['is returned', [recorded('sb_remit')], giveBack(), returned],
+  ['is returned after its acknowledgement', [recorded('at_sb'), acknowledged], giveBack(), returned],
+  ['is returned by whoever collected it', [recorded('legacy_collected')], giveBack(), returned],
   ['is returned once', [recorded('sb_remit'), returned], giveBack(), []],
   ['is returned for one reason', [recorded('sb_remit'), returned], giveBack('R02'), doesNotFit('returned')],
   ['is not returned before the bank has it', [recorded('pending')], giveBack(), doesNotFit('pending')],
@@ -96,20 +96,15 @@ decisions(legacyCollection, [
     'is corrected after its return',
     [recorded('sb_remit'), returned],
     correct('sb_remit'),
-    [corrected('sb_remit')],
+    corrected('sb_remit'),
   ],
   [
     'is returned once more when that was corrected',
     [recorded('at_sb'), returned, corrected('at_sb')],
     giveBack(),
-    [returned],
+    returned,
   ],
-  [
-    'is not corrected before',
-    [],
-    correct('failed'),
-    { kind: 'not_found', code: 'legacy_collection_not_found' },
-  ],
+  ['is not corrected before', [], correct('failed'), 'legacy_collection_not_found'],
 ])
 
 const row = (line: number, changes: Partial<ImportedRow> = {}): ImportedRow => ({
@@ -131,8 +126,8 @@ const imported = (...rows: ImportedRow[]) =>
 decisions(legacyImport, [
   ['begins with its first lines', [], store(row(1), row(3)), [begun, imported(row(1), row(3))]],
   ['does not begin without any', [], store(), []],
-  ['stores further lines', [begun, imported(row(1))], store(row(2)), [imported(row(2))]],
-  ['stores what is missing', [begun, imported(row(1), row(3))], store(row(1), row(2)), [imported(row(2))]],
+  ['stores further lines', [begun, imported(row(1))], store(row(2)), imported(row(2))],
+  ['stores what is missing', [begun, imported(row(1), row(3))], store(row(1), row(2)), imported(row(2))],
   ['stores no line twice', [begun, imported(row(1))], store(row(1, { premium_cents: 1 })), []],
 ])
 

@@ -42,14 +42,14 @@ test.each([
 decisions(returnRate, [
   ['is within its limits', [], compare(400, { unauthorized: 2, administrative: 12, overall: 60 }), []],
   ['passes none by a single return', [], compare(1, { unauthorized: 1, administrative: 1, overall: 1 }), []],
-  ['passes a limit', [], compare(399, { unauthorized: 2, overall: 2 }), [unauthorized]],
+  ['passes a limit', [], compare(399, { unauthorized: 2, overall: 2 }), unauthorized],
   ['passes several at once', [], compare(399, { unauthorized: 2, overall: 60 }), [unauthorized, overall]],
   ['passes it once', [unauthorized], compare(399, { unauthorized: 3, overall: 3 }), []],
   [
     'is within its limit again',
     [unauthorized, overall],
     compare(400, { unauthorized: 1, overall: 61 }),
-    [ReturnRateRecovered.of(said('unauthorized', 400, 1, 5))],
+    ReturnRateRecovered.of(said('unauthorized', 400, 1, 5)),
   ],
 ])
 
@@ -116,6 +116,6 @@ const made = ReconciliationMade.of({
 })
 const record = { type: 'Record', data: made.data } as const
 decisions(reconciliation, [
-  ['is recorded', [], record, [made]],
+  ['is recorded', [], record, made],
   ['is recorded once', [made], record, 'reconciliation_exists'],
 ])

@@ -137,7 +137,7 @@ describe('parseJson', () => {
     const before = '{"id":1,"a":[{"b":[0],"c":"x,"},{"d":[[1,2],"é",{"e" : '
     const places = { 'a[1].d[2].e': before, '': '', '[0]': '[ ', '[1]': '[0,' }
     const bodies = Object.entries(places).flatMap(([path, text]) =>
-      [1_000, 1_000_000].map((digits) => [path, Buffer.from(`${text}${number(digits)} `)] as const),
+      [1_000, 100_000].map((digits) => [path, Buffer.from(`${text}${number(digits)} `)] as const),
     )
     const parsed = vi.spyOn(JSON, 'parse')
     const converted = vi.spyOn(Buffer.prototype, 'toString')
