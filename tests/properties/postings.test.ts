@@ -22,6 +22,7 @@ import {
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { carrierBalances } from '../../projections/carrier-balances.ts'
+import { createdDebit } from '../support/created-debits.ts'
 import { runs } from '../support/generated.ts'
 import { type Happened, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
@@ -138,36 +139,13 @@ function story() {
     credits,
     create(n: number, amount_cents: number) {
       const leg_id = idOf(n + 1)
-      const at = isoTime(now)
-      const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
-      tell(leg_id, {
-        type: 'Create',
-        data: {
-          leg_id,
-          tenant_id: TENANT,
-          environment: 'live',
-          employer_id: leg_id,
-          policy_id: leg_id,
-          ...CARRIERS[n % CARRIERS.length]!,
-          source: 'api',
-          payment_session_id: null,
-          installment_number: null,
-          amount_cents,
-          payment_purpose: 'paygo',
-          description: null,
-          bank_account_id: leg_id,
-          account: { ...account, account_type: 'checking' },
-          collection_id: null,
-          file_id: null,
-          check_date: null,
-          period: null,
-          metadata: {},
-          effective_date: null,
-          cancellation_deadline: null,
-          ingested_at: at,
-          created_at: at,
-        },
-      })
+      const of = {
+        tenant_id: TENANT,
+        ...CARRIERS[n % CARRIERS.length]!,
+        bank_account_id: leg_id,
+        amount_cents,
+      }
+      tell(leg_id, { type: 'Create', data: createdDebit(leg_id, isoTime(now), of) })
     },
     take(one: One) {
       now += HOUR

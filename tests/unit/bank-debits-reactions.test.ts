@@ -19,6 +19,7 @@ import {
 } from '../../domain/banking/bank-debit-events.ts'
 import { type BankFileEvent, BankFileRecorded } from '../../domain/banking/bank-file-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { createdDebit } from '../support/created-debits.ts'
 
 const ID = 'a'.repeat(24)
 const MINUTE = 60_000
@@ -45,33 +46,7 @@ function intentsOf(
     .flatMap(({ on }) => on.filter(({ type }) => type.name === event.type))
     .flatMap(({ react }) => react(event as unknown as RecordedEvent, undefined as never))
 }
-const createdAt = (created_at: string) =>
-  BankDebitCreated.of({
-    leg_id: ID,
-    tenant_id: ID,
-    environment: 'live',
-    employer_id: ID,
-    carrier_id: ID,
-    policy_id: ID,
-    source: 'session',
-    payment_session_id: ID,
-    installment_number: null,
-    amount_cents: 10_500,
-    payment_purpose: 'extra_payment',
-    description: null,
-    settlement_type: 'fbo',
-    account: { account_ref: 'x', fingerprint: ID, account_last4: '6789', account_type: 'checking' },
-    collection_id: null,
-    file_id: null,
-    check_date: null,
-    period: null,
-    bank_account_id: null,
-    effective_date: null,
-    metadata: {},
-    ingested_at: created_at,
-    cancellation_deadline: null,
-    created_at,
-  })
+const createdAt = (at: string) => BankDebitCreated.of(createdDebit(ID, at))
 const scheduled = BankDebitScheduled.of({
   leg_id: ID,
   batch_closes_at: '2026-11-24T22:00:00.000Z',

@@ -10,6 +10,7 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { upcast } from '../../domain/kernel/event-type.ts'
 import { bankDebits } from '../../projections/bank-debits.ts'
+import { createdDebit } from '../support/created-debits.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
 import { specifyProjection } from '../support/projection-spec.ts'
 
@@ -22,36 +23,8 @@ const at = isoTime(NOW)
 const leg = { leg_id: ID }
 
 const event = eventsOf(bankDebit, { leg_id: ID, at })
-const created = event('BankDebitCreated', {
-  tenant_id: ID,
-  environment: 'live',
-  employer_id: ID,
-  carrier_id: ID,
-  policy_id: ID,
-  source: 'session',
-  payment_session_id: ID,
-  installment_number: null,
-  amount_cents: 10_500,
-  payment_purpose: 'down_payment',
-  description: null,
-  settlement_type: 'direct',
-  account: {
-    account_ref: `payer-account/${ID}/1`,
-    fingerprint: ID,
-    account_last4: '6789',
-    account_type: 'checking',
-  },
-  collection_id: null,
-  file_id: null,
-  check_date: null,
-  period: null,
-  bank_account_id: null,
-  effective_date: null,
-  metadata: {},
-  ingested_at: at,
-  cancellation_deadline: null,
-  created_at: at,
-})
+const ofSession = { source: 'session', payment_session_id: ID, payment_purpose: 'down_payment' } as const
+const created = event('BankDebitCreated', createdDebit(ID, at, ofSession))
 const instalment = event('BankDebitCreated', { ...created.data, source: 'instalment', installment_number: 1 })
 // Thanksgiving is the 26th
 const scheduled = event('BankDebitScheduled', {
