@@ -10,8 +10,8 @@ import {
   type SubscriptionCommand,
   subscription,
 } from '../../domain/payments/subscription.ts'
-import { SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
 import { runs } from '../support/generated.ts'
+import { startedSubscription } from '../support/started-subscriptions.ts'
 
 const ID = 'a'.repeat(24)
 const DAY = 86_400_000
@@ -19,25 +19,11 @@ const HOUR = 3_600_000
 const START = Date.UTC(2027, 0, 31, 17)
 
 function begun(charges: number | null): Subscription {
-  const started = SubscriptionStarted.of({
-    subscription_id: ID,
-    tenant_id: ID,
-    employer_id: ID,
-    carrier_id: ID,
-    policy_id: ID,
-    link_id: null,
-    environment: 'live',
-    source: charges === null ? 'api' : 'plan',
-    customer_id: 'cus_1',
-    processor: 'stripe',
-    payment_method_id: 'pm_1',
-    processor_subscription_id: 'sub_1',
-    amount_cents: 100,
+  const source = charges === null ? 'api' : 'plan'
+  const started = startedSubscription(ID, new Date(START).toISOString(), {
+    source,
     charges,
-    anchor_at: new Date(START).toISOString(),
-    first_charge_paid: false,
-    metadata: {},
-    started_at: new Date(START).toISOString(),
+    amount_cents: 100,
   })
   return subscription.evolve(null, started)!
 }

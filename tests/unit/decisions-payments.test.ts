@@ -16,6 +16,7 @@ import {
   subscription,
 } from '../../domain/payments/subscription.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
+import { startedSubscription } from '../support/started-subscriptions.ts'
 
 // each row reads given, when, then
 const ID = 'a'.repeat(24)
@@ -79,24 +80,7 @@ decisions(processorNotice, [
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'
 const event = eventsOf(subscription, { subscription_id: ID })
-const standalone = event('SubscriptionStarted', {
-  ...OWNED,
-  employer_id: ID,
-  carrier_id: ID,
-  policy_id: ID,
-  source: 'api',
-  link_id: null,
-  processor: 'stripe',
-  customer_id: 'cus_1',
-  payment_method_id: 'pm_1',
-  processor_subscription_id: 'sub_1',
-  amount_cents: 5000,
-  charges: null,
-  anchor_at: ANCHOR,
-  first_charge_paid: false,
-  metadata: {},
-  started_at: ANCHOR,
-})
+const standalone = startedSubscription(ID, ANCHOR)
 const started = event('SubscriptionStarted', { ...standalone.data, first_charge_paid: true })
 const plan = event('SubscriptionStarted', { ...standalone.data, source: 'plan', link_id: ID, charges: 2 })
 

@@ -64,6 +64,7 @@ import {
 } from '../../domain/uniqueness/idempotency-key.ts'
 import { ReservationReleased, reservation, ValueReserved } from '../../domain/uniqueness/reservation.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { policyTerms } from '../support/payroll.ts'
 
 const ID = 'a'.repeat(24)
 const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
@@ -152,25 +153,7 @@ decisions(employeeSync, [
 
 // ---- policies
 
-const issued = PolicyIssued.of({
-  policy_id: ID,
-  ...OWNED,
-  employer_id: ID,
-  carrier_id: ID,
-  policy_number: 'WC-1',
-  status: 'active',
-  effective_date: '2026-01-01',
-  expiration_date: '2026-12-31',
-  class_codes: ['8810'],
-  states: ['CA'],
-  locations: [],
-  rates: [],
-  payroll_frequency: 'WEEKLY',
-  fees: [],
-  billing_type: null,
-  annual_premium_cents: null,
-  overtime_exclusion: false,
-})
+const issued = PolicyIssued.of(policyTerms({ policy_id: ID, states: ['CA'] }))
 const toNevada = { type: 'ChangeTerms', terms: { states: ['NV'], payroll_frequency: 'WEEKLY' } } as const
 const movedToNevada = PolicyTermsChanged.of({ policy_id: ID, states: ['NV'] })
 const cancelled = PolicyCancelled.of({ policy_id: ID, reason: 'sold' })

@@ -3,29 +3,15 @@ import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { playPayment } from '../../application/payments/simulated-processor.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
-import { SubscriptionChargePaid, SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+import { SubscriptionChargePaid } from '../../domain/payments/subscription-events.ts'
+import { startedSubscription } from '../support/started-subscriptions.ts'
 
 const ID = 'a'.repeat(24)
 const AT = '2026-01-31T17:00:00.000Z'
-const started = SubscriptionStarted.of({
-  subscription_id: ID,
-  tenant_id: ID,
+const started = startedSubscription(ID, AT, {
   environment: 'sandbox',
-  employer_id: ID,
-  carrier_id: ID,
-  policy_id: ID,
-  source: 'api',
-  link_id: null,
   processor: 'simulated',
-  customer_id: 'cus_1',
-  payment_method_id: 'pm_1',
-  processor_subscription_id: 'sub_1',
-  amount_cents: 5000,
-  charges: null,
-  anchor_at: AT,
   first_charge_paid: true,
-  metadata: {},
-  started_at: AT,
 })
 const paid = (number: number) =>
   SubscriptionChargePaid.of({

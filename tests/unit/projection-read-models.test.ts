@@ -58,6 +58,7 @@ import { Fold } from '../../projections/runtime/fold.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
 import { eventsOf } from '../support/decider-spec.ts'
 import { oneALine } from '../support/golden.ts'
+import { policyTerms } from '../support/payroll.ts'
 import { type Happened, recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
 const id = (digit: string) => digit.repeat(24)
@@ -347,26 +348,8 @@ describe('payroll files', () => {
 
 describe('policies', () => {
   const spec = specifyProjection(policies)
-  const issued = PolicyIssued.of({
-    policy_id: POLICY,
-    tenant_id: TENANT,
-    environment: 'live',
-    employer_id: EMPLOYER,
-    carrier_id: id('d'),
-    policy_number: 'WC-1',
-    status: 'active',
-    effective_date: '2026-01-01',
-    expiration_date: '2026-12-31',
-    class_codes: ['8810'],
-    states: ['CA', 'NV'],
-    locations: [{ id: 'hq', state: 'CA' }],
-    rates: [{ class_code: '8810', state: 'CA', rate_per_100: '1.20' }],
-    payroll_frequency: 'WEEKLY',
-    fees: [{ label: 'Expense constant', amount_cents: 16_000 }],
-    billing_type: null,
-    annual_premium_cents: null,
-    overtime_exclusion: true,
-  })
+  const fees = [{ label: 'Expense constant', amount_cents: 16_000 }]
+  const issued = PolicyIssued.of(policyTerms({ policy_id: POLICY, class_codes: ['8810'], fees }))
 
   it('changes only the terms that changed', () => {
     const changed = PolicyTermsChanged.of({ policy_id: POLICY, fees: [], billing_type: 'DIRECT_BILLING' })
