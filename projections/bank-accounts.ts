@@ -13,12 +13,7 @@ import {
   AchAccountUnverified,
   AchAccountVerified,
 } from '../domain/banking/ach-account-events.ts'
-import {
-  BankAccountChanged,
-  BankAccountCreated,
-  BankAccountDeleted,
-  userOf,
-} from '../domain/banking/bank-account.ts'
+import { BankAccountChanged, BankAccountCreated, BankAccountDeleted } from '../domain/banking/bank-account.ts'
 import { PrimaryAccountChosen, PrimaryAccountCleared } from '../domain/banking/primary-account.ts'
 import { projection } from './runtime/projection.ts'
 
@@ -30,37 +25,30 @@ const ofAchAccount = ({ data }: { data: { ach_account_id: string } }) =>
 interface Associated {
   readonly employer_id: string | null
   readonly carrier_id: string | null
-  readonly user_id: string
 }
-/** Whose primary account one can be. */
-const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
-  employer_id !== null
-    ? `employer/${employer_id}`
-    : carrier_id !== null
-      ? `carrier/${carrier_id}`
-      : `user/${user_id}`
+/** Whose primary account one can be; the user of an account stays the same. */
+const ownerOf = ({ employer_id, carrier_id }: Associated) =>
+  employer_id !== null ? `employer/${employer_id}` : carrier_id !== null ? `carrier/${carrier_id}` : 'user'
 
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 5,
+  version: 6,
   tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
       apply({ data, position }, { bank_accounts }) {
         const { bank_account_id, tenant_id, environment, employer_id, carrier_id } = data
-        const user_id = userOf(data)
         bank_accounts.put({
           bank_account_id,
           tenant_id,
           environment,
-          user_id,
           employer_id,
           carrier_id,
           client_id: data.client_id ?? null,
           connection_type: data.connection_type,
           status: 'active',
-          owner: ownerOf({ employer_id, carrier_id, user_id }),
+          owner: ownerOf({ employer_id, carrier_id }),
           seq: position,
         })
       },
@@ -73,7 +61,7 @@ export const bankAccounts = projection({
         if (!row) return
         const { employer_id = row.employer_id, carrier_id = row.carrier_id } = data
         const { connection_type = row.connection_type, status = row.status } = data
-        const owner = ownerOf({ employer_id, carrier_id, user_id: row.user_id })
+        const owner = ownerOf({ employer_id, carrier_id })
         const now = { employer_id, carrier_id, connection_type, status, owner }
         bank_accounts.change([bank_account_id], now)
       },
@@ -84,7 +72,9 @@ export const bankAccounts = projection({
     on(PrimaryAccountChosen, {
       apply({ data: { primary_id, layer, account_id, owner_type, owner_id } }, { primary_bank_accounts }) {
         if (layer !== 'bank_account') return
-        primary_bank_accounts.put({ primary_id, account_id, owner: `${owner_type}/${owner_id}` })
+        // earlier versions knew a user by its plain name
+        const owner = owner_type === 'user' ? owner_type : `${owner_type}/${owner_id}`
+        primary_bank_accounts.put({ primary_id, account_id, owner })
       },
     }),
     on(PrimaryAccountCleared, {

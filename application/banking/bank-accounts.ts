@@ -25,7 +25,7 @@ import {
   type Scope,
 } from './account-owners.ts'
 import { choosePrimary, clearPrimary, isPrimary, ofBankAccount } from './primary-accounts.ts'
-import { withUser } from './users.ts'
+import { userFingerprint, withUser } from './users.ts'
 
 /** A bank account of the metadata layer, and whether it is its owner's primary one. */
 export interface ShownBankAccount {
@@ -61,7 +61,7 @@ export async function createBankAccount(
   const { bank_account_id = createdId(context, bankAccount) } = input
   const created_at = isoTime(app.clock.now())
   const { employer_id, carrier_id, user_id } = input
-  const user_fingerprint = app.personalData.fingerprint('bank-user', `${tenant_id}|${environment}|${user_id}`)
+  const user_fingerprint = userFingerprint(app, { tenant_id, environment, user_id })
   const whose = { bank_account_id, tenant_id, environment, client_id, user_fingerprint }
   const data = await sealFields(
     app.personalData,
@@ -71,7 +71,7 @@ export async function createBankAccount(
   )
   const account = await created(app, data, context)
   if (isRejection(account)) return account
-  if (input.primary) await choosePrimary(app, ofBankAccount(account), context, true)
+  if (input.primary) await choosePrimary(app, await ofBankAccount(app, account), context, true)
   return account
 }
 
@@ -113,7 +113,8 @@ export async function shownBankAccount(
   app: Pick<Application, 'commands' | 'personalData'>,
   account: BankAccountRecord,
 ): Promise<ShownBankAccount> {
-  return { account: await withUser(app, account), isPrimary: await isPrimary(app, ofBankAccount(account)) }
+  const shown = await withUser(app, account)
+  return { account: shown, isPrimary: await isPrimary(app, await ofBankAccount(app, shown)) }
 }
 
 /** Changes an account; one that moves to another owner is not primary there unless that is asked for as well. */
@@ -134,7 +135,7 @@ export async function changeBankAccount(
   const command = { type: 'Change', change, at: app.clock.now() } as const
   const after = await changed(app, bankAccount, bank_account_id, command, context)
   if (isRejection(after)) return after
-  const [before, now] = [ofBankAccount(account), ofBankAccount(after)]
+  const [before, now] = [await ofBankAccount(app, account), await ofBankAccount(app, after)]
   const isMoved =
     before.owner.owner_type !== now.owner.owner_type || before.owner.owner_id !== now.owner.owner_id
   if (isMoved) await clearPrimary(app, before, context)
@@ -153,7 +154,7 @@ export async function deleteBankAccount(
   const { bank_account_id } = account
   const command = { type: 'Delete', at: app.clock.now() } as const
   const after = await changed(app, bankAccount, bank_account_id, command, context)
-  if (!isRejection(after)) await clearPrimary(app, ofBankAccount(after), context)
+  if (!isRejection(after)) await clearPrimary(app, await ofBankAccount(app, after), context)
   return after
 }
 

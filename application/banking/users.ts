@@ -20,3 +20,11 @@ export async function withLinkingUser<Connection extends Pick<BankConnection, 'c
   const { data } = await opened(personalData, [{ schema: BankConnectionLinked.schema, data: connection }])
   return data[0] as Connection
 }
+
+/** What the user who manages accounts is known by, within its tenant and environment. */
+export function userFingerprint(
+  { personalData }: Pick<Application, 'personalData'>,
+  { tenant_id, environment, user_id }: Pick<BankAccountRecord, 'tenant_id' | 'environment' | 'user_id'>,
+): string {
+  return personalData.fingerprint('bank-user', `${tenant_id}|${environment}|${user_id}`)
+}

@@ -71,10 +71,11 @@ export function bankAccounts(app: Application) {
 }
 
 /** The account as a candidate of whom it was created for; null: it has moved since, and is not to be primary of either. */
-async function chosenAtCreation({ commands }: Pick<Application, 'commands'>, accountId: string) {
+async function chosenAtCreation(app: Application, accountId: string) {
+  const { commands } = app
   const { state: one } = await commands.load(achAccount, accountId)
   if (one) return ofAchAccount(one)
-  const created = ofBankAccount((await commands.loadAt(bankAccount, accountId, 0)).state!)
-  const now = ofBankAccount((await commands.load(bankAccount, accountId)).state!)
+  const created = await ofBankAccount(app, (await commands.loadAt(bankAccount, accountId, 0)).state!)
+  const now = await ofBankAccount(app, (await commands.load(bankAccount, accountId)).state!)
   return primaryIdOf(now.owner) === primaryIdOf(created.owner) ? created : null
 }

@@ -10,15 +10,13 @@ export const bankAccounts = table('bank_accounts', {
     bank_account_id: text(),
     tenant_id: text(),
     environment: text<Environment>(),
-    /** What its user is known by. */
-    user_id: text(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
     /** The client that created it: what is nobody's is its own. */
     client_id: orNull(text()),
     connection_type: text<BankAccountRecord['connection_type']>(),
     status: text<BankAccountRecord['status']>(),
-    /** Whose primary account it can be: `employer/<id>`, else `carrier/<id>`, else `user/<id>`. */
+    /** Whose primary account it can be: `employer/<id>`, else `carrier/<id>`, else `user`. */
     owner: text(),
     /** Order of creation. */
     seq: bigint(),

@@ -123,11 +123,3 @@ export function differing<State extends object, Change extends Partial<State>>(
   )
   return pairs.length === 0 ? null : (Object.fromEntries(pairs) as Partial<Change>)
 }
-
-/** What the user who manages an account is known by. */
-export function userOf({
-  user_id,
-  user_fingerprint,
-}: Pick<BankAccountCreation, 'user_id' | 'user_fingerprint'>): string {
-  return user_fingerprint ?? user_id
-}

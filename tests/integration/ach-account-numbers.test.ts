@@ -14,9 +14,13 @@ import {
   primaryAchAccount,
   readNumbers,
 } from '../../application/banking/ach-accounts.ts'
-import { changeBankAccount, createBankAccount } from '../../application/banking/bank-accounts.ts'
+import {
+  changeBankAccount,
+  createBankAccount,
+  shownBankAccount,
+} from '../../application/banking/bank-accounts.ts'
 import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
-import { ofBankAccount, primaryOf } from '../../application/banking/primary-accounts.ts'
+import { ofBankAccount, primaryIdOf, primaryOf } from '../../application/banking/primary-accounts.ts'
 import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
 import { register as registerEmployer } from '../../application/parties/employers.ts'
 import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
@@ -24,6 +28,7 @@ import type { ProcessManager, WorkItem } from '../../application/process-manager
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
+import { primaryAccount } from '../../domain/banking/primary-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
 import {
@@ -269,8 +274,46 @@ test('a metadata account that moved before it was chosen is primary of neither o
     outcome: 'done',
   })
   for (const employer_id of [insured.employerId, other]) {
-    expect(await primaryOf(app, ofBankAccount({ ...state!, employer_id }).owner)).toBeNull()
+    expect(await primaryOf(app, (await ofBankAccount(app, { ...state!, employer_id })).owner)).toBeNull()
   }
+})
+
+test('a user has one primary account also among accounts from before its name was sealed', async () => {
+  const { tenantId: tenant_id } = insured
+  const user_id = 'dispatcher-7'
+  const bank = {
+    ...{ user_id, name: 'Operating', bank_name: 'First Bank', employer_id: null, carrier_id: null },
+    connection_type: 'manual',
+  } as const
+  const before = { bank_account_id: newId(), tenant_id, environment: 'live' } as const
+  const stored = { ...bank, ...before, primary: true, created_at: isoTime(app.clock.now()) }
+  const { bank_account_id: oldId } = before
+  accepted(await app.commands.execute(bankAccount, oldId, { type: 'Create', data: stored }, context()))
+  const whose = { tenant_id, environment: 'live', layer: 'bank_account', owner_type: 'user' } as const
+  const owner = { ...whose, owner_id: user_id }
+  const primaryId = primaryIdOf(owner)
+  const chosen = { primaryId, owner, accountId: oldId, isOfCreation: true, at: app.clock.now() }
+  accepted(await app.commands.execute(primaryAccount, primaryId, { type: 'Choose', ...chosen }, context()))
+  const account = async (id: string) => (await app.commands.load(bankAccount, id)).state!
+  const isPrimary = async (id: string) => (await shownBankAccount(app, await account(id))).isPrimary
+  const choose = async (id: string, primary: boolean) =>
+    accepted(await changeBankAccount(app, client(), await account(id), { primary }, context()))
+
+  const { bank_account_id: newer } = accepted(
+    await createBankAccount(app, client(), { ...bank, primary: false }, context()),
+  )
+  expect([await isPrimary(oldId), await isPrimary(newer)]).toEqual([true, false])
+  await choose(newer, true)
+  expect([await isPrimary(oldId), await isPrimary(newer)]).toEqual([false, true])
+  // what its creation asked for was done before
+  expect(await bankAccounts(app).work['choose-primary'].run(chooseOf(oldId))).toEqual({ outcome: 'done' })
+  expect([await isPrimary(oldId), await isPrimary(newer)]).toEqual([false, true])
+  await choose(oldId, true)
+  expect([await isPrimary(oldId), await isPrimary(newer)]).toEqual([true, false])
+  await choose(oldId, false)
+  expect([await isPrimary(oldId), await isPrimary(newer)]).toEqual([false, false])
+  // nor does the list find it: the stream of its plain name says so as well
+  expect(await primaryOf(app, owner)).toBeNull()
 })
 
 test('numbers of a deleted account go 180 days after the last debit that may come back', async () => {

@@ -440,6 +440,29 @@ describe('bank accounts', () => {
       .given(created, chosen(from), moved, chosen(to), cleared(to))
       .thenRows({ primary_bank_accounts: [{ account_id: account, owner: `employer/${from}` }] })
   })
+
+  it('belong to their user whichever way an event names it', () => {
+    const ofUser: Happened = {
+      stream: created.stream,
+      events: created.events.map(({ data }) =>
+        BankAccountCreated.of({ ...(data as object), employer_id: null } as never),
+      ),
+    }
+    const chosenFor = (owner_id: string): Happened => ({
+      stream: chosen(from).stream,
+      events: chosen(from).events.map(({ data }) =>
+        PrimaryAccountChosen.of({ ...(data as object), owner_type: 'user', owner_id } as never),
+      ),
+    })
+    for (const name of ['user-1', 'f0e1d2c3b4a5968778695a4b']) {
+      specifyProjection(bankAccounts)
+        .given(ofUser, chosenFor(name))
+        .thenRows({
+          bank_accounts: [{ bank_account_id: account, owner: 'user' }],
+          primary_bank_accounts: [{ account_id: account, owner: 'user' }],
+        })
+    }
+  })
 })
 
 describe('employers', () => {
