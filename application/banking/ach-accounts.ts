@@ -166,13 +166,13 @@ export function attestAchAccount(
   return command(app, achAccountId, { type: 'Attest', note, at: app.clock.now() }, context)
 }
 
-/** An account that a bank returned, with the numbers that it knows of it. */
+/** What a bank returned: numbers, and the account that has them. */
 export interface ReturnedAccount {
   readonly tenant_id: string
   readonly environment: Environment
-  /** Null: a payer gave the numbers for a session. */
+  /** Null: a payer gave the numbers for a session, or the account has others by now. */
   readonly achAccountId: string | null
-  readonly numbers: readonly DebitedAccount[]
+  readonly numbers: readonly Pick<DebitedAccount, 'fingerprint'>[]
 }
 
 /**

@@ -6,7 +6,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import type { RailReport } from '../ports/bank-rail.ts'
 import { debitDisabledBy } from './disabled-numbers.ts'
-import { numbersOf } from './payer-corrections.ts'
+import { correctedAccount } from './payer-corrections.ts'
 
 /**
  * Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing; so is
@@ -47,7 +47,7 @@ export async function representDebit(
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
   const { state } = await app.commands.load(bankDebit, legId)
-  if (state !== null && (await debitDisabledBy(app, state, await numbersOf(app, state))) !== null) {
+  if (state !== null && (await debitDisabledBy(app, state, await correctedAccount(app, state))) !== null) {
     const why = 'The debit cannot be presented again: its account is disabled'
     return reject('conflict', 'ach_account_disabled', why)
   }

@@ -147,10 +147,18 @@ async function entryOf(app: Application, legId: string, batch: Batch): Promise<R
   const { amount_cents: amountCents, entry_date, representments } = debit
   const known = await correctedAccount(app, debit)
   const account = await keptAccount(app, known)
-  const returnCode = await debitDisabledBy(app, debit, [debit.account, known])
+  const returnCode = await debitDisabledBy(app, debit, known)
   const unreadable = account === null ? 'Its account cannot be read' : null
   const refusal = returnCode === null ? unreadable : disabledNote({ return_code: returnCode })
-  return { legId, amountCents, effectiveDate: entry_date!, account, isRetry: representments > 0, refusal }
+  return {
+    legId,
+    amountCents,
+    effectiveDate: entry_date!,
+    account,
+    fingerprint: known.fingerprint,
+    isRetry: representments > 0,
+    refusal,
+  }
 }
 
 async function recorded(

@@ -31,15 +31,15 @@ export async function disabledBy(
 
 /**
  * The same for a debit. Earlier versions recorded a return of an account or a plan alone, and not of its numbers.
- * @param numbers all that are known of it.
+ * @param numbers that its entry carries, or is to carry.
  */
 export async function debitDisabledBy(
   app: Pick<Application, 'commands'>,
   debit: BankDebit,
-  numbers: readonly Numbers[],
+  numbers: Numbers,
 ): Promise<string | null> {
   const { bank_account_id, source, payment_session_id } = debit
-  const returnCode = await disabledBy(app, debit, numbers)
+  const returnCode = await disabledBy(app, debit, [numbers])
   if (returnCode !== null) return returnCode
   if (bank_account_id !== null) {
     return (await app.commands.load(achAccount, bank_account_id)).state?.return_code ?? null

@@ -48,12 +48,23 @@ export async function correctedAccount(
   return state?.account ?? debit.account
 }
 
-/** The numbers of a debit: as it was created, and as its bank has corrected them. */
-export async function numbersOf(
+/** What a return of a debit says something of. */
+interface ReturnedNumbers {
+  /** They are those of its account still: as its bank has corrected them, or of an entry that nobody recorded them of. */
+  readonly areCurrent: boolean
+  readonly numbers: readonly Pick<DebitedAccount, 'fingerprint'>[]
+}
+
+/** The numbers of a debit, as it was created and as its bank has corrected them; of an entry from before that, its own alone. */
+export async function returnedNumbers(
   app: Pick<Application, 'commands'>,
   debit: BankDebit,
-): Promise<readonly DebitedAccount[]> {
-  return [debit.account, await correctedAccount(app, debit)]
+): Promise<ReturnedNumbers> {
+  const known = await correctedAccount(app, debit)
+  const { fingerprint = known.fingerprint } = debit.in_file ?? {}
+  return fingerprint === known.fingerprint
+    ? { areCurrent: true, numbers: [debit.account, known] }
+    : { areCurrent: false, numbers: [{ fingerprint }] }
 }
 
 /** Accounts are corrected once for all debits of a tenant that name them. */

@@ -1,4 +1,3 @@
-import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
@@ -20,19 +19,23 @@ export async function recordDebitFailed(
 }
 
 /**
- * Tells a session that one of its debits came back. By a code that disables the account its plan stops, and those of its
+ * Tells a session that one of its debits came back. Where that disables its account its plan stops, and those of its
  * debits that no bank can have yet fail.
  */
 export async function takeBack(
   app: Application,
   sessionId: string,
-  { legId, returnCode }: { readonly legId: string; readonly returnCode: string },
+  {
+    legId,
+    returnCode,
+    disables,
+  }: { readonly legId: string; readonly returnCode: string; readonly disables: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordDebitReturned', legId, returnCode, at: app.clock.now() } as const
+  const command = { type: 'RecordDebitReturned', legId, returnCode, disables, at: app.clock.now() } as const
   const session = await changed(app, paymentSession, sessionId, command, context)
   if (isRejection(session)) throw new Error(session.message)
-  if (!disablesAccount(returnCode)) return
+  if (!disables) return
   const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
   for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {
     await failDebit(app, leg, returnCode, context)

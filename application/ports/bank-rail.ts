@@ -49,6 +49,8 @@ export interface RailEntry {
   readonly effectiveDate: string
   /** Null: it cannot be read, which is a refusal. */
   readonly account: BankAccount | null
+  /** What its numbers are known by. */
+  readonly fingerprint: string
   /** It was returned before, and is presented again. */
   readonly isRetry: boolean
   /** Why it must not be handed over any more, unless it was already; null: nothing is against it. */

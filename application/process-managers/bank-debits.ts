@@ -36,7 +36,7 @@ import {
   returnedPayload,
   settledPayload,
 } from '../banking/debit-webhooks.ts'
-import { numbersOf } from '../banking/payer-corrections.ts'
+import { returnedNumbers } from '../banking/payer-corrections.ts'
 import { tellOfMinted } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
@@ -216,7 +216,10 @@ export function bankDebits(app: Application, intervalMs: number) {
         const debit = await load(app, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: legId } = debit
         const { return_code: returnCode } = item.payload
-        if (sessionId !== null) await takeBack(app, sessionId, { legId, returnCode }, contextOf(item))
+        if (sessionId !== null) {
+          const disables = disablesAccount(returnCode) && (await returnedNumbers(app, debit)).areCurrent
+          await takeBack(app, sessionId, { legId, returnCode, disables }, contextOf(item))
+        }
         // who debits by a call or a collection reads how it stands
         if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
@@ -240,8 +243,10 @@ export function bankDebits(app: Application, intervalMs: number) {
       'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, (item) =>
         unlessLate(async () => {
           const debit = await load(app, item.payload.leg_id)
-          const { tenant_id, environment, bank_account_id: achAccountId } = debit
-          const returned = { tenant_id, environment, achAccountId, numbers: await numbersOf(app, debit) }
+          const { tenant_id, environment, bank_account_id } = debit
+          const { areCurrent, numbers } = await returnedNumbers(app, debit)
+          const achAccountId = areCurrent ? bank_account_id : null
+          const returned = { tenant_id, environment, achAccountId, numbers }
           await disableNumbers(app, returned, item.payload.return_code, contextOf(item))
           return { outcome: 'done' }
         }),

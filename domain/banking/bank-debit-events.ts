@@ -157,6 +157,8 @@ export const BankDebitInFile = eventType({
     trace_number: z.string().regex(/^\d{15}$/),
     /** When the entry takes effect, as the file says; later than was planned where the file was late. */
     entry_date: date(),
+    /** Of the numbers that the entry carries; absent in events from before it was kept. */
+    fingerprint: debitedAccount.shape.fingerprint.optional(),
     at: time(),
   }),
 })

@@ -46,8 +46,8 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   /** The banking day on which its entry takes effect; null until it is in a batch. */
   readonly entry_date: CalendarDate | null
   readonly is_left_out: boolean
-  /** The file for the bank that its entry stands in, and by which number returns name it; null: in none. */
-  readonly in_file: Pick<BankDebitData<'BankDebitInFile'>, 'file_id' | 'trace_number'> | null
+  /** The file for the bank that its entry stands in, by which number returns name it, and its numbers; null: in none. */
+  readonly in_file: Pick<BankDebitData<'BankDebitInFile'>, 'file_id' | 'trace_number' | 'fingerprint'> | null
   /** How often it was presented again, and the day of its first entry. */
   readonly representments: number
   readonly first_entry_date: CalendarDate | null
@@ -113,9 +113,9 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
     case 'BankDebitHeldUp':
       return { ...before, held_up: [...before.held_up, event.data.since] }
     case 'BankDebitInFile': {
-      const { file_id, trace_number, entry_date } = event.data
+      const { leg_id: _leg, at: _at, entry_date, ...in_file } = event.data
       const first_entry_date = firstEntryOf(before, entry_date)
-      return { ...before, in_file: { file_id, trace_number }, entry_date, first_entry_date }
+      return { ...before, in_file, entry_date, first_entry_date }
     }
     case 'BankDebitSubmitted':
       return { ...before, status: 'submitted' }

@@ -118,6 +118,8 @@ export type BankDebitCommand =
       readonly fileId: string
       readonly traceNumber: string
       readonly entryDate: CalendarDate
+      /** Of the numbers of the entry; absent: nobody kept it. */
+      readonly fingerprint?: string | undefined
       readonly at: number
     }
   | { readonly type: 'Represent'; readonly note: string | null; readonly at: number }
@@ -194,9 +196,10 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         return [BankDebitReturned.of({ leg_id, return_code, at })]
       }
       case 'PutInFile': {
-        const { fileId: file_id, traceNumber: trace_number, entryDate: entry_date } = command
+        const { fileId: file_id, traceNumber: trace_number, entryDate: entry_date, fingerprint } = command
         if (state.in_file?.file_id === file_id) return []
-        return [BankDebitInFile.of({ leg_id, file_id, trace_number, entry_date, at })]
+        const known = fingerprint === undefined ? {} : { fingerprint }
+        return [BankDebitInFile.of({ leg_id, file_id, trace_number, entry_date, ...known, at })]
       }
       case 'Represent':
         return represent(command, state)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
+import { debitedAccount } from './debited-account.ts'
 
 /** What happens to a file for a bank. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(0)
@@ -158,5 +159,7 @@ export const BankFileEntriesRecorded = eventType({
     /** Debits, or orders of micro-deposits; with the amount of each. */
     ids: z.array(id()),
     amounts_cents: z.array(z.int().min(1)),
+    /** Of the numbers of each; absent in events from before they were kept. */
+    fingerprints: z.array(debitedAccount.shape.fingerprint).optional(),
   }),
 })

@@ -1,4 +1,3 @@
-import { disablesAccount } from '../banking/nacha/return-codes.ts'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
@@ -73,6 +72,8 @@ export type PaymentSessionCommand =
       readonly type: 'RecordDebitReturned'
       readonly legId: string
       readonly returnCode: string
+      /** Nothing is debited from its account any more. */
+      readonly disables: boolean
       readonly at: number
     }
   /** A debit of it ended before any money moved, without being cancelled. */
@@ -212,9 +213,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         ]
       }
       case 'RecordDebitReturned': {
-        const { legId, returnCode, at } = command
+        const { legId, returnCode, disables, at } = command
         const isDownPayment = state.debit?.leg_id === legId
-        const disabled_by = disablesAccount(returnCode) ? returnCode : undefined
+        const disabled_by = disables ? returnCode : undefined
         if (state.plan === null || state.plan_stopped || !(isDownPayment || disabled_by)) return []
         const reason = isDownPayment ? 'down_payment_returned' : 'account_disabled'
         return [

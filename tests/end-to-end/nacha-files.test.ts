@@ -243,7 +243,39 @@ test('two changes of one account in one report are both applied', async () => {
   ].map((change, index) => ({ ...change, originalTrace: entryOf(sent, legs[index]!).trace }))
   expect(await brought('changes.txt', reportFile(changes))).toMatchObject({ applied: 2, parked: [] })
   const later = await played.created(_id)
-  expect(entryOf(await closeBatch(), later)).toMatchObject({ routing: '011000015', account: '70700070799' })
+  const corrected = entryOf(await closeBatch(), later)
+  expect(corrected).toMatchObject({ routing: '011000015', account: '70700070799' })
+
+  // what comes back late says nothing of the numbers that stand there since
+  const statusOfAccount = async (id: string) =>
+    (await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${id}`)).body.data.status
+  const back = ({ trace, amountCents }: BanksEntry) => ({ code: 'R02', originalTrace: trace, amountCents })
+  const late = reportFile([back(entryOf(sent, legs[0]!))])
+  expect(await brought('late-return.txt', late)).toMatchObject({ applied: 1, parked: [] })
+  expect([await statusOf(legs[0]!), await statusOfAccount(_id)]).toEqual(['returned', 'unverified'])
+  const same = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
+  expect(await statusOfAccount(same.body.data._id)).toBe('disabled')
+  await brought('return-of-corrected.txt', reportFile([back(corrected)]))
+  expect(await statusOfAccount(_id)).toBe('disabled')
+})
+
+test("a late return for a payer's numbers from before a change disables nothing that has others since", async () => {
+  const account = ownAccount()
+  const plan = await bank.arranged(of, { total_installments: 3, down_payment_percent: 20 }, account)
+  const sent = entryOf(await closeBatch(), plan.leg)
+  const change = { code: 'C01', originalTrace: sent.trace, correctedData: '50400030201' }
+  await brought('payers-change.txt', reportFile([change]))
+  const other = await bank.arranged(of, {}, account)
+  const back = { code: 'R02', originalTrace: sent.trace, amountCents: sent.amountCents }
+  expect(await brought('payers-late-return.txt', reportFile([back]))).toMatchObject({ applied: 1 })
+  expect(entryOf(await closeBatch(), other.leg)).toMatchObject({ account: '50400030201' })
+  // there is no plan without its down payment, and its numbers are not why
+  const stopped = (await allEvents(service, 'PaymentSessionPlanStopped')).filter(
+    ({ data }) => data.payment_session_id === plan.id,
+  )
+  expect(stopped.map(({ data }) => [data.reason, data.disabled_by])).toEqual([
+    ['down_payment_returned', undefined],
+  ])
 })
 
 test('a file that is not written yet, since its folder is away, keeps nobody from comparing', async () => {

@@ -4,7 +4,6 @@ import { representDebit } from '../../application/banking/bank-rail.ts'
 import { recordBatchHeldUp, submitBatch } from '../../application/banking/debit-batches.ts'
 import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
-import { numbersOf } from '../../application/banking/payer-corrections.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
@@ -143,7 +142,7 @@ test('one whose numbers were disabled is refused at its hand-over, whoever gave 
   expect(await refusals()).toEqual([null, null, null])
   const { state } = await app.commands.load(bankDebit, payers)
   const place = { tenant_id, environment: 'live' } as const
-  await recordDisabled(app, place, await numbersOf(app, state!), 'R10', operatorContext())
+  await recordDisabled(app, place, [state!.account], 'R10', operatorContext())
   const why = 'Its account is disabled (R10)'
   expect(await refusals()).toEqual([why, why, null])
 })
@@ -159,7 +158,7 @@ test('an instalment is refused at its hand-over, too, where an earlier version d
   const kept = await keepAccount(app, data, account)
   await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
   const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
-  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', at })
+  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', disables: true, at })
   await submitBatch(app, closesAt, operatorContext(), signal)
   expect([handedOver, (await typesOf(legId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
@@ -255,7 +254,7 @@ test('one that came back for want of money is not presented again once its numbe
     { type: 'Return', returnCode: 'R01', at },
   ]
   const { state } = accepted(await app.commands.execute(bankDebit, legId, came, operatorContext()))
-  await recordDisabled(app, state!, await numbersOf(app, state!), 'R02', operatorContext())
+  await recordDisabled(app, state!, [state!.account], 'R02', operatorContext())
   expect(await representDebit(app, legId, null, operatorContext())).toMatchObject({
     code: 'ach_account_disabled',
   })

@@ -226,6 +226,7 @@ test('those that come back end the verification, whatever the code', async () =>
     id: depositsId,
     amountCents,
     companyId: null,
+    fingerprint: null,
   }
   const find = async () => [{ ...sent, kind: 'micro-deposit' as const }]
   const item = {

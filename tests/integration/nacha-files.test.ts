@@ -86,6 +86,7 @@ const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
   amountCents: 500,
   effectiveDate: entryDateOf(closesAt),
   account,
+  fingerprint: 'f',
   isRetry: false,
   refusal: null,
   ...overrides,

@@ -30,6 +30,7 @@ const entry: fc.Arbitrary<DraftEntry> = fc.record({
   routing,
   account: fc.stringMatching(/^\d{5,17}$/),
   accountType: fc.constantFrom('checking', 'savings'),
+  fingerprint: fc.constant('f'),
   name: fc.string({ unit: 'binary', minLength: 1 }).map((name) => writtenName(name, 22) ?? 'NAME'),
 })
 

@@ -29,7 +29,12 @@ export const WRITTEN = { date: '2026-11-23', time: '1700', modifier: 'A' } as co
 export function debitEntry(overrides: Partial<DraftEntry> = {}): DraftEntry {
   return {
     ...({ kind: 'debit', id: '65f0c0ffee0123456789abcd', amountCents: 12_345 } as const),
-    ...({ entryDate: '2026-11-24', routing: '011000015', account: '000123456789' } as const),
+    ...({
+      entryDate: '2026-11-24',
+      routing: '011000015',
+      account: '000123456789',
+      fingerprint: 'f',
+    } as const),
     ...({ accountType: 'checking', name: 'Tidewater Joinery LLC' } as const),
     ...overrides,
   }

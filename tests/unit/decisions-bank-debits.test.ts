@@ -320,6 +320,12 @@ decisions(bankDebit, [
     event('BankDebitFailed', { note: 'disabled', at: isoTime(CLOSE) }),
   ],
   ['is put into a file', [inBatch], putInFile, inFile],
+  [
+    'is put into a file with what its numbers are known by',
+    [inBatch],
+    { ...putInFile, fingerprint: 'f' },
+    event('BankDebitInFile', { ...inFile.data, fingerprint: 'f' }),
+  ],
   ['is put into a file once', [inBatch, inFile], putInFile, []],
   ['is not in a file of an earlier time', presentedAgain(), putInFile, []],
   ['is not acknowledged by an earlier time', presentedAgain(), { ...acknowledge, ofBatch }, []],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
@@ -172,7 +173,13 @@ const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at
 const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
 const comeBack = (returnCode: string, legId = LEG) =>
-  ({ type: 'RecordDebitReturned', legId, returnCode, at: LATE }) as const
+  ({
+    type: 'RecordDebitReturned',
+    legId,
+    returnCode,
+    disables: disablesAccount(returnCode),
+    at: LATE,
+  }) as const
 const notDebited = (legId: string) => ({ type: 'RecordDebitFailed', legId, at: LATE }) as const
 const close = (at: number) => ({ type: 'RecordCheckoutClosed', checkoutId: CHECKOUT, at }) as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const

@@ -72,7 +72,7 @@ export async function recordSent(
 async function applyReturn(
   app: Application,
   { code, isDebit }: Of<'return'>,
-  { kind, id, batchClosesAt }: SentEntry,
+  { kind, id, batchClosesAt, fingerprint }: SentEntry,
   context: CommandContext,
 ): Promise<ItemOutcome> {
   if (!RETURN_CODE.test(code)) return parked(`${code} is no code of a return, R01 to R85: ask the bank`)
@@ -82,7 +82,11 @@ async function applyReturn(
     const achAccountId = await endDeposits(app, id, context)
     if (disablesAccount(code)) {
       const { tenant_id, environment, account } = (await app.commands.load(achAccount, achAccountId)).state!
-      const returned = { tenant_id, environment, achAccountId, numbers: [account] }
+      // its bank may have corrected the numbers since
+      const areCurrent = fingerprint === null || fingerprint === account.fingerprint
+      const returned = areCurrent
+        ? { tenant_id, environment, achAccountId, numbers: [account] }
+        : { tenant_id, environment, achAccountId: null, numbers: [{ fingerprint }] }
       await disableNumbers(app, returned, code, context)
     }
     return { outcome: 'applied' }

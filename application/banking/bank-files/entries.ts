@@ -12,7 +12,7 @@ import type { FileApp } from './file-app.ts'
 /** What some entries of a file are for, one after the other. */
 export type EntriesChunk = EventOf<typeof BankFileEntriesRecorded>['data']
 
-/** Entries in one event: about 150 KiB. */
+/** Entries in one event: about 250 KiB. */
 const CHUNK = 4_000
 /** Events read at once. */
 const PAGE = 8
@@ -45,7 +45,7 @@ function* chunksOf(
   of: Pick<EntriesChunk, 'entries_id' | 'file_id' | 'sha256'>,
   odfi: string,
 ): Generator<EntriesChunk> {
-  for (const { number, kind, entryDate, firstSequence, ids, amounts } of batches) {
+  for (const { number, kind, entryDate, firstSequence, ids, amounts, fingerprints } of batches) {
     for (let from = 0; from < ids.length; from += CHUNK) {
       yield {
         ...of,
@@ -55,6 +55,7 @@ function* chunksOf(
         first_trace: traceNumber(odfi, firstSequence + from),
         ids: ids.slice(from, from + CHUNK),
         amounts_cents: amounts.slice(from, from + CHUNK),
+        fingerprints: fingerprints.slice(from, from + CHUNK),
       }
     }
   }

@@ -83,7 +83,8 @@ export async function* orderedDeposits(
       continue
     }
     const [one, other] = amountsOf(app, { verification_id: id })
-    const entry = { ...receiver, kind: 'micro-deposit' as const, id, entryDate }
+    const { fingerprint } = owned.account
+    const entry = { ...receiver, kind: 'micro-deposit' as const, id, entryDate, fingerprint }
     yield [
       { ...entry, amountCents: one },
       { ...entry, amountCents: other },

@@ -13,6 +13,8 @@ export interface SentEntry {
   /** The debit, or the order of micro-deposits. */
   readonly id: string
   readonly amountCents: number
+  /** What its numbers are known by; null: nobody kept it. */
+  readonly fingerprint: string | null
   /** The company of its batch; null: nobody kept it, it was that of the settings. */
   readonly companyId: string | null
 }
@@ -86,6 +88,7 @@ export function sentEntries(app: Pick<Application, 'read' | 'log' | 'registry'>)
           kind: chunk.kind,
           id: chunk.ids[index]!,
           amountCents: chunk.amounts_cents[index]!,
+          fingerprint: chunk.fingerprints?.[index] ?? null,
           companyId,
         }
       }

@@ -30,7 +30,8 @@ export async function tellInFile(
     await inTurns(ids, { signal, failure }, async (id, index) => {
       if (kind === 'micro-deposit') return putDepositsInFile(app, id, fileId, context)
       const traceNumber = traceAt(chunk, index)
-      const put = { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at } as const
+      const fingerprint = chunk.fingerprints?.[index]
+      const put = { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, fingerprint, at } as const
       await tell(app, id, [put], context)
     })
   }
@@ -71,7 +72,9 @@ export async function tellAnswer(
       if (outcome === 'rejected') return [{ type: 'Fail', note, byBank: true, ofBatch, at }]
       // it may not know yet on which day its entry takes effect
       const traceNumber = traceAt(chunk, index)
-      const put = { type: 'PutInFile', ofBatch, fileId: file_id, traceNumber, entryDate, at } as const
+      const fingerprint = chunk.fingerprints?.[index]
+      const entry = { ofBatch, fileId: file_id, traceNumber, entryDate, fingerprint }
+      const put = { type: 'PutInFile', ...entry, at } as const
       return [put, { type: 'Acknowledge', ofBatch, at }]
     }
     await inTurns(ids, { signal, failure }, (id, index) => tell(app, id, commandsFor(index), context))

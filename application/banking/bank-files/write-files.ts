@@ -101,7 +101,7 @@ function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
 
 /** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
 function draftOf(
-  { legId, amountCents, effectiveDate, account, isRetry, refusal }: RailEntry,
+  { legId, amountCents, effectiveDate, account, fingerprint, isRetry, refusal }: RailEntry,
   earliest: string,
 ): DraftEntry | string {
   if (refusal !== null) return refusal
@@ -119,6 +119,7 @@ function draftOf(
     routing: account.routingNumber,
     account: account.accountNumber,
     accountType: account.accountType,
+    fingerprint,
   }
 }
 

@@ -55,6 +55,8 @@ export interface DraftEntry {
   readonly routing: string
   readonly account: string
   readonly accountType: AccountType
+  /** What routing and account number are known by. */
+  readonly fingerprint: string
   /** In the characters of a file, 22 at the most. */
   readonly name: string
 }
@@ -81,6 +83,7 @@ interface BatchDraft {
   readonly lines: string[]
   readonly ids: string[]
   readonly amounts: number[]
+  readonly fingerprints: string[]
   totals: Totals
 }
 
@@ -127,6 +130,7 @@ export function addEntries(draft: FileDraft, entries: readonly [DraftEntry, ...D
     lines: [],
     ids: [],
     amounts: [],
+    fingerprints: [],
     totals: NO_TOTALS,
   }
   const inBatch = plus(batch.totals, added)
@@ -135,6 +139,7 @@ export function addEntries(draft: FileDraft, entries: readonly [DraftEntry, ...D
   batch.lines.push(...lines)
   batch.ids.push(...entries.map(({ id }) => id))
   batch.amounts.push(...entries.map(({ amountCents }) => amountCents))
+  batch.fingerprints.push(...entries.map(({ fingerprint }) => fingerprint))
   batch.totals = inBatch
   draft.totals = inFile
   draft.batches.set(key, batch)
@@ -180,9 +185,10 @@ export interface FinishedBatch {
   readonly totals: Totals
   /** The sequence of its first entry; the others follow without gaps. */
   readonly firstSequence: number
-  /** What its entries are for, in their order, with their amounts; without the offsetting ones, which come last. */
+  /** What its entries are for, in their order, with their amounts and what their numbers are known by; without the offsetting ones, which come last. */
   readonly ids: readonly string[]
   readonly amounts: readonly number[]
+  readonly fingerprints: readonly string[]
 }
 
 export interface FinishedFile {
@@ -220,7 +226,7 @@ export function finishFile(
     .map(([, draft], index) => {
       const offsets = offsetsOf(originator, draft.totals)
       const ofBatch = offsets.map(totalsOf).reduce(plus, draft.totals)
-      const { kind, entryDate, ids, amounts } = draft
+      const { kind, entryDate, ids, amounts, fingerprints } = draft
       const batch: FinishedBatch = {
         number: index + 1,
         kind,
@@ -228,6 +234,7 @@ export function finishFile(
         entryDate,
         ids,
         amounts,
+        fingerprints,
         serviceClass: serviceClassOf(ofBatch),
         totals: ofBatch,
         firstSequence: sequence,
