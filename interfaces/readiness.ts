@@ -8,7 +8,7 @@ import { BANK_FOLDERS, type BankFolder, type BankFolders } from '../application/
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
-import type { KindOfWork, WorkStore } from '../application/process-managers/runtime/work-store.ts'
+import type { KindOfWork, WorkCounts, WorkStore } from '../application/process-managers/runtime/work-store.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
@@ -48,6 +48,8 @@ export class Readiness {
   readonly #lag: LogLag
   readonly #standsStillS: number
   readonly #figures: Sampled<Awaited<ReturnType<Readiness['takeFigures']>>>
+  /** Of the work of all kinds, for metrics: they are scanned for. */
+  readonly #counted: Sampled<WorkCounts>
 
   /**
    * @param options.standsStillS seconds behind the log after which a process manager degrades, default 30.
@@ -58,6 +60,7 @@ export class Readiness {
     this.#lag = new LogLag(parts.log, parts.clock)
     this.#standsStillS = options.standsStillS ?? STANDS_STILL_S
     this.#figures = new Sampled(() => this.takeFigures(), options.sampleMs)
+    this.#counted = new Sampled(() => this.#counts(), options.sampleMs)
   }
 
   /**
@@ -197,7 +200,7 @@ export class Readiness {
   }
 
   /**
-   * Sets the gauges that are read on demand, within {@link PROBE_MS}. Those whose source does not answer are taken
+   * Sets the gauges that are read on demand, within {@link PROBE_MS}; counts of work are those of a {@link Sampled}. Those whose source does not answer are taken
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
@@ -211,7 +214,7 @@ export class Readiness {
         log.head().then((head) => this.#processManagers(head)),
         (figures) => metrics.processManagers(figures),
       ),
-      set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
+      set(this.#counted.get(), (figures) => metrics.work('process-managers', figures)),
       set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
       bankFolders && this.#unusableFolders().then((unusable) => metrics.bankFolders(BANK_FOLDERS, unusable!)),
       integrationEvents &&

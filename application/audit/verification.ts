@@ -105,12 +105,16 @@ export async function verifyLog(
       if (event.revision === 0) streams += 1
       last = linkOf(event)
       lastEvent = event
-      if (problem) return report({ events, streams, head }, event.position, last, problem)
+      if (problem) {
+        const cut = await cutOf(app.log)
+        const found = cut?.stream === event.stream ? cut : problem
+        return report({ events, streams, head }, event.position, last, found)
+      }
       for (let mark = marks[next]; mark && mark.position <= event.position; mark = marks[++next]) {
         const isThere = mark.position === event.position && mark.eventId === event.eventId
         if (!isThere || (mark.events ?? events) !== events) {
           const replaced = problemOfLog(mark.position, 'replaced_events', mark.eventId)
-          return report({ events, streams, head }, event.position, last, replaced)
+          return report({ events, streams, head }, event.position, last, (await cutOf(app.log)) ?? replaced)
         }
       }
     }
@@ -120,15 +124,18 @@ export async function verifyLog(
   const upTo = lastEvent?.position ?? LOG_START
   const [mark] = marks.slice(next)
   const lost = mark?.position ?? (reached > head ? reached : null)
-  const cut = lost === null ? await app.log.findCut() : null
-  const problem =
-    lost !== null
-      ? problemOfLog(lost, 'missing_end', mark?.eventId ?? null)
-      : cut && { ...problemOfLog(cut.position, 'cut_stream', null), stream: cut.stream }
+  const missing = lost === null ? null : problemOfLog(lost, 'missing_end', mark?.eventId ?? null)
+  const problem = (await cutOf(app.log)) ?? missing
   if (!problem && lastEvent) {
     await app.memory.remember({ position: upTo, eventId: lastEvent.eventId, events })
   }
   return report({ events, streams, head }, upTo, last, problem)
+}
+
+/** A stream that was cut: what it lacks since would read as lost. */
+async function cutOf(log: EventLog): Promise<AuditProblem | null> {
+  const cut = await log.findCut()
+  return cut && { ...problemOfLog(cut.position, 'cut_stream', null), stream: cut.stream }
 }
 
 function problemOfLog(position: bigint, problem: LogProblem, event_id: string | null): AuditProblem {

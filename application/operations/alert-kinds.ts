@@ -250,8 +250,8 @@ export const ALERTS = {
   ),
   bank_report_items_parked: raisedBy(
     BankReportItemsParked,
-    'Items of a file of the bank fit nothing that was sent: nothing followed from them. Look at each, see to it with the ' +
-      'bank, and resolve it; the alert ends when none is parked any more',
+    'Items of a file of the bank fit nothing that was sent: nothing followed from them. Look at each: apply it to the ' +
+      'debit that it brings back, or see to it with the bank, and resolve it; the alert ends when none is parked any more',
     ({ report_id }) => ({ report_id }),
     ({ report_id }) => report_id,
     [BankReportCleared],

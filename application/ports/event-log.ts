@@ -91,10 +91,28 @@ export class EventLogUnavailable extends ServiceUnavailable {
   }
 }
 
-/** The log lacks an event that was read of it: it is older than what this process, or its database, knows of it. */
+/** A stream that somebody cut or deleted by the engine's own means, and where the log notes that. */
+export interface CutStream {
+  readonly stream: string
+  readonly position: bigint
+}
+
+/** What is said of it. */
+export function describeCut({ stream, position }: CutStream): string {
+  return `stream ${stream} was cut or deleted by the means of the engine, as the event log says at position ${position}`
+}
+
+/**
+ * The log lacks an event that was read of it: it is older than what this process, or its database, knows of it, or somebody
+ * cut a stream.
+ */
 export class LogWentBack extends SafeError {
-  constructor({ position }: LogMark) {
-    super(`The event log went back: the event that was read at position ${position} does not stand there`)
+  constructor({ position }: LogMark, cut: CutStream | null) {
+    const why = cut === null ? '' : `; ${describeCut(cut)}`
+    super(
+      `The event log ${cut === null ? 'went back' : 'was cut'}: the event that was read at position ${position} ` +
+        `does not stand there${why}`,
+    )
     this.name = 'LogWentBack'
   }
 }
@@ -190,7 +208,7 @@ export interface EventLog {
   idAt(position: bigint): Promise<string | null>
 
   /** A stream that somebody cut or deleted by the engine's own means, so that it reads shorter than it was; null: none. */
-  findCut(): Promise<{ readonly stream: string; readonly position: bigint } | null>
+  findCut(): Promise<CutStream | null>
 
   /** Whether positions are numbers from 1 without gaps. */
   readonly isGapless: boolean

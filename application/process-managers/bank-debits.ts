@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { achAccount } from '../../domain/banking/ach-account.ts'
 import { AchAccountDisabled } from '../../domain/banking/ach-account-events.ts'
 import { BankCreditReceived } from '../../domain/banking/bank-credit.ts'
 import { bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
@@ -169,6 +170,9 @@ export function bankDebits(app: Application, intervalMs: number) {
         { ...kind, slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
         (item) =>
           unlessLate(async () => {
+            const { state } = await app.commands.load(achAccount, item.key)
+            // somebody may have enabled it meanwhile
+            if (state!.status !== 'disabled') return { outcome: 'done' }
             const disabled = { accountId: item.key, returnCode: item.payload.return_code }
             await failDebitsOf(app, disabled, contextOf(item))
             return { outcome: 'done' }

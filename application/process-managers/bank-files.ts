@@ -94,11 +94,12 @@ export function bankFiles(app: Application) {
             return_code: true,
           }),
         },
-        async (item) => {
+        async (item): Promise<{ outcome: 'done' }> => {
           const { report_id, line, transaction_id: transactionId, return_code: returnCode } = item.payload
           const applied = { line, transactionId, returnCode }
-          const outcome = await returnByHand(app, report_id, applied, contextOf(item))
-          return outcome === null ? { outcome: 'done' } : { outcome: 'stop', why: outcome.message }
+          // where the debit cannot come back any more, the item is parked again
+          await returnByHand(app, report_id, applied, contextOf(item))
+          return { outcome: 'done' }
         },
       ),
       'read-report': work({ ...kind, payload: waiting }, (item) =>

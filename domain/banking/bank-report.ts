@@ -120,8 +120,10 @@ export interface BankReport extends DataOf<'BankReportReceived'> {
   readonly resolved: readonly (Omit<DataOf<'BankReportItemResolved'>, 'report_id'> & {
     readonly item: ParkedItem | null
   })[]
-  /** To debits that an operator named. */
-  readonly applied: readonly Omit<DataOf<'BankReportItemApplied'>, 'report_id'>[]
+  /** To debits that an operator named; the item as it was parked. */
+  readonly applied: readonly (Omit<DataOf<'BankReportItemApplied'>, 'report_id'> & {
+    readonly item: ParkedItem | null
+  })[]
   /** Items were parked, and it was not cleared since; also while it is read again. */
   readonly calls_for_person: boolean
   readonly updated_at: string
@@ -151,6 +153,14 @@ export type BankReportCommand =
       readonly reason: string
       readonly at: number
     }
+  /** The debit that an operator named cannot come back: another item was faster. The item is parked again. */
+  | {
+      readonly type: 'ParkAgain'
+      readonly line: number
+      readonly transactionId: string
+      readonly reason: string
+      readonly at: number
+    }
 
 /** Parked items in one event. */
 const ITEMS_AT_ONCE = 500
@@ -174,8 +184,13 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
         return { ...before, names: [...before.names, event.data.name] }
       case 'BankReportRefused':
         return { ...before, status: 'refused', refusal: event.data.reason }
-      case 'BankReportItemsParked':
-        return { ...before, parked: [...before.parked, ...event.data.items], calls_for_person: true }
+      case 'BankReportItemsParked': {
+        const { items } = event.data
+        const applied = before.applied.filter(({ line }) => !items.some((item) => item.line === line))
+        const ended = before.applied.length - applied.length
+        const counts = before.counts && { ...before.counts, applied: before.counts.applied - ended }
+        return { ...before, counts, applied, parked: [...before.parked, ...items], calls_for_person: true }
+      }
       case 'BankReportRead': {
         const { format, items, applied, repeated, parked } = event.data
         const counts = { format, items, applied, repeated }
@@ -198,13 +213,14 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
       case 'BankReportItemApplied': {
         const { report_id: _report, ...application } = event.data
         const others = ({ line }: { readonly line: number }) => line !== application.line
+        const item = itemOf(before, application.line)
         const counts = before.counts && { ...before.counts, applied: before.counts.applied + 1 }
         return {
           ...before,
           counts,
           parked: before.parked.filter(others),
           resolved: before.resolved.filter(others),
-          applied: [...before.applied, application],
+          applied: [...before.applied, { ...application, item }],
         }
       }
       case 'BankReportCleared':
@@ -258,7 +274,21 @@ function decide(
     }
     case 'Apply':
       return apply(command, state)
+    case 'ParkAgain': {
+      const { line, transactionId } = command
+      const item = state.applied.find(
+        (one) => one.line === line && one.transaction_id === transactionId,
+      )?.item
+      if (!item) return []
+      return [BankReportItemsParked.of({ report_id, items: [{ ...item, reason: command.reason }], at })]
+    }
   }
+}
+
+/** An item that is parked, or was resolved; null: none is under this line. */
+function itemOf({ parked, resolved }: Pick<BankReport, 'parked' | 'resolved'>, line: number) {
+  const open = parked.find((one) => one.line === line)
+  return open ?? resolved.find((one) => one.line === line)?.item ?? null
 }
 
 function noParkedItem(): Rejection {
@@ -286,8 +316,8 @@ function apply(
     const isSame = before.transaction_id === transaction_id && before.return_code === return_code
     return isSame ? [] : alreadyApplied()
   }
-  const open = parked.find((one) => one.line === line)
-  const item = open ?? resolved.find((one) => one.line === line)?.item ?? null
+  const isOpen = parked.some((one) => one.line === line)
+  const item = itemOf({ parked, resolved }, line)
   // while it is read again nobody knows what fits
   if (item === null || status !== 'read') return noParkedItem()
   if (item.kind === 'change' || item.kind === 'answer') {
@@ -298,7 +328,7 @@ function apply(
       'transaction_id names a debit of another amount than the item: have the return dishonored (R69)'
     return reject('conflict', 'item_amount_differs', why)
   }
-  const data = { report_id, line, transaction_id, return_code, reason, was_resolved: !open }
+  const data = { report_id, line, transaction_id, return_code, reason, was_resolved: !isOpen }
   return [BankReportItemApplied.of({ ...data, at: isoTime(at) })]
 }
 

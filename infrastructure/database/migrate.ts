@@ -119,7 +119,10 @@ async function onClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promi
 function underLock(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<void>): Promise<void> {
   return onClient(pool, async (client) => {
     const lock = "hashtext('compstream grants')"
-    await client.query(`SELECT pg_advisory_lock(${lock})`)
+    // another process may migrate for longer than the url lets a statement take
+    await client.query(
+      `BEGIN; SET LOCAL statement_timeout = ${STATEMENT_LIMIT_MS.long}; SELECT pg_advisory_lock(${lock}); COMMIT`,
+    )
     try {
       await work(client)
     } finally {

@@ -36,7 +36,7 @@ export class RememberedLog implements EventLog {
   /** @throws LogWentBack where the log lacks what this process knows of it. */
   async compare(): Promise<void> {
     const lost = await this.#look.ask(undefined)
-    if (lost) throw new LogWentBack(lost)
+    if (lost) throw new LogWentBack(lost, await this.#log.findCut())
   }
 
   async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {

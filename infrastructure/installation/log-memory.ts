@@ -48,7 +48,7 @@ export class PostgresLogMemory implements LogMemory {
    * @returns what is wrong, in one clear line; null when nothing is.
    */
   async findLogWentBack(
-    log: Pick<EventLog, 'idAt' | 'head'> & { last: LogMark | null },
+    log: Pick<EventLog, 'idAt' | 'head' | 'findCut'> & { last: LogMark | null },
   ): Promise<string | null> {
     const { last } = log
     if (last) await this.remember({ ...last, events: null })
@@ -57,7 +57,9 @@ export class PostgresLogMemory implements LogMemory {
     )
     const newest = rows.map(({ position, event_id }) => ({ position: BigInt(position), eventId: event_id }))
     for (const mark of last ? [last, ...newest] : newest) {
-      if ((await log.idAt(mark.position)) !== mark.eventId) return new LogWentBack(mark).message
+      if ((await log.idAt(mark.position)) !== mark.eventId) {
+        return new LogWentBack(mark, await log.findCut()).message
+      }
     }
     return findLogTooShort(this.#db, log)
   }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
-import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import { describeCut, type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { LogMemory } from '../../application/ports/log-memory.ts'
 import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import type { TableDefinition } from '../../projections/runtime/projection.ts'
@@ -54,7 +54,7 @@ export async function findLoss(
  */
 export async function takeBackLostEvents(parts: {
   readonly database: Database
-  readonly log: Pick<EventLog, 'idAt' | 'head' | 'count'>
+  readonly log: Pick<EventLog, 'idAt' | 'head' | 'count' | 'findCut'>
   readonly report: (text: string) => void
 }): Promise<void> {
   const { database, log, report } = parts
@@ -76,7 +76,10 @@ export async function takeBackLostEvents(parts: {
     const loss = await findLoss(new PostgresLogMemory(client), log)
     return loss && takeBack(client, loss, await log.count(loss.common, loss.reached))
   }, database.background)
-  for (const text of told ?? []) report(text)
+  if (told === null) return
+  const cut = await log.findCut()
+  if (cut) report(describeCut(cut))
+  for (const text of told) report(text)
 }
 
 /** @param lost how many events that is, about. */

@@ -71,6 +71,8 @@ const errors = {
   409: 'The verb does not fit how the debit stands; nothing is changed',
 } as const
 const NOTE = 'Plays what a bank reports, on the simulated bank rail.'
+const OF_RECORDS =
+  'What the bank reports of a debit that the legacy service has sent is told by its record, on every bank rail.'
 
 export const bankRailEndpoints = [
   endpoint({
@@ -78,7 +80,7 @@ export const bankRailEndpoints = [
     method: 'POST',
     path: '/bank-rail/{leg_id}/acknowledge',
     summary: 'The bank has the file with a debit',
-    description: NOTE,
+    description: `${NOTE} ${OF_RECORDS}`,
     access: operator,
     params,
     body: z.object({}),
@@ -116,7 +118,7 @@ export const bankRailEndpoints = [
     method: 'POST',
     path: '/bank-rail/{leg_id}/return',
     summary: 'The bank returns a debit',
-    description: NOTE,
+    description: `${NOTE} ${OF_RECORDS}`,
     access: operator,
     params,
     body: z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),

@@ -4,11 +4,13 @@ import { createAccountDebit, failDebitsOf } from '../../application/banking/acco
 import { submitBatch } from '../../application/banking/debit-batches.ts'
 import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { keepAchAccount } from '../../application/banking/payer-accounts.ts'
+import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { debitData } from '../support/bank-debit-data.ts'
+import { workItem } from '../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -107,6 +109,24 @@ test('those that no bank can have yet fail, and one that cannot be read holds up
 
   found = []
   await failDebitsOf(app, { accountId: id, returnCode: 'R02' }, operatorContext())
+})
+
+test('those of an account that was enabled meanwhile go on', async () => {
+  const id = await account()
+  const leg = await debit(id)
+  found = [{ leg_id: leg, seq: 1 }]
+  const failDebits = () =>
+    bankDebits(app, 60_000).work['fail-debits'].run(workItem({ key: id, payload: { return_code: 'R10' } }))
+  const at = app.clock.now()
+  const tell = async (command: Parameters<typeof achAccount.decide>[0]) =>
+    accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
+  await tell({ type: 'Disable', returnCode: 'R10', at })
+  await tell({ type: 'Enable', reason: 'agreed with the bank', isVerifiedByOther: false, at })
+  expect(await failDebits()).toEqual({ outcome: 'done' })
+  expect(await statusOf(leg)).toBe('pending')
+  await tell({ type: 'Disable', returnCode: 'R10', at })
+  await failDebits()
+  expect(await statusOf(leg)).toBe('failed')
 })
 
 test('one that went with a batch that has closed is left to its bank', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { applyByHand } from '../../application/banking/bank-files/apply-by-hand.ts'
+import { applyByHand, returnByHand } from '../../application/banking/bank-files/apply-by-hand.ts'
 import { archivedReport } from '../../application/banking/bank-files/file-references.ts'
 import { readReport } from '../../application/banking/bank-files/read-reports.ts'
 import { reportIdOf } from '../../application/banking/bank-files/take-reports.ts'
@@ -25,6 +25,7 @@ import {
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  waitingBefore,
   withReadModels,
 } from '../support/registrations.ts'
 import { newId } from '../support/webhooks.ts'
@@ -170,6 +171,36 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
   expect(await read(reportFile([back]))).toMatchObject(applied)
   expect(await stateOf(leg)).toMatchObject({ status: 'returned' })
+})
+
+test('of two items that are applied to one debit at the same time the slower one is parked again', async () => {
+  const leg = await scheduled()
+  const file_id = await fileOf([leg])
+  await tellInFile(app, file_id, operatorContext(), signal)
+  for (const type of ['RecordExposed', 'RecordFetched'] as const) {
+    accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
+  }
+  const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
+  const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown, { ...unknown, code: 'R03' }]))
+  const [first, second] = parked.map(({ line, code }) => {
+    return { line, transactionId: leg, returnCode: code!, reason: 'its letter' }
+  })
+  const slow = waitingBefore(app, 'bankReport')
+  const later = applyByHand(slow.app, report_id, second!, operatorContext())
+  await slow.arrived
+  accepted(await applyByHand(app, report_id, first!, operatorContext()))
+  slow.goOn()
+  expect(await later).toMatchObject({ kind: 'conflict', code: 'debit_returned' })
+  // whoever finishes what a dead call began finds it done
+  expect(await returnByHand(app, report_id, second!, operatorContext())).toMatchObject({ kind: 'conflict' })
+  const { state } = await app.commands.load(bankReport, report_id)
+  expect(state).toMatchObject({
+    counts: { applied: 1 },
+    applied: [{ line: first!.line }],
+    parked: [{ line: second!.line, reason: expect.stringContaining('The debit is returned') }],
+    calls_for_person: true,
+  })
+  expect(await stateOf(leg)).toMatchObject({ return_code: 'R02' })
 })
 
 test('one whose file nobody has fetched is not returned by hand: it would go out all the same', async () => {

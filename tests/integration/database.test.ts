@@ -84,6 +84,24 @@ describe('migrations', () => {
     )
   })
 
+  test('wait for those of another process, however little time the url gives a statement', async () => {
+    const { url } = await aDatabase()
+    const other = new pg.Client(url)
+    await other.connect()
+    cleanups.unshift(() => other.end())
+    await other.query("SELECT pg_advisory_lock(hashtext('compstream grants'))")
+    const short = new URL(url)
+    short.searchParams.set('options', '-c statement_timeout=1000')
+    let isOver = false
+    const migrated = migrate({ url: short.toString() }).finally(() => {
+      isOver = true
+    })
+    await other.query('SELECT pg_sleep(1.5)')
+    expect(isOver).toBe(false)
+    await other.query("SELECT pg_advisory_unlock(hashtext('compstream grants'))")
+    await migrated
+  })
+
   test('let readers of a table pass while one reads it for long', async () => {
     const { url } = await aDatabase({ migrate: false })
     await migratedUpTo(url, '0010-append')

@@ -266,6 +266,8 @@ const apply = (
     reason: 'said the bank',
     at: NOW,
   }) as const
+const parkAgain = (transactionId: string = ID) =>
+  ({ type: 'ParkAgain', line: 3, transactionId, reason: 'returned', at: NOW }) as const
 const cleared = told('BankReportCleared')
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = told('BankReportRefused', { reason: 'cut short' })
@@ -330,6 +332,19 @@ decisions(bankReport, [
   ],
   ['has an item applied to a debit', [received, twoParked], apply(), applied],
   ['is cleared with the last one', [received, oneParked], apply(), [applied, cleared]],
+  [
+    'parks an item again whose debit something else brought back',
+    [received, twoParked, applied],
+    parkAgain(),
+    told('BankReportItemsParked', { items: [{ ...item(3), reason: 'returned' }] }),
+  ],
+  [
+    'parks no item again that was applied to another debit since',
+    [received, twoParked, applied],
+    parkAgain('f'.repeat(24)),
+    [],
+  ],
+  ['has an item applied that was parked again', [received, twoParked, applied, parked(3)], apply(), applied],
   ['has it applied once', [received, oneParked, applied, cleared], apply(), []],
   [
     'does not have it applied to another debit',

@@ -5,6 +5,7 @@ import { isRejection, type Rejection, reject } from '../../../domain/kernel/reje
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { changed, readable, within } from '../../command-handling/verbs.ts'
+import { derivedId } from '../../event-registry.ts'
 import { itemCommandId, recordSent } from './apply-item.ts'
 
 /** What an operator makes of a parked item. */
@@ -53,7 +54,7 @@ export async function applyByHand(
   return isRejection(after) ? after : readable(app, bankReport, applied)
 }
 
-/** Returns the debit of an item that was applied by hand, once. */
+/** Returns the debit of an item that was applied by hand, once; one that something else brought back parks the item again. */
 export async function returnByHand(
   app: Application,
   reportId: string,
@@ -64,7 +65,13 @@ export async function returnByHand(
   const once = { ...within(context, debit!), commandId: itemCommandId(reportId, line), mayRepeat: true }
   const command = { type: 'Return', returnCode, at: app.clock.now() } as const
   const returned = await changed(app, bankDebit, transactionId, command, once)
-  if (isRejection(returned)) return returned
+  if (isRejection(returned)) {
+    const { message: reason } = returned
+    const park = { type: 'ParkAgain', line, transactionId, reason, at: app.clock.now() } as const
+    const commandId = derivedId(context.commandId, 'park-again')
+    const parked = await app.commands.execute(bankReport, reportId, park, { ...context, commandId })
+    return isRejection(parked) ? parked : returned
+  }
   if (debit!.in_file !== null) await recordSent(app, debit!.in_file.file_id, once)
   return null
 }

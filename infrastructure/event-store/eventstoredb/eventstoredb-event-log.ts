@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import {
   type AppendResult,
+  type CutStream,
   type EventLog,
   type EventToAppend,
   LOG_START,
@@ -169,7 +170,7 @@ export class EventStoreEventLog implements EventLog {
     return this.#reader.idAt(position)
   }
 
-  findCut(): Promise<{ readonly stream: string; readonly position: bigint } | null> {
+  findCut(): Promise<CutStream | null> {
     return this.#reader.findCut()
   }
 

@@ -8,6 +8,7 @@ import {
   StreamNotFoundError,
 } from '@eventstore/db-client'
 import {
+  type CutStream,
   LOG_START,
   type LogPage,
   type StoredEvent,
@@ -132,7 +133,7 @@ export class LogReader {
   }
 
   /** A stream that was cut or deleted: the server notes that, and hides or removes the events. */
-  findCut(): Promise<{ stream: string; position: bigint } | null> {
+  findCut(): Promise<CutStream | null> {
     return this.#again(async () => {
       const { client } = this.#connection
       const end = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const
