@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type EventLog,
   LOG_START,
   type LogPage,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
-import { anEvent, aStream, type LogUnderTest, someEvents } from './event-log.contract.ts'
+import { anEvent, aStream, expectIntactChains, type LogUnderTest, someEvents } from './event-log.contract.ts'
 
 /** A log whose server can fail. */
 export interface FailingLog extends LogUnderTest {
@@ -193,22 +192,4 @@ async function deliver(
 
 function placeOf({ position, stream, revision, eventId }: StoredEvent): string {
   return `${position} ${revision}@${stream} ${eventId}`
-}
-
-/** In order, every stream without gaps, every hash right. */
-function expectIntactChains(events: readonly StoredEvent[]): void {
-  const last = new Map<string, StoredEvent>()
-  let position = -1n
-  const wrong = events.filter((event) => {
-    const predecessor = last.get(event.stream)
-    const before = predecessor ? splitHash(predecessor.metadata)!.hash : NO_PREDECESSOR
-    const isRight =
-      event.position > position &&
-      event.revision === (predecessor?.revision ?? -1) + 1 &&
-      verifyEvent(before, event)
-    position = event.position
-    last.set(event.stream, event)
-    return !isRight
-  })
-  expect(wrong).toEqual([])
 }

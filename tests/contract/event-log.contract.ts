@@ -61,6 +61,24 @@ export async function follow(
   throw new Error(`The subscription delivered only ${events.length} events`)
 }
 
+/** In the order of the log, no stream with a gap, every hash right; each stream is there from its beginning. */
+export function expectIntactChains(events: readonly StoredEvent[]): void {
+  const last = new Map<string, StoredEvent>()
+  let position = -1n
+  const wrong = events.filter((event) => {
+    const predecessor = last.get(event.stream)
+    const before = predecessor ? splitHash(predecessor.metadata)!.hash : NO_PREDECESSOR
+    const isRight =
+      event.position > position &&
+      event.revision === (predecessor?.revision ?? -1) + 1 &&
+      verifyEvent(before, event)
+    position = event.position
+    last.set(event.stream, event)
+    return !isRight
+  })
+  expect(wrong).toEqual([])
+}
+
 async function outcomes(attempts: readonly Promise<AppendResult>[]) {
   const settled = await Promise.allSettled(attempts)
   return {
@@ -125,13 +143,6 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect((await current().readStreams([], { maxCount: 2 })).size).toBe(0)
         })
 
-        test('positions ascend over all streams', async () => {
-          const first = await current().append(aStream(), -1, someEvents(2))
-          const second = await current().append(aStream(), -1, someEvents(2))
-          expect(second.position).toBeGreaterThan(first.position)
-          expect(await current().head()).toBeGreaterThanOrEqual(second.position)
-        })
-
         test('tells what stands at exactly a position, and that no stream was cut', async () => {
           const stream = aStream()
           const appended = await current().append(stream, -1, someEvents(2))
@@ -146,34 +157,6 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(isEvent).toBe(current().isGapless)
           expect(await current().idAt(stored[1]!.position + 1_000_000n)).toBeNull()
           expect(await current().findCut()).toBeNull()
-        })
-
-        test('of fifty concurrent creations of a stream one wins', async () => {
-          const stream = aStream()
-          const { won, lost } = await outcomes(
-            Array.from({ length: 50 }, () => current().append(stream, -1, someEvents(2))),
-          )
-          expect(won).toHaveLength(1)
-          expect(lost).toHaveLength(49)
-          for (const error of lost) {
-            expect(error).toBeInstanceOf(WrongExpectedRevision)
-            expect(error).toMatchObject({ stream, revision: -1 })
-          }
-          expect(await current().readStream(stream)).toHaveLength(2)
-        })
-
-        test('of two writers on one revision one wins', async () => {
-          const stream = aStream()
-          await current().append(stream, -1, someEvents(1))
-          for (let revision = 0; revision < 10; revision += 1) {
-            const { won, lost } = await outcomes([
-              current().append(stream, revision, [anEvent()]),
-              current().append(stream, revision, [anEvent()]),
-            ])
-            expect(won).toHaveLength(1)
-            expect(lost[0]).toBeInstanceOf(WrongExpectedRevision)
-          }
-          expect(await current().readStream(stream)).toHaveLength(11)
         })
 
         test('refuses a stale revision after a creation, and a revision ahead', async () => {
@@ -208,10 +191,13 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           for (const revision of [-1, 1, 3]) {
             const events = someEvents(2)
             const { won, lost } = await outcomes(
-              Array.from({ length: 8 }, () => current().append(stream, revision, events)),
+              Array.from({ length: 50 }, () => current().append(stream, revision, events)),
             )
             expect(won).toHaveLength(1)
-            for (const error of lost) expect(error).toBeInstanceOf(WrongExpectedRevision)
+            for (const error of lost) {
+              expect(error).toBeInstanceOf(WrongExpectedRevision)
+              expect(error).toMatchObject({ stream, revision })
+            }
           }
           expect(await current().readStream(stream)).toHaveLength(6)
         })
@@ -454,11 +440,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(events.map(({ writtenFrom: _, ...event }) => event)).toEqual(stored)
           expect(events.at(-1)!.writtenFrom).toEqual(writtenFrom)
           expect(new Set(stored.map((event) => event.data))).toEqual(new Set([writtenFrom.text]))
-          let predecessor = NO_PREDECESSOR
-          for (const one of stored) {
-            expect(verifyEvent(predecessor, one)).toBe(true)
-            predecessor = splitHash(one.metadata)!.hash
-          }
+          expectIntactChains(stored)
         })
 
         test('a subscription that is aborted just ends, whether it waits or is being consumed', async () => {
@@ -591,11 +573,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
         await expect(log.append(stream, 1, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
         const last = await log.append(stream, 3, someEvents(1))
         expect(await other.head()).toBe(last.position)
-        let predecessor = NO_PREDECESSOR
-        for (const event of await other.readStream(stream)) {
-          expect(verifyEvent(predecessor, event)).toBe(true)
-          predecessor = splitHash(event.metadata)!.hash
-        }
+        expectIntactChains(await other.readStream(stream))
       })
 
       test('while both write, subscribers in both see everything, in order, none twice', async () => {

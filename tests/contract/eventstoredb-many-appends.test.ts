@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
-import { anEvent, aStream, follow } from './event-log.contract.ts'
+import { anEvent, aStream, expectIntactChains, follow } from './event-log.contract.ts'
 
 const APPENDS = 300
 /** Streams that both append to at the same time: each append has its time, however slow the machine. */
@@ -47,11 +46,7 @@ describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once
       const events = await after.readStream(stream)
       expect(events).toHaveLength(3)
       expect(events[0]!.data).toBe(`{"by":${won[n]}}`)
-      let predecessor = NO_PREDECESSOR
-      for (const event of events) {
-        expect(verifyEvent(predecessor, event)).toBe(true)
-        predecessor = splitHash(event.metadata)!.hash
-      }
+      expectIntactChains(events)
     }
     await after.close()
   })

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type AppendResult,
   type EventLog,
@@ -18,7 +17,14 @@ import { createTestDatabase, sessionsThatWait, type TestDatabase, withServer } f
 import { gate } from '../support/gate.ts'
 import { startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
-import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
+import {
+  anEvent,
+  aStream,
+  eventLogContract,
+  expectIntactChains,
+  follow,
+  someEvents,
+} from './event-log.contract.ts'
 
 eventLogContract('PostgreSQL', async () => {
   const test = await createTestDatabase()
@@ -93,18 +99,6 @@ describe('event log in PostgreSQL', () => {
 
   async function everything(log: EventLog): Promise<StoredEvent[]> {
     return (await follow(log, {}, (_, page) => page.atHead)).events
-  }
-
-  function expectIntactChains(events: readonly StoredEvent[]): void {
-    const last = new Map<string, StoredEvent>()
-    for (const event of events) {
-      const predecessor = last.get(event.stream)
-      expect(event.revision).toBe((predecessor?.revision ?? -1) + 1)
-      expect(verifyEvent(predecessor ? splitHash(predecessor.metadata)!.hash : NO_PREDECESSOR, event)).toBe(
-        true,
-      )
-      last.set(event.stream, event)
-    }
   }
 
   /** Ends connections to the test database whose application name is like a pattern. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
+import { splitHash } from '../../application/hash-chain.ts'
 import type { EventLog, EventToAppend } from '../../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
-import { anEvent, aStream } from './event-log.contract.ts'
+import { anEvent, aStream, expectIntactChains } from './event-log.contract.ts'
 
 const TEXTS = [
   { one: 1, thousand: 1e3, tiny: -1.25e-7, huge: 1e21, exact: 9007199254740991 },
@@ -56,11 +56,7 @@ describe.skipIf(!(await findEventStore()))('what stands in the log (needs EventS
         revision += append.length
       }
       const stored = await log.readStream(stream)
-      let predecessor = NO_PREDECESSOR
-      for (const event of stored) {
-        expect(verifyEvent(predecessor, event)).toBe(true)
-        predecessor = splitHash(event.metadata)!.hash
-      }
+      expectIntactChains(stored)
       expect(
         stored.map((event) => ({
           stream: event.stream,

@@ -419,99 +419,64 @@ describe('notices of Stripe', () => {
     amountCents: 5_000,
     dueAt: AT,
   }
-  const ours = { metadata: { link_id: LINK_ID } }
+  const ofLink = { metadata: { link_id: LINK_ID } }
+  const ofRefund = { metadata: { link_id: LINK_ID, refund_id: REFUND_ID } }
+  const ofSubscription = { metadata: { subscription_id: SUBSCRIPTION_ID } }
+  const payment = { id: 'pi_1', payment_method: 'pm_1', amount_received: 700 }
+  const refunded = (type: 'refund.updated' | 'refund.failed', status: string) =>
+    event(type, { id: 're_1', status, ...ofRefund })
+  const updated = (status: string) => event('customer.subscription.updated', { status, ...ofSubscription })
 
-  test.each<readonly [string, object]>([
+  const link = { linkId: LINK_ID }
+  const paid = {
+    about: 'link_paid',
+    ...link,
+    processorPaymentId: 'pi_1',
+    paymentMethodId: 'pm_1',
+    amountCents: 700,
+  }
+  const failed = { about: 'link_failed', ...link, failureMessage: 'Declined.' }
+  const refund = { about: 'link_refund', ...link, refundId: REFUND_ID, processorRefundId: 're_1' }
+  const charged = { about: 'subscription_paid', ...charge }
+  const notCharged = { about: 'subscription_failed', ...charge, failureCode: null }
+  const standing = { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID }
+
+  test.each<readonly [what: string, body: string, notice: object]>([
+    ['a link is paid', event('payment_intent.succeeded', { ...payment, ...ofLink }), paid],
     [
-      event('payment_intent.succeeded', {
-        id: 'pi_1',
-        payment_method: 'pm_1',
-        amount_received: 700,
-        ...ours,
-      }),
-      {
-        about: 'link_paid',
-        linkId: LINK_ID,
-        processorPaymentId: 'pi_1',
-        paymentMethodId: 'pm_1',
-        amountCents: 700,
-      },
+      'a payment failed',
+      event('payment_intent.payment_failed', { ...ofLink, last_payment_error: { message: 'Declined.' } }),
+      failed,
     ],
+    ['a refund succeeded', refunded('refund.updated', 'succeeded'), { ...refund, status: 'succeeded' }],
+    ['a refund is cancelled', refunded('refund.updated', 'canceled'), { ...refund, status: 'failed' }],
+    ['a refund failed', refunded('refund.failed', 'failed'), { ...refund, status: 'failed' }],
+    ['a charge is paid', event('invoice.paid', invoice(5_000)), charged],
+    ["the customer's balance paid it", event('invoice.paid', invoice(5_000, 0)), charged],
+    ['the balance paid a part of it', event('invoice.paid', invoice(5_000, 1_000)), charged],
+    ['a charge failed', event('invoice.payment_failed', invoice(5_000)), notCharged],
+    ['a plan waits for its first charge', updated('trialing'), { ...standing, status: 'active' }],
+    ['a charge is overdue', updated('past_due'), { ...standing, status: 'past_due' }],
+    ['charges are given up', updated('unpaid'), { ...standing, status: 'past_due' }],
+    ['nothing was ever paid', updated('incomplete_expired'), { ...standing, status: 'canceled' }],
     [
-      event('payment_intent.payment_failed', { ...ours, last_payment_error: { message: 'Declined.' } }),
-      { about: 'link_failed', linkId: LINK_ID, failureMessage: 'Declined.' },
+      'a subscription has ended',
+      event('customer.subscription.deleted', { status: 'canceled', ...ofSubscription }),
+      { ...standing, status: 'canceled' },
     ],
-    ...(
-      [
-        ['refund.updated', 'succeeded', 'succeeded'],
-        ['refund.updated', 'canceled', 'failed'],
-        ['refund.failed', 'failed', 'failed'],
-      ] as const
-    ).map(
-      ([type, theirs, status]) =>
-        [
-          event(type, { id: 're_1', status: theirs, metadata: { link_id: LINK_ID, refund_id: REFUND_ID } }),
-          {
-            about: 'link_refund',
-            linkId: LINK_ID,
-            refundId: REFUND_ID,
-            processorRefundId: 're_1',
-            status,
-          },
-        ] as [string, object],
-    ),
-    [event('invoice.paid', invoice(5_000)), { about: 'subscription_paid', ...charge }],
-    // the customer's balance paid it, or a part of it
-    [event('invoice.paid', invoice(5_000, 0)), { about: 'subscription_paid', ...charge }],
-    [event('invoice.paid', invoice(5_000, 1_000)), { about: 'subscription_paid', ...charge }],
-    [
-      event('invoice.payment_failed', invoice(5_000)),
-      { about: 'subscription_failed', ...charge, failureCode: null },
-    ],
-    ...(
-      [
-        ['trialing', 'active'],
-        ['past_due', 'past_due'],
-        ['unpaid', 'past_due'],
-        ['incomplete_expired', 'canceled'],
-      ] as const
-    ).map(
-      ([theirs, status]) =>
-        [
-          event('customer.subscription.updated', {
-            status: theirs,
-            metadata: { subscription_id: SUBSCRIPTION_ID },
-          }),
-          { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status },
-        ] as [string, object],
-    ),
-    [
-      event('customer.subscription.deleted', {
-        status: 'canceled',
-        metadata: { subscription_id: SUBSCRIPTION_ID },
-      }),
-      { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status: 'canceled' },
-    ],
-  ])('%#: are read', (body, notice) => {
+  ])('tell that %s', (_what, body, notice) => {
     expect(read(body)).toEqual([{ ...told, ...notice }])
   })
 
   test.each([
-    event('payment_intent.succeeded', { id: 'pi_1', metadata: {} }),
-    event('invoice.paid', invoice(0)),
-    event('invoice.paid', { id: 'in_2', parent: null, total: 5, amount_due: 5 }),
-    event('customer.subscription.updated', {
-      status: 'paused',
-      metadata: { subscription_id: SUBSCRIPTION_ID },
-    }),
-    event('charge.refunded', { id: 'ch_1' }),
-    event('refund.updated', { id: 're_1', status: 'succeeded', metadata: {} }),
-    event('refund.updated', {
-      id: 're_1',
-      status: 'pending',
-      metadata: { link_id: LINK_ID, refund_id: REFUND_ID },
-    }),
-  ])('%#: tell nothing of ours', (body) => {
+    ['a payment of others', event('payment_intent.succeeded', { id: 'pi_1', metadata: {} })],
+    ['an invoice of nothing', event('invoice.paid', invoice(0))],
+    ['an invoice of others', event('invoice.paid', { id: 'in_2', parent: null, total: 5, amount_due: 5 })],
+    ['a subscription that pauses', updated('paused')],
+    ['what is not asked for', event('charge.refunded', { id: 'ch_1' })],
+    ['a refund of others', event('refund.updated', { id: 're_1', status: 'succeeded', metadata: {} })],
+    ['a refund under way', refunded('refund.updated', 'pending')],
+  ])('tell nothing of ours by %s', (_what, body) => {
     expect(read(body)).toEqual([])
   })
 

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import { LOG_START } from '../../application/ports/event-log.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { migrations } from '../../infrastructure/database/migrations/index.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import { anEvent } from '../contract/event-log.contract.ts'
+import { anEvent, expectIntactChains } from '../contract/event-log.contract.ts'
 import { createTestDatabase } from '../support/database.ts'
 
 interface Row {
@@ -64,11 +63,7 @@ test('a log that an earlier build has written is brought up to date, read and co
     const { revision } = rows.findLast(({ stream }) => stream === 'account-1')!
     const { position } = await log.append('account-1', revision, [anEvent()])
     expect(position).toBe(BigInt(rows.length + 1))
-    let predecessor = NO_PREDECESSOR
-    for (const event of await log.readStream('account-1')) {
-      expect(verifyEvent(predecessor, event)).toBe(true)
-      predecessor = splitHash(event.metadata)!.hash
-    }
+    expectIntactChains(await log.readStream('account-1'))
   } finally {
     await log.close()
     await database.close()
