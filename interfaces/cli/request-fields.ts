@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import type { Endpoint } from '../endpoints/endpoint.ts'
-import { isRounded } from '../http/json-numbers.ts'
-import { parseJson } from '../http/strict-json.ts'
+import { isRounded } from '../http/json/numbers.ts'
+import { parseJson } from '../http/json/strict-json.ts'
 
 /** What commands need of a field's description. */
 interface JsonSchema {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import { parseJson } from '../http/strict-json.ts'
+import { parseJson } from '../http/json/strict-json.ts'
 import { CliError, type CliIo } from './io.ts'
 import { OperatorClient, type OperatorOptions, operatorToken } from './operator-client.ts'
 import type { Output } from './output.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ErrorWriter, HttpError } from '../http/errors.ts'
-import type { JsonFault } from '../http/json-faults.ts'
+import type { JsonFault } from '../http/json/reader.ts'
 import type { Fault } from './faults.ts'
 
 /** When an endpoint is answered with an error status, for the description: one sentence each. */

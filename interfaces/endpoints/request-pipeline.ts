@@ -7,12 +7,11 @@ import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
 import { HttpError } from '../http/errors.ts'
-import { sendJsonInSlices } from '../http/json-text.ts'
+import { parseLargeJson } from '../http/json/strict-json.ts'
+import { jsonPieces, sendJsonPieces } from '../http/json/writer.ts'
 import { linesOf } from '../http/lines.ts'
-import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { queryOf, type Route } from '../http/server.ts'
-import { parseLargeJson } from '../http/strict-json.ts'
 import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
@@ -109,10 +108,10 @@ async function run<Host>(
     return sendBytes(response, status, endpoint.produces, answer as Buffer)
   }
   const whole = api.envelope.wrap(answer, options.pagination)
-  if (textBytes !== undefined) return sendJsonInSlices(response, status, whole)
   const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
-  if (!Array.isArray(answer)) sendJson(response, status, said)
-  else costs.owe({ bytes: await sendJsonPieces(response, status, jsonPieces(said)) })
+  if (!Array.isArray(answer) && textBytes === undefined) return sendJson(response, status, said)
+  const written = await sendJsonPieces(response, status, jsonPieces(said))
+  if (textBytes === undefined) costs.owe({ bytes: written })
 }
 
 /** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */

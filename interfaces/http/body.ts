@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { whileReceiving } from './admission.ts'
 import type { Costs } from './costs.ts'
 import { HttpError } from './errors.ts'
-import type { JsonFault } from './json-faults.ts'
+import type { JsonFault } from './json/reader.ts'
 
 /** Largest body of the core API and the tool server, in bytes. */
 export const LARGE_BODY = 10 * 1024 * 1024

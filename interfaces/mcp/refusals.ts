@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendJson } from '../http/answers.ts'
 import { readBeginning } from '../http/body.ts'
 import type { ErrorWriter, HttpError } from '../http/errors.ts'
-import { memberAtBeginning } from '../http/json-beginning.ts'
-import type { parseJson } from '../http/strict-json.ts'
+import { memberAtBeginning } from '../http/json/beginning.ts'
+import type { parseJson } from '../http/json/strict-json.ts'
 import type { Unavailability } from '../http/unavailable.ts'
 import {
   failure,

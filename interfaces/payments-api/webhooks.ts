@@ -14,7 +14,7 @@ import { id, idOf, optional, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pageOfAll, pagination } from '../endpoints/lists.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { CallSlots } from '../http/call-slots.ts'
-import { JsonText, objectText } from '../http/json-text.ts'
+import { JsonText, objectText } from '../http/json/writer.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
 
 const MAX_URL = 2_048

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readBeginning } from '../../interfaces/http/body.ts'
-import { memberAtBeginning } from '../../interfaces/http/json-beginning.ts'
+import { memberAtBeginning } from '../../interfaces/http/json/beginning.ts'
 import { runs } from '../support/generated.ts'
 
 const idOf = (text: string) => memberAtBeginning(Buffer.from(text), 'id')

@@ -1,6 +1,6 @@
 import type { Mutation } from '../mutation.ts'
 
-const JSON_SCAN = 'interfaces/http/strict-json.ts'
+const JSON_READER = 'interfaces/http/json/reader.ts'
 const ROWS = 'domain/payroll/payroll-row.ts'
 const VALIDATION = 'domain/payroll/row-validation.ts'
 
@@ -8,15 +8,15 @@ const VALIDATION = 'domain/payroll/row-validation.ts'
 export const parsing: readonly Mutation[] = [
   {
     id: 'json-one-level-too-deep',
-    file: JSON_SCAN,
-    find: 'if (slices.depth === MAX_DEPTH) {',
-    put: 'if (slices.depth > MAX_DEPTH) {',
+    file: JSON_READER,
+    find: 'if (this.#levels.length === depth) {',
+    put: 'if (this.#levels.length > depth) {',
     harm: 'A body nests deeper than the documentation allows.',
     suites: ['unit/strict-json'],
   },
   {
     id: 'json-invalid-text-taken',
-    file: JSON_SCAN,
+    file: 'interfaces/http/json/strict-json.ts',
     find: "if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }",
     put: "if (bytes[0] === 0xff) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }",
     harm: 'Names are stored with characters that their sender did not send.',
@@ -24,17 +24,17 @@ export const parsing: readonly Mutation[] = [
   },
   {
     id: 'json-rounded-number-kept',
-    file: 'interfaces/http/json-numbers.ts',
-    find: 'if (until - from <= SHORT && !hasExponent(bytes, from, until)) return false',
-    put: 'if (until - from <= 2 * SHORT && !hasExponent(bytes, from, until)) return false',
+    file: 'interfaces/http/json/numbers.ts',
+    find: 'if (text.length <= SHORT && !EXPONENT.test(text)) return false',
+    put: 'if (text.length <= 2 * SHORT && !EXPONENT.test(text)) return false',
     harm: 'An amount is stored that is not the one that was sent.',
     suites: ['unit/strict-json', 'properties/strict-json'],
   },
   {
     id: 'json-surrogate-stored',
-    file: 'interfaces/http/json-faults.ts',
-    find: "return text.includes('\\0') || LONE_SURROGATE.test(text)",
-    put: "return text.includes('\\0')",
+    file: JSON_READER,
+    find: "if (isEscaped && (value.includes('\\0') || LONE_SURROGATE.test(value))) {",
+    put: "if (isEscaped && value.includes('\\0')) {",
     harm: 'A report with half a character is accepted, and then fails for ever.',
     suites: ['unit/strict-json', 'properties/strict-json'],
   },

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { TimeSlice } from '../../application/time-slices.ts'
-import { sendJsonText } from './answers.ts'
-import { CallerGone } from './body.ts'
+import { z } from 'zod'
+import { TimeSlice } from '../../../application/time-slices.ts'
+import { sendJsonText } from '../answers.ts'
+import { CallerGone } from '../body.ts'
 
 /** Elements of an array that become text at once, at the most. */
 const ELEMENTS_AT_ONCE = 100
@@ -10,9 +11,29 @@ const PIECE = 32 * 1024
 /** Characters of an answer that go out at once, about; a shorter one goes out whole, with its length. */
 const WRITTEN_AT_ONCE = 64 * 1024
 
-/** The JSON text of a value, with arrays in pieces that are bounded. Joined it is what `JSON.stringify` gives. */
+/** JSON that is text already: it stands in an answer as it is, without being parsed and made into text again. */
+export class JsonText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** An object in an answer that the handler gives as {@link JsonText}. */
+export const objectText = z
+  .unknown()
+  .refine((value) => value instanceof JsonText)
+  .meta({ override: { type: 'object' } })
+
+/**
+ * The JSON text of a value, with arrays in pieces that are bounded. Joined it is what `JSON.stringify` gives, but for each
+ * {@link JsonText}, which may be a member of the value, or of the elements of an array of it.
+ */
 export function* jsonPieces(value: unknown): Generator<string, void, void> {
-  if (Array.isArray(value)) {
+  if (value instanceof JsonText) {
+    yield value.text
+  } else if (Array.isArray(value)) {
     yield* arrayPieces(value)
   } else if (isPlainObject(value)) {
     let before = '{'
@@ -33,7 +54,8 @@ function* arrayPieces(elements: readonly unknown[]): Generator<string, void, voi
   let piece = '['
   let count = 0
   for (const [index, element] of elements.entries()) {
-    const text = JSON.stringify(element) ?? 'null'
+    const holdsText = isPlainObject(element) && Object.values(element).some((one) => one instanceof JsonText)
+    const text = holdsText ? [...jsonPieces(element)].join('') : (JSON.stringify(element) ?? 'null')
     if (count === ELEMENTS_AT_ONCE || (count > 0 && piece.length + text.length > PIECE)) {
       yield piece
       piece = ''

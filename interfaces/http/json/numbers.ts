@@ -1,5 +1,3 @@
-/** Which numbers of a JSON text a double keeps. */
-
 /** A number of this many characters without an exponent has no more digits than a double keeps. */
 const SHORT = 15
 
@@ -7,25 +5,7 @@ const SHORT = 15
 export const MAX_NUMBER_LENGTH = 1_000
 
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-
-/** Whether a byte may begin a number. */
-export function beginsNumber(byte: number): boolean {
-  return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d
-}
-
-/** The place after the characters of numbers that stand from `from` on; of too many, that after the first one too much. */
-export function endOfNumber(bytes: Buffer, from: number): number {
-  const limit = Math.min(bytes.length, from + MAX_NUMBER_LENGTH + 1)
-  let at = from
-  while (at < limit && isOfNumber(bytes[at]!)) at += 1
-  return at
-}
-
-/** {@link isRounded} of the number between two places. */
-export function isRoundedAt(bytes: Buffer, from: number, until: number): boolean {
-  if (until - from <= SHORT && !hasExponent(bytes, from, until)) return false
-  return isRounded(bytes.toString('latin1', from, until))
-}
+const EXPONENT = /[eE]/
 
 /** As many digits as programs print of a double. */
 const PRINTED_DIGITS = 17
@@ -36,6 +16,7 @@ const PRINTED_DIGITS = 17
  * is no number is not rounded. Time is linear.
  */
 export function isRounded(text: string): boolean {
+  if (text.length <= SHORT && !EXPONENT.test(text)) return false
   const value = Number(text)
   if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return false
   const shortest = String(value)
@@ -53,18 +34,4 @@ function significant(text: string): string {
   while (until > from && digits[until - 1] === '0') until -= 1
   if (from === until) return '0'
   return `${digits.slice(from, until)}e${Number(exponent) - fraction.length + digits.length - until}`
-}
-
-/** Digits, `+`, `-`, `.`, `E` and `e`. */
-function isOfNumber(byte: number): boolean {
-  return beginsNumber(byte) || byte === 0x2b || byte === 0x2e || isExponent(byte)
-}
-
-function hasExponent(bytes: Buffer, from: number, until: number): boolean {
-  for (let at = from; at < until; at += 1) if (isExponent(bytes[at]!)) return true
-  return false
-}
-
-function isExponent(byte: number): boolean {
-  return byte === 0x45 || byte === 0x65
 }
