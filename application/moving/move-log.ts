@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { INSTALLATION_ID, installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
+import { backOff } from '../backoff.ts'
 import { HashChains } from '../chain-verification.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import { type MovableLog, MoveInterrupted, MoveRefused } from '../ports/movable-log.ts'
@@ -114,7 +114,7 @@ export async function moveLog(parts: {
   let alreadyThere: number | null = null
   let progressAt = performance.now()
   let copyingMs = 0
-  for (let attempt = 0; ; attempt += 1) {
+  for (let failures = 1; ; failures += 1) {
     const before = proof.events
     try {
       await compare(alreadyThere === null ? 'comparing' : 'proving')
@@ -130,9 +130,10 @@ export async function moveLog(parts: {
       if (!(error instanceof MoveInterrupted)) throw error
       if (proof.events > before) {
         progressAt = performance.now()
-        attempt = 0
+        failures = 1
       } else if (performance.now() - progressAt > PATIENCE_MS) throw error
-      await delay(Math.min(100 * 2 ** attempt, LONGEST_PAUSE_MS), undefined, { signal })
+      await backOff(failures, { firstMs: 200, mostMs: LONGEST_PAUSE_MS }, signal)
+      signal.throwIfAborted()
     }
   }
   for (const [log, seen] of [

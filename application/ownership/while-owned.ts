@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { backOff } from '../backoff.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 
 /** What {@link whileOwned} runs, and how. All times are real milliseconds. */
@@ -51,8 +52,8 @@ export async function whileOwned(work: OwnedWork): Promise<void> {
       await lease?.release().catch(() => undefined)
     }
     work.tried?.()
-    const pause = Math.min(pauseMs * 2 ** Math.min(Math.max(0, failures - 1), 20), longestPauseMs)
-    await delay(pause, null, { signal: stopping }).catch(() => undefined)
+    if (failures > 0) await backOff(failures, { firstMs: pauseMs, mostMs: longestPauseMs }, stopping)
+    else await delay(pauseMs, null, { signal: stopping }).catch(() => undefined)
   }
   work.tried?.()
 }

@@ -13,8 +13,8 @@ import {
   parseDatabaseUrl,
   STATEMENT_LIMIT_MS,
 } from './connection.ts'
-import { listen } from './listener.ts'
 import { mayTakeServiceRole, SERVICE_ROLE } from './service-role.ts'
+import { SupervisedSession } from './supervised-session.ts'
 import { inTransaction } from './transaction.ts'
 
 export {
@@ -159,7 +159,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pool = openOwn('', options.poolSize ?? POOL_SIZE.requests, STATEMENT_LIMIT_MS.request)
   const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
   const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
-  const listeners = new Set<() => Promise<void>>()
+  const listeners = new Set<SupervisedSession>()
   let closing: Promise<void> | undefined
 
   const withClient: Database['withClient'] = async (work, from = pool) => {
@@ -199,18 +199,27 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       }
     },
     listen: async (channel, handler) => {
-      const stop = await listen({
-        channel,
-        handler,
-        log,
+      const tell = (payload: string | null) => {
+        if (!session.closing.aborted) handler(payload)
+      }
+      const session = new SupervisedSession({
+        name: target.name,
         connect: (onLost) => connect({ purpose: 'listener', onLost }),
+        async prepare(client) {
+          client.on('notification', ({ payload }) => tell(payload ?? ''))
+          await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
+          tell(null)
+        },
+        hasHeartbeat: true,
+        lost: ({ message }) => log.warn({ reason: message }, 'the listening database connection was lost'),
       })
-      listeners.add(stop)
-      return () => void stop()
+      await session.client()
+      listeners.add(session)
+      return () => void session.close()
     },
     close: () => {
       closing ??= (async () => {
-        await Promise.all([...listeners].map((stop) => stop()))
+        await Promise.all([...listeners].map((one) => one.close()))
         await Promise.all([pool, background, leases].map((one) => one.end()))
       })()
       return closing

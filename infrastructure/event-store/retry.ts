@@ -1,13 +1,11 @@
-import { randomInt } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+import { type Backoff, backOff } from '../../application/backoff.ts'
 
-const LONGEST_BACKOFF_MS = 1_000
+/** Between attempts to reach a server. */
+const RECONNECTING: Backoff = { firstMs: 50, mostMs: 1_000 }
 
-/** Waits before the next attempt, longer each time, and not as long as others do; no longer when `signal` aborts. */
-export async function retryPause(attempt: number, signal?: AbortSignal): Promise<void> {
-  const longest = Math.min(50 * 2 ** attempt, LONGEST_BACKOFF_MS)
-  const options = signal ? { signal } : {}
-  await delay(longest / 2 + randomInt(Math.ceil(longest / 2)), undefined, options).catch(() => undefined)
+/** Waits before the next attempt; no longer when `signal` aborts. @param attempt from 0. */
+export function retryPause(attempt: number, signal?: AbortSignal): Promise<void> {
+  return backOff(attempt + 1, RECONNECTING, signal)
 }
 
 /**

@@ -1,14 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type pg from 'pg'
-import { technicalDeadline } from '../../application/technical-deadlines.ts'
-import { endClient, KEEPALIVES } from '../database/connection.ts'
+import { KEEPALIVES } from '../database/connection.ts'
 import type { Database } from '../database/database.ts'
+import { SupervisedSession } from '../database/supervised-session.ts'
 
 /** The class of the advisory locks that sessions hold; no other lock of the service has two numbers. */
 const LOCK_CLASS = 1_129_270_864
-const HEARTBEAT_MS = 15_000
-const HEARTBEAT_LIMIT_MS = 5_000
-const LONGEST_BACKOFF_MS = 1_000
 
 /**
  * SQL that is true when the owner that an expression names had a session and has it no more. Owners that never had
@@ -34,95 +29,32 @@ const FORGET = `
  * @throws DatabaseUnavailable when the first session cannot be opened.
  */
 export async function openOwnerSession(
-  database: Pick<Database, 'connect' | 'pool'>,
+  database: Pick<Database, 'connect' | 'name' | 'pool'>,
   owner: string,
 ): Promise<{ close(): Promise<void> }> {
   const { rows } = await database.pool.query<{ lock: number }>(
     `SELECT nextval('runtime.session_locks')::integer AS lock`,
   )
   const lock = rows[0]!.lock
-  const closing = new AbortController()
-  let client: pg.Client | null = null
-  let heartbeat: NodeJS.Timeout | undefined
-
-  const open = async () => {
-    let isLost = false
-    const opened = await database.connect({
-      purpose: 'session',
-      settings: KEEPALIVES,
-      onLost: () => {
-        isLost = true
-        lose(opened)
-      },
-    })
-    try {
+  const session = new SupervisedSession({
+    name: database.name,
+    connect: (onLost) => database.connect({ purpose: 'session', settings: KEEPALIVES, onLost }),
+    async prepare(client) {
       // the session that was lost may hold it for a while
-      await opened.query('SELECT pg_advisory_lock($1, $2)', [LOCK_CLASS, lock])
-      await opened.query(
+      await client.query('SELECT pg_advisory_lock($1, $2)', [LOCK_CLASS, lock])
+      await client.query(
         'INSERT INTO runtime.sessions (owner, lock) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING',
         [owner, lock],
       )
-      // lost while its last answer was on the way
-      if (isLost) throw new Error('The session was lost as soon as it was opened')
-    } catch (error) {
-      await endClient(opened)
-      throw error
-    }
-    if (closing.signal.aborted) {
-      await endClient(opened)
-      return
-    }
-    client = opened
-    heartbeat = setInterval(() => beat(opened), HEARTBEAT_MS)
-    heartbeat.unref()
-  }
-  const lose = (lost: pg.Client) => {
-    if (client !== lost) return
-    client = null
-    clearInterval(heartbeat)
-    void endClient(lost)
-    void reopen()
-  }
-  const reopen = async () => {
-    for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
-      try {
-        await open()
-        return
-      } catch {
-        const pause = Math.min(50 * 2 ** Math.min(attempt, 8), LONGEST_BACKOFF_MS)
-        await delay(pause, null, { signal: closing.signal }).catch(() => undefined)
-      }
-    }
-  }
-  /** A connection whose other end vanished without a word is found out. */
-  const beat = (of: pg.Client) => {
-    let isAnswered = false
-    const answered = () => {
-      isAnswered = true
-      clearTimeout(limit)
-    }
-    const limit = setTimeout(
-      // an answer that came while this process stood still is read first
-      () => setImmediate(() => isAnswered || lose(of)),
-      technicalDeadline(HEARTBEAT_LIMIT_MS),
-    )
-    of.query('SELECT 1').then(answered, answered)
-  }
-
-  const close = async () => {
-    closing.abort()
-    clearInterval(heartbeat)
-    const last = client
-    client = null
-    if (last) await endClient(last)
-  }
-
-  await open()
+    },
+    hasHeartbeat: true,
+  })
+  await session.client()
   try {
     await database.pool.query(FORGET)
+    return session
   } catch (error) {
-    await close()
+    await session.close()
     throw error
   }
-  return { close }
 }

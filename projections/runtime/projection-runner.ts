@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { backOff } from '../../application/backoff.ts'
 import { Follower } from '../../application/following/follower.ts'
 import type { EventLog, LogPage } from '../../application/ports/event-log.ts'
 import { categoryOf, type Failure, failureOf } from './failures.ts'
@@ -11,7 +12,7 @@ import type { GenerationRef, ProjectionStore } from './store.ts'
 const PAGE = 1000
 /** A checkpoint that moved over events of other types is stored this often at the most. */
 const BARE_CHECKPOINT_MS = { alone: 250, shared: 50 }
-const RETRY_MS = { first: 50, most: 5000, fatal: 15_000 }
+const RETRY = { passing: { firstMs: 50, mostMs: 5_000 }, fatal: { firstMs: 50, mostMs: 15_000 } }
 /** Transient failures in a row that are not worth telling of. */
 const FAILURES_UNTIL_ERROR = 3
 
@@ -194,10 +195,7 @@ export class ProjectionRunner {
         }
         failures = this.#writer.stored > before ? 1 : failures + 1
         if (category === 'fatal' || failures >= FAILURES_UNTIL_ERROR) await this.#fail(error)
-        const most = category === 'fatal' ? RETRY_MS.fatal : RETRY_MS.most
-        await delay(Math.min(RETRY_MS.first * 2 ** Math.min(failures - 1, 16), most), null, { signal }).catch(
-          () => undefined,
-        )
+        await backOff(failures, category === 'fatal' ? RETRY.fatal : RETRY.passing, signal)
       }
     }
   }

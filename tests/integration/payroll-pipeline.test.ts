@@ -251,7 +251,7 @@ describe('interrupted', () => {
     const broken = replacedAppend(bench.log, () => Promise.reject(new TypeError('Bob Smith')), {
       only: 'PayrollFileNormalized',
     })
-    const runner = await runPipeline(broken, { backoffMs: 1, longestBackoffMs: 2 })
+    const runner = await runPipeline(broken, { backoff: { firstMs: 1, mostMs: 2 } })
     const id = await upload(terms, chunksOf(1))
     expect(await bench.drain(runner)).toBe(true)
     const { failed } = await fileOf(id)

@@ -102,7 +102,7 @@ describe('the lease of an owner with a session', () => {
   })
 
   /** A session that does not outlive its test. */
-  async function sessionOf(owner: string, on: Pick<Database, 'connect' | 'pool'> = database) {
+  async function sessionOf(owner: string, on: Pick<Database, 'connect' | 'name' | 'pool'> = database) {
     const session = await openOwnerSession(on, owner)
     onTestFinished(() => session.close())
     return session

@@ -57,7 +57,12 @@ type Drained = Pick<ProcessManagerRunner, 'positions' | 'kinds'>
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen; leases that outlast any test. */
-export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 600_000, backoffMs: 2 }
+export const QUICK: RunnerOptions = {
+  pollMs: 100,
+  checkpointMs: 20,
+  workLeaseMs: 600_000,
+  backoff: { firstMs: 2, mostMs: 60_000 },
+}
 
 /**
  * Opens a workbench as a process of its own would: own log, own leases, own clock.

@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto'
+import { type Backoff, backoffMs } from '../../backoff.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Retry, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload } from './reactions.ts'
@@ -14,13 +14,6 @@ export interface Ended {
   readonly as: EndedWork | null
 }
 
-/** Real milliseconds. */
-export interface BackoffOptions {
-  /** First pause after a failed try that is retried in real time; it doubles up to `longestBackoffMs`. */
-  readonly backoffMs: number
-  readonly longestBackoffMs: number
-}
-
 interface ClaimEndsParts {
   readonly clock: Clock
   readonly report: (
@@ -33,12 +26,12 @@ interface ClaimEndsParts {
 export class ClaimEnds {
   readonly #parts: ClaimEndsParts
   readonly #kinds: ReadonlyMap<string, KindSlots>
-  readonly #options: BackoffOptions
+  readonly #backoff: Backoff
 
-  constructor(parts: ClaimEndsParts, kinds: ReadonlyMap<string, KindSlots>, options: BackoffOptions) {
+  constructor(parts: ClaimEndsParts, kinds: ReadonlyMap<string, KindSlots>, backoff: Backoff) {
     this.#parts = parts
     this.#kinds = kinds
-    this.#options = options
+    this.#backoff = backoff
   }
 
   /** @throws UnfitPayload */
@@ -83,7 +76,7 @@ export class ClaimEnds {
     const when =
       retry.clock === 'service'
         ? { at: this.#parts.clock.now() + retry.rungsMs[attempt - 1]! }
-        : { afterMs: backoffMs(attempt, this.#options) }
+        : { afterMs: backoffMs(attempt, this.#backoff) }
     return { end: { end: 'retry', why, ...when, ...changed }, as: 'retry' }
   }
 
@@ -92,10 +85,4 @@ export class ClaimEnds {
     this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
     return { end: { end: 'failed', why }, as }
   }
-}
-
-/** The pause after so many failures in a row: between half and all of what doubles with each. */
-export function backoffMs(failures: number, options: BackoffOptions): number {
-  const longest = Math.min(options.longestBackoffMs, options.backoffMs * 2 ** Math.min(failures - 1, 20))
-  return Math.ceil(longest / 2) + randomInt(Math.ceil(longest / 2) + 1)
 }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Backoff } from '../../backoff.ts'
 import type { EventRegistry } from '../../event-registry.ts'
 import { describeError } from '../../following/describe-error.ts'
 import { type FollowerStatus, OwnedFollower, statusOfFollowers } from '../../following/owned-follower.ts'
@@ -28,10 +29,8 @@ export interface RunnerOptions {
   readonly pollMs?: number
   /** How often checkpoints over events without consequences are stored, default 250. */
   readonly checkpointMs?: number
-  /** First pause after what failed and is retried in real time, default 250; it doubles up to `longestBackoffMs`. */
-  readonly backoffMs?: number
-  /** Default 60000. */
-  readonly longestBackoffMs?: number
+  /** Pauses after what failed and is retried in real time, default from 250 to 60000. */
+  readonly backoff?: Backoff
   /** Events in a page at the most, default 1000; the log ends pages of large events earlier. */
   readonly pageSize?: number
 }
@@ -56,8 +55,7 @@ export class ProcessManagerRunner {
       pollMs: 1_000,
       checkpointMs: 250,
       pageSize: 1_000,
-      backoffMs: 250,
-      longestBackoffMs: 60_000,
+      backoff: { firstMs: 250, mostMs: 60_000 },
       ...options,
     }
     this.#parts = parts
@@ -72,7 +70,7 @@ export class ProcessManagerRunner {
 
   #followerOf(manager: ProcessManager, options: Required<RunnerOptions>): OwnedFollower {
     const { log, registry, clock, store, leases, notices, report } = this.#parts
-    const { pollMs, longestBackoffMs, checkpointMs, pageSize } = options
+    const { pollMs, backoff, checkpointMs, pageSize } = options
     const { name } = manager
     const reactions = new Reactions(manager, registry, clock)
     return new OwnedFollower({
@@ -84,7 +82,7 @@ export class ProcessManagerRunner {
       checkpointMs,
       pageSize: manager.pageSize ?? pageSize,
       pauseMs: pollMs,
-      longestPauseMs: Math.max(pollMs, longestBackoffMs),
+      longestPauseMs: Math.max(pollMs, backoff.mostMs),
       handle: (events) => reactions.handle(events),
       stored: (work) => this.#workers.stored(work),
       moved: () => notices.wake('progress'),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Backoff, backOff } from '../../backoff.ts'
 import { describeError } from '../../following/describe-error.ts'
 import { Heartbeat } from '../../ownership/heartbeat.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -7,7 +8,7 @@ import type { Notices } from '../../ports/notices.ts'
 import { isAway } from '../../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../../ports/work-queue.ts'
 import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
-import { type BackoffOptions, backoffMs, ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
+import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
@@ -38,7 +39,9 @@ export interface WorkersParts {
 }
 
 /** All times are real milliseconds. */
-export interface WorkersOptions extends BackoffOptions {
+export interface WorkersOptions {
+  /** Pauses after what failed and is retried in real time. */
+  readonly backoff: Backoff
   /** How long a dead worker's work waits for another. */
   readonly workLeaseMs: number
   readonly pollMs: number
@@ -91,7 +94,7 @@ export class Workers {
         this.#kinds.set(kindName(name, kind), new KindSlots(name, kind, declared))
       }
     }
-    this.#ends = new ClaimEnds(parts, this.#kinds, options)
+    this.#ends = new ClaimEnds(parts, this.#kinds, options.backoff)
     const { workLeaseMs: ttlMs } = options
     this.#heartbeat = new Heartbeat<Running>({
       ttlMs,
@@ -182,8 +185,7 @@ export class Workers {
       } catch (error) {
         failures += 1
         if (failures === 1) report('workers_disturbed', { error: describeError(error) })
-        const { signal } = this.#stopping
-        await delay(backoffMs(failures, this.#options), null, { signal }).catch(() => undefined)
+        await backOff(failures, this.#options.backoff, this.#stopping.signal)
         this.#pollAt = 0
       }
     }

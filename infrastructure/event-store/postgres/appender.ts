@@ -128,7 +128,7 @@ export class Appender {
   #giveUp(append: Pending): Error {
     append.isGivenUp = true
     if (append.sent === 'no') return notSent()
-    this.#session.doubt()
+    this.#session.inDoubt = true
     return unavailable('no answer to an append, its outcome is unknown')
   }
 

@@ -75,7 +75,7 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
     log,
     isExclusive: options.isExclusive ?? false,
     lockWaitMs: options.lockWaitMs ?? technicalDeadline(LOCK_WAIT_MS),
-    ...(options.reconnected ? { reconnected: options.reconnected } : {}),
+    reconnected: options.reconnected,
   })
   await session.client()
   const readers = new Readers(

@@ -3,12 +3,11 @@ import type pg from 'pg'
 import {
   type DatabaseLog,
   DatabaseUnavailable,
-  endClient,
   KEEPALIVES,
   STATEMENT_LIMIT_MS,
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
-import { retryPause } from '../retry.ts'
+import { SupervisedSession } from '../../database/supervised-session.ts'
 import { LOG_SESSION } from './event-queries.ts'
 
 /** Held by every session that may append: shared, or exclusively by one that shares the log with nobody. */
@@ -28,143 +27,67 @@ interface WriterSessionOptions {
   /** Shares the log with no other session. */
   readonly isExclusive: boolean
   /** Told when a connection that was lost is there again. */
-  readonly reconnected?: () => void
+  readonly reconnected?: (() => void) | undefined
   /** How long to wait for sessions that do not let this one in, in milliseconds. */
   readonly lockWaitMs: number
 }
 
 /**
  * The one connection through which a process appends. It holds the writer lock as long as it lives, so whoever can
- * append holds the lock, and the end of the session gives it back together with whatever was uncommitted. A connection
- * that was lost is replaced at once.
+ * append holds the lock, and the end of the session gives it back together with whatever was uncommitted.
  */
-export class WriterSession {
+export class WriterSession extends SupervisedSession {
   /** Unique to this writer. */
   readonly id = randomUUID()
   readonly isExclusive: boolean
-  readonly #database: Database
-  readonly #log: DatabaseLog | undefined
-  readonly #lockWaitMs: number
-  readonly #reconnected: (() => void) | undefined
-  readonly #closing = new AbortController()
-  #inDoubt = false
-  #client: pg.Client | undefined
-  #connecting: Promise<pg.Client> | undefined
-
-  constructor({ database, log, isExclusive, lockWaitMs, reconnected }: WriterSessionOptions) {
-    this.#database = database
-    this.#log = log
-    this.isExclusive = isExclusive
-    this.#lockWaitMs = lockWaitMs
-    this.#reconnected = reconnected
-  }
-
   /**
    * Something may have been stored that this process does not know of: its connection was lost, or an append was given
    * up that may still come through. Once true it stays true.
    */
-  get inDoubt(): boolean {
-    return this.#inDoubt
-  }
+  inDoubt = false
 
-  doubt(): void {
-    this.#inDoubt = true
-  }
-
-  /** The connection, holding the lock, while there is one. */
-  get connected(): pg.Client | undefined {
-    return this.#client
-  }
-
-  /**
-   * The connection, holding the lock. While there is none it tries to connect once.
-   * @throws DatabaseUnavailable, also when another session does not let this one in.
-   */
-  async client(): Promise<pg.Client> {
-    if (this.#client) return this.#client
-    this.#connecting ??= this.#connect().finally(() => {
-      this.#connecting = undefined
-    })
-    return this.#connecting
-  }
-
-  /** Aborts when it is closed. */
-  get closing(): AbortSignal {
-    return this.#closing.signal
-  }
-
-  /** Gives the connection up: nobody knows what becomes of what was sent on it. */
-  cut(): void {
-    if (this.#client) this.#lost(this.#client, new Error('no answer'))
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort()
-    const client = this.#client
-    this.#client = undefined
-    if (client) await endClient(client)
-  }
-
-  async #connect(): Promise<pg.Client> {
-    let lost: Error | undefined
-    let opened: pg.Client | undefined
-    const client = await this.#database.connect({
-      purpose: 'event log writer',
-      statementMs: STATEMENT_LIMIT_MS.append,
-      settings: SETTINGS,
-      onLost: (error) => {
-        lost = error
-        if (opened) this.#lost(opened, error)
+  constructor({ database, log, isExclusive, lockWaitMs, reconnected }: WriterSessionOptions) {
+    super({
+      name: 'the event log',
+      connect: (onLost) =>
+        database.connect({
+          purpose: 'event log writer',
+          statementMs: STATEMENT_LIMIT_MS.append,
+          settings: SETTINGS,
+          onLost,
+        }),
+      prepare: (client) => takeLock(client, database.name, isExclusive, lockWaitMs),
+      // an append tells sooner, and may take longer than a sign of life
+      hasHeartbeat: false,
+      lost: (error) => {
+        this.inDoubt = true
+        log?.warn({ reason: error.message }, 'the connection that appends to the event log was lost')
       },
+      reconnected,
     })
-    opened = client
-    try {
-      await this.#takeLock(client)
-      if (this.#closing.signal.aborted) throw new DatabaseUnavailable('the event log', 'it is closed')
-      // its end may be told together with the last answer
-      if (lost) throw lost
-      this.#client = client
-      return client
-    } catch (error) {
-      await endClient(client)
-      throw error
-    }
+    this.isExclusive = isExclusive
   }
+}
 
-  /** Waits for the lock: sessions of a process that has just ended may take a moment to go. */
-  async #takeLock(client: pg.Client): Promise<void> {
-    await client.query(`SET lock_timeout = ${this.#lockWaitMs}`)
-    try {
-      await client.query(`SELECT pg_advisory_lock${this.isExclusive ? '' : '_shared'}(${WRITER_LOCK})`)
-      await client.query('RESET lock_timeout')
-    } catch (error) {
-      if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
-      throw new DatabaseUnavailable(
-        this.#database.name,
-        this.isExclusive
-          ? `the event log is in use (${await describeHolder(client)}): stop every service on it first`
-          : `the event log is held by a process that shares it with nobody (${await describeHolder(client)})`,
-      )
-    }
-  }
-
-  #lost(client: pg.Client, error: Error): void {
-    if (client !== this.#client) return
-    this.#client = undefined
-    this.#inDoubt = true
-    // with a query under way this cuts the connection, which is what rejects that query
-    void endClient(client)
-    if (this.#closing.signal.aborted) return
-    this.#log?.warn({ reason: error.message }, 'the connection that appends to the event log was lost')
-    void this.#reconnect()
-  }
-
-  /** Does not wait for the next append: the lock is what keeps others out. */
-  async #reconnect(): Promise<void> {
-    for (let attempt = 0; !this.#client && !this.#closing.signal.aborted; attempt += 1) {
-      await this.client().catch(() => retryPause(attempt, this.closing))
-    }
-    this.#reconnected?.()
+/** Waits for the lock: sessions of a process that has just ended may take a moment to go. */
+async function takeLock(
+  client: pg.Client,
+  database: string,
+  isExclusive: boolean,
+  waitMs: number,
+): Promise<void> {
+  await client.query(`SET lock_timeout = ${waitMs}`)
+  try {
+    await client.query(`SELECT pg_advisory_lock${isExclusive ? '' : '_shared'}(${WRITER_LOCK})`)
+    await client.query('RESET lock_timeout')
+  } catch (error) {
+    if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
+    throw new DatabaseUnavailable(
+      database,
+      isExclusive
+        ? `the event log is in use (${await describeHolder(client)}): stop every service on it first`
+        : `the event log is held by a process that shares it with nobody (${await describeHolder(client)})`,
+    )
   }
 }
 
