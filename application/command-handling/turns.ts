@@ -13,4 +13,9 @@ export class Turns {
       if (this.#last.get(key) === own) this.#last.delete(key)
     }
   }
+
+  /** Resolves when it is nobody's turn. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
+  }
 }

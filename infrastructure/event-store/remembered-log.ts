@@ -7,7 +7,7 @@ import {
   LogWentBack,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
-import { Gathered } from './gathered.ts'
+import { Gathered } from '../gathered.ts'
 
 type ReadOptions = Parameters<EventLog['readStream']>[1]
 

@@ -3,6 +3,7 @@ import { RecentlyUsed } from '../../application/recently-used.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { Gathered } from '../gathered.ts'
 import { keyPurpose, type NewDataKey, type PersonalDataKeys } from './personal-data-keys.ts'
 
 /** A usable data key. */
@@ -21,14 +22,19 @@ export interface DataKeysOptions {
   readonly erasureCheckMs?: number
 }
 
-/** Subjects in one round trip at the most. */
-const BATCH_SUBJECTS = 10_000
-/** Batches at work at once: a small report does not wait for a large one. */
-const PARALLEL_BATCHES = 2
+/** Looks at the table at once: a small report does not wait for a large one. */
+const LOOKS_AT_ONCE = 2
 /** Rounds of losing the same subject to other processes that are still plausible. */
 const MAX_ROUNDS = 8
 
 type Keys = ReadonlyMap<string, DataKey>
+
+/** The keys of subjects: those that are stored, and those that were made where there was none. */
+interface Found {
+  readonly keys: Map<string, DataKey>
+  readonly made: Map<string, DataKey>
+  readonly fresh: NewDataKey[]
+}
 
 /** Keys to seal with while new ones are still on their way into the table. */
 interface KeysForSealing {
@@ -40,31 +46,16 @@ interface KeysForSealing {
   readonly replaced: Promise<Keys>
 }
 
-/** A promise and its ends. */
-class Deferred<Value> {
-  readonly promise: Promise<Value>
-  resolve!: (value: Value) => void
-  reject!: (error: unknown) => void
-
-  constructor() {
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
-    // callers see the failure, each for itself; without any it must not end the process
-    this.promise.catch(() => undefined)
-  }
-}
-
-class Batch {
-  readonly subjects: string[] = []
-  readonly drafted = new Deferred<Keys>()
-  readonly stored = new Deferred<Keys>()
+/** What one look found and made for all who asked. */
+interface Looked {
+  readonly keys: Keys
+  /** The keys that count, once all are stored. */
+  readonly stored: Promise<Keys>
 }
 
 /**
  * The data keys of subjects, for sealing. Keys in use are remembered unwrapped; what several callers
- * miss at the same time is fetched, and made where it does not exist, in one batch for all of them.
+ * miss at the same time is fetched, and made where it does not exist, at once for all of them.
  *
  * A key that another process destroys is forgotten within `erasureCheckMs`. A value that is sealed
  * with it until then reads as erased at once, because opening asks the table, see {@link DataKeys.forOpening}.
@@ -75,10 +66,7 @@ export class DataKeys {
   readonly #clock: Clock
   readonly #remembered: RecentlyUsed<string, DataKey>
   readonly #erasureCheckMs: number
-  readonly #pending = new Map<string, Batch>()
-  readonly #queue: Batch[] = []
-  #running = 0
-  #pumping = false
+  readonly #looks = new Gathered((asked: readonly (readonly string[])[]) => this.#look(asked), LOOKS_AT_ONCE)
   /** Number of the last erasure that this process took notice of. */
   #destruction = 0
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -103,23 +91,20 @@ export class DataKeys {
   async forSealing(subjects: Iterable<string>): Promise<KeysForSealing> {
     if (performance.now() - this.#checkedAt >= this.#erasureCheckMs) await this.#noticeErasures()
     const keys = new Map<string, DataKey>()
-    const missing = new Map<Batch, string[]>()
+    const missing: string[] = []
     for (const subject of subjects) {
       const remembered = this.#remembered.get(subject)
-      if (remembered) {
-        keys.set(subject, remembered)
-      } else {
-        const batch = this.#pending.get(subject) ?? this.#enqueue(subject)
-        const waiting = missing.get(batch)
-        if (waiting) waiting.push(subject)
-        else missing.set(batch, [subject])
-      }
+      if (remembered) keys.set(subject, remembered)
+      else missing.push(subject)
     }
-    for (const [batch, waiting] of missing) {
-      const drafted = await batch.drafted.promise
-      for (const subject of waiting) keys.set(subject, drafted.get(subject)!)
-    }
-    const replaced = replacedKeys(keys, missing)
+    if (missing.length === 0) return { keys, replaced: Promise.resolve(new Map()) }
+    const looked = await this.#looks.ask(missing)
+    for (const subject of missing) keys.set(subject, looked.keys.get(subject)!)
+    const replaced = looked.stored.then((stored) => {
+      const others = missing.filter((subject) => stored.get(subject) !== keys.get(subject))
+      return new Map(others.map((subject) => [subject, stored.get(subject)!]))
+    })
+    // whoever sealed hears of the failure, and must not before
     replaced.catch(() => undefined)
     return { keys, replaced }
   }
@@ -160,8 +145,6 @@ export class DataKeys {
 
   #forget(subject: string): void {
     this.#remembered.delete(subject)
-    // who asks from now on must not join a batch that may have read the key before
-    this.#pending.delete(subject)
     this.#forgotten += 1
   }
 
@@ -182,97 +165,53 @@ export class DataKeys {
     return this.#checking
   }
 
-  #enqueue(subject: string): Batch {
-    let batch = this.#queue.at(-1)
-    if (!batch || batch.subjects.length >= BATCH_SUBJECTS) {
-      batch = new Batch()
-      this.#queue.push(batch)
-    }
-    batch.subjects.push(subject)
-    this.#pending.set(subject, batch)
-    if (!this.#pumping) {
-      this.#pumping = true
-      // everything that this turn of the event loop still asks for comes along
-      setImmediate(() => {
-        this.#pumping = false
-        this.#pump()
-      })
-    }
-    return batch
+  /** The callers work with what is found and made while it is stored: these are nearly always the keys that count. */
+  async #look(asked: readonly (readonly string[])[]): Promise<Looked> {
+    const forgotten = this.#forgotten
+    const found = await this.#readOrMake([...new Set(asked.flat())].sort())
+    const stored = this.#storeAll(found).then((keys) => {
+      // an erasure on the way may concern a key read before it: such keys are used, but not remembered
+      if (forgotten === this.#forgotten) for (const [subject, key] of keys) this.#remembered.set(subject, key)
+      return keys
+    })
+    stored.catch(() => undefined)
+    return { keys: new Map([...found.keys, ...found.made]), stored }
   }
 
-  #pump(): void {
-    while (this.#running < PARALLEL_BATCHES) {
-      const batch = this.#queue.shift()
-      if (!batch) return
-      this.#running += 1
-      void this.#run(batch)
-    }
-  }
-
-  async #run(batch: Batch): Promise<void> {
-    try {
-      const forgotten = this.#forgotten
-      const keys = await this.#fetchOrMake(batch)
-      // an erasure on the way may concern a key read before it: such a batch is used, but not remembered
-      if (forgotten === this.#forgotten) {
-        for (const [subject, key] of keys) this.#remembered.set(subject, key)
+  /** @param wanted sorted. */
+  async #readOrMake(wanted: readonly string[]): Promise<Found> {
+    const stored = await this.#store.read(wanted)
+    const found: Found = { keys: new Map(), made: new Map(), fresh: [] }
+    await inTimeSlices(wanted, (subject) => {
+      const present = stored.get(subject)
+      if (present?.wrapped && present.masterKeyId) {
+        const { generation, wrapped, masterKeyId } = present
+        found.keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
+        return
       }
-      batch.stored.resolve(keys)
-    } catch (error) {
-      batch.drafted.reject(error)
-      batch.stored.reject(error)
-    } finally {
-      for (const subject of batch.subjects) {
-        if (this.#pending.get(subject) === batch) this.#pending.delete(subject)
-      }
-      this.#running -= 1
-      this.#pump()
-    }
+      const generation = (present?.generation ?? 0) + 1
+      const key = newKey()
+      const { wrapped } = this.#masterKeys.wrap(key, keyPurpose(subject, generation))
+      found.fresh.push({ subject, generation, wrapped })
+      found.made.set(subject, { generation, key })
+    })
+    return found
   }
 
-  async #fetchOrMake({ subjects, drafted }: Batch): Promise<Keys> {
+  async #storeAll(first: Found): Promise<Keys> {
     const keys = new Map<string, DataKey>()
-    let wanted = [...subjects].sort()
+    let found = first
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const stored = await this.#store.read(wanted)
-      const fresh: NewDataKey[] = []
-      const made = new Map<string, DataKey>()
-      await inTimeSlices(wanted, (subject) => {
-        const present = stored.get(subject)
-        if (present?.wrapped && present.masterKeyId) {
-          const { generation, wrapped, masterKeyId } = present
-          keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
-          return
-        }
-        const generation = (present?.generation ?? 0) + 1
-        const key = newKey()
-        const { wrapped } = this.#masterKeys.wrap(key, keyPurpose(subject, generation))
-        fresh.push({ subject, generation, wrapped })
-        made.set(subject, { generation, key })
-      })
-      // the first round's keys are nearly always the right ones: the callers work while they are stored
-      drafted.resolve(fresh.length === 0 ? keys : new Map([...keys, ...made]))
+      for (const [subject, key] of found.keys) keys.set(subject, key)
+      const { fresh, made } = found
       if (fresh.length === 0) return keys
       if (await this.#store.store(fresh, this.#masterKeys.currentId, this.#clock.now())) {
         for (const [subject, key] of made) keys.set(subject, key)
         return keys
       }
-      // another process was faster with some of them: what is stored now counts
-      wanted = fresh.map(({ subject }) => subject)
+      // another one was faster with some of them: what is stored now counts
+      found = await this.#readOrMake(fresh.map(({ subject }) => subject))
     }
     throw new Error('Data keys could not be stored: other processes keep changing them')
   }
-}
-
-async function replacedKeys(keys: Keys, batches: ReadonlyMap<Batch, readonly string[]>): Promise<Keys> {
-  const replaced = new Map<string, DataKey>()
-  for (const [batch, subjects] of batches) {
-    const stored = await batch.stored.promise
-    for (const subject of subjects) {
-      const key = stored.get(subject)!
-      if (key !== keys.get(subject)) replaced.set(subject, key)
-    }
-  }
-  return replaced
 }

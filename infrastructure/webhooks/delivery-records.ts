@@ -9,7 +9,7 @@ import type {
 } from '../../application/ports/webhooks.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { IMMEDIATE_ATTEMPTS } from '../../domain/webhooks/delivery-schedule.ts'
-import { Gathered } from '../event-store/gathered.ts'
+import { Gathered } from '../gathered.ts'
 import {
   ADD,
   GIVE_UP,

@@ -4,7 +4,7 @@ import type {
   WorkEnd,
   WorkStore,
 } from '../../application/process-managers/runtime/work-store.ts'
-import { Gathered } from '../event-store/gathered.ts'
+import { Gathered } from '../gathered.ts'
 
 /** The claim that the first four parameters name: process manager, kind, key, token. */
 const IS_MINE = `process_manager = $1 AND kind = $2 AND key = $3 AND lease_token = $4 AND state = 'leased'`

@@ -136,7 +136,8 @@ describe('the lease of an owner with a session', () => {
 
   it('is safe again, too, when the session was lost once more while its last answer was on the way', async () => {
     let opened = 0
-    const throughLoss: Pick<Database, 'connect' | 'pool'> = {
+    const throughLoss: Pick<Database, 'connect' | 'name' | 'pool'> = {
+      name: database.name,
       pool: database.pool,
       async connect(options) {
         const { opened: isLost, open: lost } = gate()

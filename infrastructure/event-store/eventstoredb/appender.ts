@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { WrongExpectedVersionError } from '@eventstore/db-client'
+import { Turns } from '../../../application/command-handling/turns.ts'
 import { chainHash, hashOf, NO_PREDECESSOR, splitHash, withHash } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
@@ -10,7 +11,6 @@ import {
 } from '../../../application/ports/event-log.ts'
 import { retryPause } from '../retry.ts'
 import { recentHeads } from '../stream-heads.ts'
-import { StreamTurns } from '../stream-turns.ts'
 import type { Appends } from './appends.ts'
 import { EventStoreUnavailable, passes, StreamTampered } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
@@ -39,7 +39,7 @@ export class Appender {
   readonly #onSend: (eventId: string, event: EventToAppend, metadata: string) => void
   readonly #patienceMs: number
   readonly #heads = recentHeads()
-  readonly #turns = new StreamTurns()
+  readonly #turns = new Turns()
   #closed = false
 
   /** @param parts.onSend hears of each event before it is sent, and the metadata that it is stored with. */
@@ -71,11 +71,10 @@ export class Appender {
         pending.isGivenUp = true
         reject(this.#unavailable('no answer to an append, its outcome is unknown'))
       }, this.#patienceMs)
-      const leave = () => {
-        clearTimeout(timer)
-        this.#turns.leave(stream)
-      }
-      this.#turns.enter(stream, () => void this.#append(pending).then(resolve, reject).finally(leave))
+      this.#turns
+        .run(stream, () => this.#append(pending))
+        .finally(() => clearTimeout(timer))
+        .then(resolve, reject)
     })
   }
 

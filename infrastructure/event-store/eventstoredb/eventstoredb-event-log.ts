@@ -10,9 +10,9 @@ import {
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
 import { technicalDeadline } from '../../../application/technical-deadlines.ts'
+import { Gathered } from '../../gathered.ts'
 import { checkAppend } from '../check-append.ts'
 import { type FollowedLog, followLog } from '../follow-log.ts'
-import { Gathered } from '../gathered.ts'
 import { Appender } from './appender.ts'
 import { type SharedAppends, shareAppends } from './appends.ts'
 import { type Connection, connect } from './client.ts'

@@ -1,5 +1,5 @@
 import { type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
-import { Gathered } from '../gathered.ts'
+import { Gathered } from '../../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { RecentlySent } from '../recently-sent.ts'
 import { retryPause } from '../retry.ts'

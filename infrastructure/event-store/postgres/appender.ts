@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { Turns } from '../../../application/command-handling/turns.ts'
 import { NO_PREDECESSOR } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
@@ -13,10 +14,9 @@ import {
   oneLine,
   orUnavailable,
 } from '../../database/connection.ts'
-import { Gathered } from '../gathered.ts'
+import { Gathered } from '../../gathered.ts'
 import { retried, retryPause } from '../retry.ts'
 import { recentHeads } from '../stream-heads.ts'
-import { StreamTurns } from '../stream-turns.ts'
 import { Batch, type BatchResult, type Pending } from './batch.ts'
 import { type ChainLink, type EventPlace, type Queryable, readLinks } from './event-queries.ts'
 import type { WriterSession } from './writer-session.ts'
@@ -54,7 +54,8 @@ export class Appender {
   readonly #heads = recentHeads()
   /** Appends in a batch at the most: fewer while one is looked for that the database refuses. */
   #mostAppends = Number.POSITIVE_INFINITY
-  readonly #turns = new StreamTurns()
+  /** Appends to one stream, in their order. */
+  readonly #turns = new Turns()
   #isScheduled = false
   #writing = false
   #closed = false
@@ -89,32 +90,30 @@ export class Appender {
     bytes: number,
   ): Promise<AppendResult> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
+    let end: Pick<Pending, 'resolve' | 'reject'> | undefined
+    const stored = new Promise<AppendResult>((resolve, reject) => {
+      end = { resolve, reject }
+    })
+    const append: Pending = {
+      stream,
+      revision,
+      events,
+      bytes,
+      ids: events.map(() => randomUUID()),
+      predecessor: undefined,
+      isGivenUp: false,
+      sent: 'no',
+      resolve: end!.resolve,
+      reject: end!.reject,
+    }
+    const turn = this.#turns.run(stream, () => {
+      this.#enqueue(append)
+      return stored
+    })
     return new Promise((settle, fail) => {
       // whatever becomes of the connection, and of what stands before it
       const timer = setTimeout(() => fail(this.#giveUp(append)), this.#patienceMs)
-      const leave = () => {
-        clearTimeout(timer)
-        this.#turns.leave(stream)
-      }
-      const append: Pending = {
-        stream,
-        revision,
-        events,
-        bytes,
-        ids: events.map(() => randomUUID()),
-        predecessor: undefined,
-        isGivenUp: false,
-        sent: 'no',
-        resolve(result) {
-          leave()
-          settle(result)
-        },
-        reject(error) {
-          leave()
-          fail(error)
-        },
-      }
-      this.#turns.enter(stream, () => this.#enqueue(append))
+      turn.finally(() => clearTimeout(timer)).then(settle, fail)
     })
   }
 

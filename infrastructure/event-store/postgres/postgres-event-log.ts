@@ -15,9 +15,9 @@ import {
   STATEMENT_LIMIT_MS,
 } from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
+import { Gathered } from '../../gathered.ts'
 import { checkAppend } from '../check-append.ts'
 import { type FollowedLog, followLog, type PagesOptions } from '../follow-log.ts'
-import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { RecentlySent } from '../recently-sent.ts'
 import { retried } from '../retry.ts'
