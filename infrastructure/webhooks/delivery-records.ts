@@ -5,10 +5,12 @@ import type {
   DeliveryRecord,
   DeliveryRecords,
   FrozenEvent,
+  WaitingDelivery,
   WebhookDeliveries,
 } from '../../application/ports/webhooks.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { IMMEDIATE_ATTEMPTS } from '../../domain/webhooks/delivery-schedule.ts'
+import { plainTypes } from '../database/plain-types.ts'
 import { Gathered } from '../gathered.ts'
 import {
   ADD,
@@ -26,28 +28,22 @@ const ROWS_AT_ONCE = 2_000
 /** Rows of each table that are forgotten at once. */
 const PRUNED_AT_ONCE = 5_000
 
-/** A delivery with its event. Times are texts, as pg reads them. */
+/** A delivery with its event, in the history. */
 interface Row {
   delivery_id: string
-  seq: string
   event_id: string
   subscription_id: string
-  tenant_id: string
-  environment: FrozenEvent['environment']
   event_type: FrozenEvent['eventType']
   body: string
-  created_at: string
+  created_at: number
   test: boolean
   status: DeliveryRecord['status']
   attempts: number
-  rung: number
-  next_attempt_at: string | null
-  last_attempt_at: string | null
+  next_attempt_at: number | null
+  last_attempt_at: number | null
   last_response_code: number | null
   last_error: string | null
-  delivered_at: string | null
-  revision: number
-  failure_count: number | null
+  delivered_at: number | null
 }
 
 /**
@@ -82,11 +78,12 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async earliest(): Promise<number | null> {
-    const { rows } = await this.#pool.query<{ earliest: string | null }>({
+    const { rows } = await this.#pool.query<{ earliest: number | null }>({
       name: 'webhooks/earliest',
       text: 'SELECT min(created_at) AS earliest FROM webhooks.events',
+      types: plainTypes,
     })
-    return numberOf(rows[0]!.earliest)
+    return rows[0]!.earliest
   }
 
   async load(deliveryId: string): Promise<Delivery | null> {
@@ -102,19 +99,13 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async waiting(...[subscriptionId, { after, limit }]: Parameters<DeliveryRecords['waiting']>) {
-    const { rows } = await this.#pool.query<
-      Pick<Row, 'delivery_id' | 'created_at' | 'seq' | 'next_attempt_at'>
-    >({
+    const { rows } = await this.#pool.query<WaitingDelivery>({
       name: 'webhooks/waiting',
       text: WAITING,
       values: [subscriptionId, after.createdAt, after.seq, limit],
+      types: plainTypes,
     })
-    return rows.map((row) => ({
-      deliveryId: row.delivery_id,
-      createdAt: Number(row.created_at),
-      seq: row.seq,
-      nextAttemptAt: Number(row.next_attempt_at),
-    }))
+    return rows
   }
 
   async prune(before: number): Promise<boolean> {
@@ -134,6 +125,7 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
       name: 'webhooks/list',
       text: LIST,
       values: [subscriptionId, limit, offset],
+      types: plainTypes,
     })
     return rows.map(recordOf)
   }
@@ -192,8 +184,13 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async #loadAll(ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
-    const { rows } = await this.#pool.query<Row>({ name: 'webhooks/load', text: LOAD, values: [ids] })
-    return new Map(rows.map((row) => [row.delivery_id, deliveryOf(row)]))
+    const { rows } = await this.#pool.query<Delivery>({
+      name: 'webhooks/load',
+      text: LOAD,
+      values: [ids],
+      types: plainTypes,
+    })
+    return new Map(rows.map((row) => [row.deliveryId, row]))
   }
 
   async #recordAll(results: readonly AttemptResult[]): Promise<ReadonlyMap<string, number>> {
@@ -207,26 +204,6 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
       ),
     })
     return new Map(rows.map((row) => [row.subscription_id, row.failure_count]))
-  }
-}
-
-function deliveryOf(row: Row): Delivery {
-  return {
-    deliveryId: row.delivery_id,
-    eventId: row.event_id,
-    subscriptionId: row.subscription_id,
-    tenantId: row.tenant_id,
-    environment: row.environment,
-    eventType: row.event_type,
-    body: row.body,
-    createdAt: Number(row.created_at),
-    status: row.status,
-    attempts: row.attempts,
-    rung: row.rung,
-    nextAttemptAt: numberOf(row.next_attempt_at),
-    lastError: row.last_error,
-    revision: row.revision,
-    failureCount: row.failure_count ?? 0,
   }
 }
 
@@ -256,12 +233,8 @@ function recordOf(row: Row): DeliveryRecord {
   }
 }
 
-function numberOf(text: string | null): number | null {
-  return text === null ? null : Number(text)
-}
-
-function timeOf(text: string | null): string | null {
-  return text === null ? null : isoTime(Number(text))
+function timeOf(epochMs: number | null): string | null {
+  return epochMs === null ? null : isoTime(epochMs)
 }
 
 /** One array for each column, for `unnest`. */

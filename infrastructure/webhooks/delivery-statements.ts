@@ -19,7 +19,10 @@ export const ADD = `
   ON CONFLICT DO NOTHING`
 
 export const LOAD = `
-  SELECT delivery.*, event.tenant_id, event.environment, event.event_type, event.body, health.failure_count
+  SELECT delivery_id AS "deliveryId", event_id AS "eventId", subscription_id AS "subscriptionId",
+    event.tenant_id AS "tenantId", event.environment, event.event_type AS "eventType", event.body,
+    delivery.created_at AS "createdAt", status, attempts, rung, next_attempt_at AS "nextAttemptAt",
+    last_error AS "lastError", revision, COALESCE(health.failure_count, 0) AS "failureCount"
   FROM webhooks.deliveries AS delivery
     JOIN webhooks.events AS event USING (event_id)
     LEFT JOIN webhooks.health AS health USING (subscription_id)
@@ -72,9 +75,10 @@ export const GIVE_UP = `
   WHERE delivery_id = $1 AND next_attempt_at IS NOT NULL`
 
 export const WAITING = `
-  SELECT delivery_id, created_at, seq, next_attempt_at FROM webhooks.deliveries
+  SELECT delivery_id AS "deliveryId", created_at AS "createdAt", seq::text, next_attempt_at AS "nextAttemptAt"
+  FROM webhooks.deliveries
   WHERE subscription_id = $1 AND (created_at, seq) > ($2, $3) AND next_attempt_at IS NOT NULL
-  ORDER BY created_at, seq LIMIT $4`
+  ORDER BY deliveries.created_at, deliveries.seq LIMIT $4`
 
 /** Newest first; of those of one moment the last one stored. */
 export const LIST = `

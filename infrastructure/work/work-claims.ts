@@ -65,7 +65,9 @@ export const CLAIM = `
     state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
     lease_until = clock_timestamp() + $3 * interval '1 millisecond', attempts = attempts + 1, again = false
   WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
-  RETURNING *`
+  RETURNING process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey", due_at AS "dueAt",
+    stored_order AS "order", attempts AS attempt, lease_token AS token, correlation_id AS "correlationId",
+    causation_id AS "causationId", tenant_id AS "tenantId", environment`
 
 /** The parameters of {@link CLAIM}. */
 export function claimParameters({ owner, leaseMs, kinds }: Parameters<WorkStore['claim']>[0]): unknown[] {

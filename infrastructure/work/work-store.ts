@@ -13,25 +13,11 @@ import {
   type WorkStore,
 } from '../../application/process-managers/runtime/work-store.ts'
 import { storable } from '../../application/storable-text.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
+import { plainTypes } from '../database/plain-types.ts'
 import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
 import { IN_LOCK_ORDER, shown, WorkEnds } from './work-ends.ts'
 
-interface WorkRow {
-  process_manager: string
-  kind: string
-  key: string
-  payload: unknown
-  concurrency_key: string
-  due_at: string
-  stored_order: string
-  attempts: number
-  lease_token: string
-  correlation_id: string
-  causation_id: string
-  tenant_id: string | null
-  environment: Environment | null
-}
+type ClaimedRow = Omit<ClaimedWork, 'token'> & { readonly token: number | string; readonly order: number }
 
 /** What is there already is locked first: what is stored has an order of its own, what is cancelled has none. */
 const LOCK = `
@@ -145,25 +131,21 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async checkpoints(processManagers: readonly string[]) {
-    const result = await this.#pool.query<{
+    const { rows } = await this.#pool.query<{
       name: string
-      position: string
-      epoch: string
+      position: number | string
+      epoch: number
       problem: string | null
-      parked_streams: number
+      parkedStreams: number
     }>({
       name: 'work/checkpoints',
       text: `SELECT name, position, epoch, problem,
-               (SELECT count(*)::int FROM runtime.work WHERE process_manager = name AND kind = $2) AS parked_streams
+               (SELECT count(*)::int FROM runtime.work WHERE process_manager = name AND kind = $2) AS "parkedStreams"
              FROM runtime.process_managers WHERE name = ANY($1)`,
       values: [processManagers, PARKED_STREAM],
+      types: plainTypes,
     })
-    return new Map(
-      result.rows.map(({ name, position, epoch, problem, parked_streams: parkedStreams }) => [
-        name,
-        { position: BigInt(position), epoch: Number(epoch), problem, parkedStreams },
-      ]),
-    )
+    return new Map(rows.map(({ name, ...row }) => [name, { ...row, position: BigInt(row.position) }]))
   }
 
   async makeDue(now: number, owner: string): Promise<void> {
@@ -171,27 +153,15 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
-    const result = await this.#pool.query<WorkRow>({
+    const { rows } = await this.#pool.query<ClaimedRow>({
       name: 'work/claim',
       text: CLAIM,
       values: claimParameters(request),
+      types: plainTypes,
     })
-    return result.rows
-      .sort((a, b) => Number(a.due_at) - Number(b.due_at) || Number(a.stored_order) - Number(b.stored_order))
-      .map((row) => ({
-        processManager: row.process_manager,
-        kind: row.kind,
-        key: row.key,
-        payload: row.payload,
-        concurrencyKey: row.concurrency_key,
-        dueAt: Number(row.due_at),
-        attempt: row.attempts,
-        token: BigInt(row.lease_token),
-        correlationId: row.correlation_id,
-        causationId: row.causation_id,
-        tenantId: row.tenant_id,
-        environment: row.environment,
-      }))
+    return rows
+      .sort((a, b) => a.dueAt - b.dueAt || a.order - b.order)
+      .map(({ order: _, token, ...claimed }) => ({ ...claimed, token: BigInt(token) }))
   }
 
   async renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>> {
@@ -223,14 +193,14 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async nextDue(after: number, retriesUntil = Number.MAX_SAFE_INTEGER): Promise<number | null> {
-    const result = await this.#pool.query<{ due_at: string | null }>({
+    const { rows } = await this.#pool.query<{ due: number | null }>({
       name: 'work/next-due',
-      text: `SELECT min(due_at) AS due_at FROM runtime.work
+      text: `SELECT min(due_at) AS due FROM runtime.work
              WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR NOT payload ? 'away_since')`,
       values: [after, retriesUntil],
+      types: plainTypes,
     })
-    const due = result.rows[0]?.due_at
-    return due === null || due === undefined ? null : Number(due)
+    return rows[0]!.due
   }
 
   async counts(request: Parameters<WorkStore['counts']>[0]): Promise<WorkCounts> {
@@ -264,7 +234,7 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async unknownKinds(known: readonly KindOfWork[]): ReturnType<WorkStore['unknownKinds']> {
-    const result = await this.#pool.query<{ process_manager: string; kind: string; count: number }>({
+    const { rows } = await this.#pool.query<KindOfWork & { readonly count: number }>({
       name: 'work/unknown-kinds',
       // from one kind to the next, by the primary key
       text: `WITH RECURSIVE there AS (
@@ -275,7 +245,7 @@ export class PostgresWorkStore implements WorkStore {
                  WHERE (work.process_manager, work.kind) > (there.process_manager, there.kind)
                  ORDER BY process_manager, kind LIMIT 1) AS next
              )
-             SELECT process_manager, kind, (
+             SELECT process_manager AS "processManager", kind, (
                SELECT count(*)::int FROM runtime.work AS work
                WHERE work.process_manager = there.process_manager AND work.kind = there.kind) AS count
              FROM there
@@ -283,11 +253,7 @@ export class PostgresWorkStore implements WorkStore {
              ORDER BY process_manager, kind`,
       values: namesOf(known),
     })
-    return result.rows.map(({ process_manager: processManager, kind, count }) => ({
-      processManager,
-      kind,
-      count,
-    }))
+    return rows
   }
 
   async discard(request: Parameters<WorkStore['discard']>[0]): Promise<number> {
@@ -312,46 +278,25 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async failed(limit: number): Promise<readonly FailedWork[]> {
-    const result = await this.#pool.query<{
-      process_manager: string
-      kind: string
-      key: string
-      due_at: string
-      attempts: number
-      last_error: string | null
-      correlation_id: string
-      tenant_id: string | null
-    }>({
+    const { rows } = await this.#pool.query<FailedWork>({
       name: 'work/failed',
-      text: `SELECT process_manager, kind, key, due_at, attempts, last_error, correlation_id, tenant_id
+      text: `SELECT process_manager AS "processManager", kind, key, due_at AS "dueAt", attempts, last_error AS error,
+               correlation_id AS "correlationId", tenant_id AS "tenantId"
              FROM runtime.work WHERE state = 'failed' ORDER BY due_at, stored_order LIMIT $1`,
       values: [limit],
+      types: plainTypes,
     })
-    return result.rows.map((row) => ({
-      processManager: row.process_manager,
-      kind: row.kind,
-      key: row.key,
-      dueAt: Number(row.due_at),
-      attempts: row.attempts,
-      error: row.last_error,
-      correlationId: row.correlation_id,
-      tenantId: row.tenant_id,
-    }))
+    return rows
   }
 
   async redrive(request: { key?: WorkKey; dryRun: boolean }): Promise<number> {
     const chosen = `state = 'failed' AND ($1::text IS NULL OR (process_manager, kind, key) = ($1, $2::text, $3::text))`
     const { key } = request
     const values = [key?.processManager ?? null, key?.kind ?? null, key?.key ?? null]
-    if (request.dryRun) {
-      const result = await this.#pool.query<{ count: number }>(
-        `SELECT count(*)::int AS count FROM runtime.work WHERE ${chosen}`,
-        values,
-      )
-      return result.rows[0]!.count
-    }
     const result = await this.#pool.query(
-      `UPDATE runtime.work SET state = 'due', attempts = 0 WHERE ${chosen}`,
+      request.dryRun
+        ? `SELECT FROM runtime.work WHERE ${chosen}`
+        : `UPDATE runtime.work SET state = 'due', attempts = 0 WHERE ${chosen}`,
       values,
     )
     return result.rowCount ?? 0
