@@ -1,10 +1,9 @@
 import { promises as dns } from 'node:dns'
-import { request as overHttps } from 'node:https'
 import { type OutsideAnswer, type OutsideWeb, OutsideWebFailed } from '../../application/ports/outside-web.ts'
 import type { AddressRange } from '../config/config.ts'
 import { CheckedAgent } from '../webhooks/checked-agent.ts'
+import { exchange } from '../webhooks/exchange.ts'
 import { HostResolver, nameServersOf } from '../webhooks/resolver.ts'
-import { reasonOf } from '../webhooks/sender.ts'
 import { formFault } from '../webhooks/target-addresses.ts'
 import { TargetGuard } from '../webhooks/target-guard.ts'
 
@@ -34,53 +33,24 @@ export class GuardedWeb implements OutsideWeb {
     this.#agent = new CheckedAgent(guard, extraCa)
   }
 
-  get(url: string, maxBytes: number, signal: AbortSignal): Promise<OutsideAnswer> {
+  async get(url: string, maxBytes: number, signal: AbortSignal): Promise<OutsideAnswer> {
     signal.throwIfAborted()
-    const fault = formFault(url)
-    if (fault !== null) return Promise.reject(new OutsideWebFailed(`The address ${fault}`))
-    return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
-      let received = 0
-      const limit = setTimeout(() => fail('No whole answer came within 10 seconds'), REQUEST_MS)
-      const outgoing = overHttps(url, { agent: this.#agent, headers: { 'User-Agent': USER_AGENT } })
-      const end = () => {
-        clearTimeout(limit)
-        outgoing.socket?.off('data', count)
-        signal.removeEventListener('abort', abort)
-      }
-      const fail = (why: string) => {
-        end()
-        reject(new OutsideWebFailed(why))
-        outgoing.destroy()
-      }
-      const abort = () => {
-        end()
-        reject(signal.reason)
-        outgoing.destroy()
-      }
-      const count = (chunk: Buffer) => {
-        received += chunk.length
-        if (received > maxBytes + BESIDE_BODY_BYTES) fail('The answer is too long')
-      }
-      signal.addEventListener('abort', abort)
-      outgoing.on('socket', (socket) => socket.on('data', count))
-      outgoing.on('error', (error) => fail(reasonOf(error, outgoing.socket)))
-      outgoing.on('upgrade', ({ statusCode }) => fail(`It answered ${statusCode}`))
-      outgoing.on('response', (response) => {
-        let bytes = 0
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length
-          if (bytes > maxBytes) fail('The answer is too long')
-          else chunks.push(chunk)
-        })
-        response.on('error', (error) => fail(reasonOf(error)))
-        response.on('end', () => {
-          end()
-          resolve({ statusCode: response.statusCode!, body: Buffer.concat(chunks) })
-        })
-      })
-      outgoing.end()
-    })
+    const refused = formFault(url)
+    if (refused !== null) throw new OutsideWebFailed(`The address ${refused}`)
+    const { statusCode, body, fault } = await exchange(
+      url,
+      {
+        method: 'GET',
+        agent: this.#agent,
+        headers: { 'User-Agent': USER_AGENT },
+        withinMs: REQUEST_MS,
+        bodyBytes: maxBytes,
+        receivedBytes: maxBytes + BESIDE_BODY_BYTES,
+      },
+      signal,
+    )
+    if (fault !== null) throw new OutsideWebFailed(fault)
+    return { statusCode: statusCode!, body }
   }
 
   async textRecords(name: string): Promise<readonly string[]> {
