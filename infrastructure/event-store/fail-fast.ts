@@ -1,12 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  type AppendResult,
-  type EventLog,
-  EventLogUnavailable,
-  type EventToAppend,
-  type LogPage,
-  type StoredEvent,
-} from '../../application/ports/event-log.ts'
+import { type EventLog, EventLogUnavailable } from '../../application/ports/event-log.ts'
 import { technicalDeadline } from '../../application/technical-deadlines.ts'
 
 const ASK_AFTER_MS = 500
@@ -50,59 +43,19 @@ export class FailFastLog implements EventLog {
     this.#answerMs = options.answerMs ?? technicalDeadline(ANSWER_MS)
   }
 
-  append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
-    return this.#log.append(stream, revision, events)
-  }
-
-  readStream(
-    stream: string,
-    options?: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' },
-  ): Promise<readonly StoredEvent[]> {
-    return this.#read(() => this.#log.readStream(stream, options))
-  }
-
-  readStreams(
-    streams: readonly string[],
-    options: { maxCount: number },
-  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-    return this.#read(() => this.#log.readStreams(streams, options))
-  }
-
-  revision(stream: string): Promise<number> {
-    return this.#read(() => this.#log.revision(stream))
-  }
-
-  readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
-    return this.#read(() => this.#log.readAll(options))
-  }
-
-  subscribe(options: {
-    after: bigint
-    types?: readonly string[]
-    pageSize: number
-    signal: AbortSignal
-  }): AsyncIterable<LogPage> {
-    return this.#log.subscribe(options)
-  }
-
-  head(): Promise<bigint> {
-    return this.#read(() => this.#log.head())
-  }
-
-  idAt(position: bigint): Promise<string | null> {
-    return this.#read(() => this.#log.idAt(position))
-  }
-
-  findCut(): ReturnType<EventLog['findCut']> {
-    return this.#read(() => this.#log.findCut())
-  }
+  readonly readStream: EventLog['readStream'] = (...asked) => this.#read((log) => log.readStream(...asked))
+  readonly readStreams: EventLog['readStreams'] = (...asked) => this.#read((log) => log.readStreams(...asked))
+  readonly revision: EventLog['revision'] = (stream) => this.#read((log) => log.revision(stream))
+  readonly readAll: EventLog['readAll'] = (options) => this.#read((log) => log.readAll(options))
+  readonly head: EventLog['head'] = () => this.#read((log) => log.head())
+  readonly idAt: EventLog['idAt'] = (position) => this.#read((log) => log.idAt(position))
+  readonly findCut: EventLog['findCut'] = () => this.#read((log) => log.findCut())
+  readonly count: EventLog['count'] = (...asked) => this.#read((log) => log.count(...asked))
+  readonly append: EventLog['append'] = (...given) => this.#log.append(...given)
+  readonly subscribe: EventLog['subscribe'] = (options) => this.#log.subscribe(options)
 
   get isGapless(): boolean {
     return this.#log.isGapless
-  }
-
-  count(after: bigint, upTo: bigint): Promise<number> {
-    return this.#read(() => this.#log.count(after, upTo))
   }
 
   get isExclusive(): boolean {
@@ -115,7 +68,7 @@ export class FailFastLog implements EventLog {
   }
 
   /** @throws EventLogUnavailable while the log does not answer. */
-  async #read<T>(read: () => Promise<T>): Promise<T> {
+  async #read<T>(read: (log: EventLog) => Promise<T>): Promise<T> {
     if (this.#away) throw noAnswer()
     let end: (error: Error) => void = () => undefined
     const ended = new Promise<never>((_resolve, reject) => {
@@ -124,7 +77,7 @@ export class FailFastLog implements EventLog {
     this.#waiting.add(end)
     this.#watch()
     try {
-      return await Promise.race([this.#counted(read()), ended])
+      return await Promise.race([this.#counted(read(this.#log)), ended])
     } finally {
       this.#waiting.delete(end)
     }

@@ -1,15 +1,12 @@
 import {
   type AppendResult,
   type EventLog,
-  type EventToAppend,
   type LogMark,
   type LogPage,
   LogWentBack,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
 import { Gathered } from '../gathered.ts'
-
-type ReadOptions = Parameters<EventLog['readStream']>[1]
 
 /**
  * An event log of which this process knows the last event that it read or appended, whatever it read it for. A log that
@@ -39,29 +36,28 @@ export class RememberedLog implements EventLog {
     if (lost) throw new LogWentBack(lost, await this.#log.findCut())
   }
 
-  async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
-    const appended = await this.#log.append(stream, revision, events)
+  readonly revision: EventLog['revision'] = (stream) => this.#log.revision(stream)
+  readonly head: EventLog['head'] = () => this.#log.head()
+  readonly idAt: EventLog['idAt'] = (position) => this.#log.idAt(position)
+  readonly findCut: EventLog['findCut'] = () => this.#log.findCut()
+  readonly count: EventLog['count'] = (...asked) => this.#log.count(...asked)
+
+  async append(...given: Parameters<EventLog['append']>): Promise<AppendResult> {
+    const appended = await this.#log.append(...given)
     this.#saw(appended)
     return appended
   }
 
-  async readStream(stream: string, options?: ReadOptions): Promise<readonly StoredEvent[]> {
-    const events = await this.#log.readStream(stream, options)
-    this.#saw(options?.direction === 'backwards' ? events[0] : events.at(-1))
+  async readStream(...asked: Parameters<EventLog['readStream']>): Promise<readonly StoredEvent[]> {
+    const events = await this.#log.readStream(...asked)
+    this.#saw(asked[1]?.direction === 'backwards' ? events[0] : events.at(-1))
     return events
   }
 
-  async readStreams(
-    streams: readonly string[],
-    options: { maxCount: number },
-  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-    const found = await this.#log.readStreams(streams, options)
+  async readStreams(...asked: Parameters<EventLog['readStreams']>) {
+    const found = await this.#log.readStreams(...asked)
     for (const events of found.values()) this.#saw(events.at(-1))
     return found
-  }
-
-  revision(stream: string): Promise<number> {
-    return this.#log.revision(stream)
   }
 
   async readAll(options: Parameters<EventLog['readAll']>[0]): Promise<LogPage> {
@@ -81,24 +77,8 @@ export class RememberedLog implements EventLog {
     }
   }
 
-  head(): Promise<bigint> {
-    return this.#log.head()
-  }
-
-  idAt(position: bigint): Promise<string | null> {
-    return this.#log.idAt(position)
-  }
-
-  findCut(): ReturnType<EventLog['findCut']> {
-    return this.#log.findCut()
-  }
-
   get isGapless(): boolean {
     return this.#log.isGapless
-  }
-
-  count(after: bigint, upTo: bigint): Promise<number> {
-    return this.#log.count(after, upTo)
   }
 
   get isExclusive(): boolean {

@@ -138,10 +138,7 @@ export class EventStoreEventLog implements EventLog {
     return this.#readStream(stream, options)
   }
 
-  async readStreams(
-    streams: readonly string[],
-    options: { maxCount: number },
-  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+  async readStreams(...[streams, options]: Parameters<EventLog['readStreams']>) {
     const inTurn = readsInTurn()
     const read = async (stream: string) => [stream, await this.#readStream(stream, options, inTurn)] as const
     const found = await Promise.all([...new Set(streams)].map(read))

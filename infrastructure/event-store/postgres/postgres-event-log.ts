@@ -218,20 +218,13 @@ export class PostgresEventLog implements EventLog {
     return this.#appender.append(stream, revision, events, checkAppend(stream, events))
   }
 
-  async readStream(
-    stream: string,
-    options: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' } = {},
-  ): Promise<readonly StoredEvent[]> {
-    const direction = options.direction ?? 'forwards'
+  async readStream(...[stream, options = {}]: Parameters<EventLog['readStream']>) {
+    const { direction = 'forwards', maxCount = 1000 } = options
     const from = options.from ?? (direction === 'forwards' ? 0 : LARGEST_REVISION)
-    const maxCount = options.maxCount ?? 1000
     return this.#again(() => readStream(this.#readers, stream, { from, maxCount, direction }))
   }
 
-  async readStreams(
-    streams: readonly string[],
-    { maxCount }: { maxCount: number },
-  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+  async readStreams(...[streams, { maxCount }]: Parameters<EventLog['readStreams']>) {
     return this.#again(() => readStreams(this.#readers, streams, maxCount))
   }
 
@@ -239,7 +232,7 @@ export class PostgresEventLog implements EventLog {
     return (await this.#revisions.ask(stream)).get(stream) ?? -1
   }
 
-  async readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
+  async readAll(options: Parameters<EventLog['readAll']>[0]): Promise<LogPage> {
     return this.#again(() => readPage(this.#readers, options))
   }
 
