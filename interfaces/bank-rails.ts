@@ -2,7 +2,10 @@ import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import type { Application } from '../application/application.ts'
 import type { FileApp } from '../application/banking/bank-files/file-app.ts'
+import { orderMicroDeposits } from '../application/banking/bank-files/micro-deposits.ts'
+import { writeFiles } from '../application/banking/bank-files/write-files.ts'
 import type { BankFiles } from '../application/ports/bank-files.ts'
+import type { BankRail } from '../application/ports/bank-rail.ts'
 import { LIMITS } from '../domain/banking/nacha/draft.ts'
 import { isWithin } from '../infrastructure/config/combinations.ts'
 import { type Config, ConfigError } from '../infrastructure/config/config.ts'
@@ -10,7 +13,6 @@ import type { Database } from '../infrastructure/database/database.ts'
 import { errorCode } from '../infrastructure/embedded-postgres/processes.ts'
 import { EncryptedBankArchive } from '../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../infrastructure/providers/bank/nacha/folders.ts'
-import { NachaBankRail } from '../infrastructure/providers/bank/nacha/rail.ts'
 import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
 
 /**
@@ -34,17 +36,12 @@ export async function bankRails(
     originator,
     limits: LIMITS,
   }
-  const { log, registry, commands, clock, vault, personalData, randomness } = parts
-  const live = new NachaBankRail({
-    log,
-    registry,
-    commands,
-    clock,
-    vault,
-    personalData,
-    randomness,
-    bankFiles,
-  })
+  const app: FileApp = { ...parts, bankFiles }
+  const live: BankRail = {
+    kind: 'nacha',
+    submit: (batch) => writeFiles(app, batch),
+    sendMicroDeposits: (deposits) => orderMicroDeposits(app, deposits),
+  }
   return { bankRails: { live, sandbox: simulated }, bankFiles }
 }
 

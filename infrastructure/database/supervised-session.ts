@@ -1,10 +1,8 @@
 import type pg from 'pg'
 import { backOff } from '../../application/backoff.ts'
-import { technicalDeadline } from '../../application/technical-deadlines.ts'
 import { DatabaseUnavailable, endClient } from './connection.ts'
 
 const HEARTBEAT_MS = 15_000
-const HEARTBEAT_LIMIT_MS = 5_000
 const RECONNECTING = { firstMs: 50, mostMs: 1_000 }
 
 interface Parts {
@@ -83,7 +81,11 @@ export class SupervisedSession {
       throw error
     }
     this.#client = client
-    if (hasHeartbeat) this.#heartbeat = setInterval(() => this.#beat(client), HEARTBEAT_MS).unref()
+    if (hasHeartbeat) {
+      // a client that is not answered ends its connection by itself
+      const beat = () => void client.query('SELECT 1').catch(() => undefined)
+      this.#heartbeat = setInterval(beat, HEARTBEAT_MS).unref()
+    }
     return client
   }
 
@@ -103,19 +105,5 @@ export class SupervisedSession {
       await this.client().catch(() => backOff(attempt, RECONNECTING, this.closing))
     }
     if (this.#client) this.#parts.reconnected?.()
-  }
-
-  #beat(client: pg.Client): void {
-    let isAnswered = false
-    const answered = () => {
-      isAnswered = true
-      clearTimeout(limit)
-    }
-    const limit = setTimeout(
-      // an answer that came while this process stood still is read first
-      () => setImmediate(() => isAnswered || this.#lose(client, new Error('no answer'))),
-      technicalDeadline(HEARTBEAT_LIMIT_MS),
-    )
-    client.query('SELECT 1').then(answered, answered)
   }
 }

@@ -29,7 +29,6 @@ import { LIMITS } from '../../domain/banking/nacha/draft.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
-import { NachaBankRail } from '../../infrastructure/providers/bank/nacha/rail.ts'
 import { BALANCED } from '../support/nacha-files.ts'
 import {
   accepted,
@@ -63,7 +62,12 @@ beforeAll(async () => {
     originator: BALANCED,
     limits: LIMITS,
   }
-  const rail = new NachaBankRail({ ...process.app, bankFiles: files })
+  const fileApp = { ...process.app, bankFiles: files }
+  const rail: BankRail = {
+    kind: 'nacha',
+    submit: (batch) => writeFiles(fileApp, batch),
+    sendMicroDeposits: (deposits) => orderMicroDeposits(fileApp, deposits),
+  }
   app = { ...process.app, bankFiles: files, bankRails: { live: rail, sandbox: rail } }
 })
 afterAll(async () => {

@@ -38,6 +38,13 @@ export const SEARCH_WINDOW = 20_000
 /** Stored size of the data after which a page ends although it has fewer events than asked for. */
 const PAGE_BYTES = 4 * 1024 * 1024
 
+async function texts<Row extends unknown[]>(
+  db: Queryable,
+  query: { readonly name: string; readonly text: string; readonly values?: unknown[] },
+): Promise<Row[]> {
+  return (await db.query<Row>({ ...query, rowMode: 'array', types: AS_TEXT })).rows
+}
+
 type EventRow = [
   position: string,
   revision: string,
@@ -68,14 +75,12 @@ export async function readStream(
   options: { from: number; maxCount: number; direction: 'forwards' | 'backwards' },
 ): Promise<StoredEvent[]> {
   const forwards = options.direction === 'forwards'
-  const { rows } = await db.query<EventRow>({
+  const rows = await texts<EventRow>(db, {
     name: forwards ? 'event_log/stream' : 'event_log/stream_backwards',
     text: `SELECT ${COLUMNS} FROM event_log.events
             WHERE stream = $1 AND revision ${forwards ? '>=' : '<='} $2
             ORDER BY revision ${forwards ? '' : 'DESC'} LIMIT $3`,
     values: [stream, options.from, options.maxCount],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   return rows.map(storedEvent)
 }
@@ -86,7 +91,7 @@ export async function readStreams(
   streams: readonly string[],
   maxCount: number,
 ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-  const { rows } = await db.query<EventRow>({
+  const rows = await texts<EventRow>(db, {
     name: 'event_log/streams',
     text: `SELECT ${COLUMNS.split(', ')
       .map((column) => `found.${column}`)
@@ -96,8 +101,6 @@ export async function readStreams(
                   (SELECT ${COLUMNS} FROM event_log.events
                     WHERE stream = wanted.stream COLLATE "C" ORDER BY revision LIMIT $2) AS found`,
     values: [textArray([...new Set(streams)]), maxCount],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   const found = new Map<string, StoredEvent[]>()
   for (const row of rows) {
@@ -135,12 +138,10 @@ export async function readPage(
 ): Promise<LogPage> {
   const { after, maxCount, types } = options
   const end = after + BigInt(SEARCH_WINDOW)
-  const { rows } = await db.query<PageRow>({
+  const rows = await texts<PageRow>(db, {
     name: types ? 'event_log/page_of_types' : 'event_log/page',
     text: types ? FILTERED_PAGE_TEXT : PAGE_TEXT,
     values: types ? [after, maxCount, types, end] : [after, maxCount],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   const head = BigInt(rows.pop()![0])
   const events = rows.map(storedEvent)
@@ -153,23 +154,19 @@ export async function readPage(
 
 /** Position of the last event, 0 when there is none. */
 export async function readHead(db: Queryable): Promise<bigint> {
-  const { rows } = await db.query<[string]>({
+  const rows = await texts<[string]>(db, {
     name: 'event_log/head',
     text: 'SELECT COALESCE(max(position), 0) FROM event_log.events',
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   return BigInt(rows[0]![0])
 }
 
 /** Id of the event at a position; null where none stands. */
 export async function readId(db: Queryable, position: bigint): Promise<string | null> {
-  const { rows } = await db.query<[string]>({
+  const rows = await texts<[string]>(db, {
     name: 'event_log/id',
     text: 'SELECT event_id FROM event_log.events WHERE position = $1',
     values: [position],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   return rows[0]?.[0] ?? null
 }
@@ -179,7 +176,7 @@ export async function readLinks(
   db: Queryable,
   places: readonly EventPlace[],
 ): Promise<readonly (ChainLink | undefined)[]> {
-  const { rows } = await db.query<[n: string, eventId: string, position: string, end: string]>({
+  const rows = await texts<[n: string, eventId: string, position: string, end: string]>(db, {
     name: 'event_log/links',
     text: `SELECT wanted.n, found.event_id, found.position, right(found.metadata::text, 66)
              FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS wanted (stream, revision, n)
@@ -190,8 +187,6 @@ export async function readLinks(
       textArray(places.map(({ stream }) => stream)),
       integerArray(places.map(({ revision }) => revision)),
     ],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   const links = new Array<ChainLink | undefined>(places.length)
   for (const [n, eventId, position, end] of rows) {
@@ -206,7 +201,7 @@ export async function readRevisions(
   db: Queryable,
   streams: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await db.query<[n: string, revision: string]>({
+  const rows = await texts<[n: string, revision: string]>(db, {
     name: 'event_log/revisions',
     text: `SELECT wanted.n, last.revision
              FROM unnest($1::text[]) WITH ORDINALITY AS wanted (stream, n)
@@ -214,8 +209,6 @@ export async function readRevisions(
                   (SELECT revision FROM event_log.events
                     WHERE stream = wanted.stream COLLATE "C" ORDER BY revision DESC LIMIT 1) AS last`,
     values: [textArray(streams)],
-    rowMode: 'array',
-    types: AS_TEXT,
   })
   return new Map(rows.map(([n, revision]) => [streams[Number(n) - 1]!, Number(revision)]))
 }
