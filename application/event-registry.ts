@@ -57,12 +57,6 @@ export class UnreadableEvent extends SafeError {
   }
 }
 
-/** Where a stored event keeps what it was decoded to: a property costs the garbage collector far less than a WeakMap. */
-const DECODED = Symbol('decoded')
-type Decodable = StoredEvent & {
-  [DECODED]?: { readonly by: EventRegistry; readonly of: StoredEvent; readonly event: RecordedEvent }
-}
-
 /** Every event type by name: the one place where stored JSON becomes typed events and back. */
 export class EventRegistry {
   readonly #types = new Map<string, EventType>()
@@ -133,15 +127,12 @@ export class EventRegistry {
    * @param remember false for who reads long stretches alone: it would only keep garbage alive.
    * @throws UnreadableEvent
    */
-  decode(stored: Decodable, remember = true): RecordedEvent {
-    const known = stored[DECODED]
-    // a copy with other data carries the mark along: it is not what was decoded
-    if (known?.by === this && known.of === stored) return known.event
-    const written = stored.writtenFrom
-    if (written?.by === this && written.text === stored.data) {
-      const { position, stream, revision, eventId } = stored
-      const metadata = { ...(written.metadata as EventMetadata), hash: hashOf(stored.metadata) }
-      return { position, stream, revision, eventId, type: stored.type, data: written.data, metadata }
+  decode(stored: StoredEvent, remember = true): RecordedEvent {
+    const { position, stream, revision, eventId, writtenFrom: known } = stored
+    // a copy with other data carries what is known along: it is not what was decoded
+    if (known?.by === this && known.text === stored.data) {
+      const metadata = { ...(known.metadata as EventMetadata), hash: hashOf(stored.metadata) }
+      return { position, stream, revision, eventId, type: stored.type, data: known.data, metadata }
     }
     const type = this.#types.get(stored.type)
     if (!type) throw new UnreadableEvent(stored, 'unknown event type')
@@ -154,10 +145,9 @@ export class EventRegistry {
       const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
       throw new UnreadableEvent(stored, where)
     }
-    const { position, stream, revision, eventId } = stored
-    const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
-    if (remember) stored[DECODED] = { by: this, of: stored, event: recorded }
-    return recorded
+    const { data } = parsed
+    if (remember) stored.writtenFrom = { by: this, text: stored.data, data, metadata }
+    return { position, stream, revision, eventId, type: stored.type, data, metadata }
   }
 }
 

@@ -8,8 +8,8 @@ import { ServiceUnavailable } from './unavailable.ts'
  */
 
 /**
- * What an event's JSON texts were written from. An adapter hands it on with an event that it stored
- * itself, so that readers in the same process need not parse what was written a moment ago.
+ * What an event's JSON texts were written from, or read as. An adapter hands it on with an event that it stored itself, so
+ * that readers in the same process need not parse what was written a moment ago.
  */
 export interface WrittenFrom {
   /** Who wrote it, and alone may read it. */
@@ -17,7 +17,7 @@ export interface WrittenFrom {
   /** The JSON text of the data; it tells a copy with other data. */
   readonly text: string
   readonly data: unknown
-  /** Without the hash. */
+  /** What an event was written from has no hash in it. */
   readonly metadata: object
 }
 
@@ -45,7 +45,8 @@ export interface StoredEvent {
   readonly data: string
   /** JSON text with `hash` as its last member, byte for byte as stored. */
   readonly metadata: string
-  readonly writtenFrom?: WrittenFrom
+  /** Set by whoever has read it, too: several readers of one page parse it once. */
+  writtenFrom?: WrittenFrom
 }
 
 /** An event as it is known again, wherever the log came from since: where it stands, and its id. */

@@ -127,7 +127,9 @@ describe('decoding', () => {
 
   test('happens once for each stored event', () => {
     const event = stored('Priced', 1, '{"amount":"1.10"}')
-    expect(registry.decode(event)).toBe(registry.decode(event))
+    expect(registry.decode(event).data).toBe(registry.decode(event).data)
+    const { data } = registry.decode({ ...event, data: '{"amount":"2.20"}' })
+    expect(data).toEqual({ cents: 220, currency: 'USD' })
   })
 
   test.each([
