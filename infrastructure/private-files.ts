@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
+import { access, chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ConfigError } from './config-error.ts'
 import { errorCode } from './embedded-postgres/processes.ts'
@@ -42,6 +42,14 @@ export async function createPrivate(path: string, text: string): Promise<string>
   // a key that seals data must not get lost with the power
   await syncDirectory(dirname(path))
   return (await readPrivate(path))!
+}
+
+/** Whether there is something at a path. @param mode what must be allowed with it, as for `access`. */
+export function exists(path: string, mode?: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Makes the names of files in a directory outlast a power failure. */

@@ -13,6 +13,7 @@ import {
 } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { exists } from '../private-files.ts'
 import { EmbeddedPostgresError } from './data-directory-lock.ts'
 
 export interface EmbeddedBinaries {
@@ -120,13 +121,6 @@ async function linksOf(native: string): Promise<readonly { source: string; targe
   const inside = (path: string) => join(native, relative('native', path))
   const links = JSON.parse(text) as readonly { source: string; target: string }[]
   return links.map(({ source, target }) => ({ source: inside(source), target: inside(target) }))
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Removes the entries of `dataDir` whose making was interrupted; the caller holds its lock. */

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 import { OPERATOR_TOKEN, OPERATOR_TOKEN_EXPECTED, parseKeys } from '../config/setting-kinds.ts'
 import { MasterKeys } from '../crypto/master-keys.ts'
 import { ensureDataDirectory, pathError } from '../embedded-postgres/data-directory-lock.ts'
-import { createPrivate, readPrivate } from '../private-files.ts'
+import { createPrivate, exists, readPrivate } from '../private-files.ts'
 
 /** The secrets that the service itself lives by, given or kept in the data directory. */
 export interface ServiceSecrets {
@@ -69,11 +68,4 @@ async function readMasterKeys(dataDir: string): Promise<readonly Buffer[]> {
     )
   }
   return keys
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -128,12 +128,15 @@ export class PostgresGenerationStore implements GenerationStore {
     const values: unknown[] = [generation.projection, generation.generation, epoch]
     const sets: string[] = []
     const set = (column: string, value: unknown) => sets.push(`${column} = $${values.push(value)}`)
-    if (changes.state !== undefined) set('state', changes.state)
-    if (changes.role !== undefined) set('role', changes.role)
-    if (changes.autoSwitch !== undefined) set('auto_switch', changes.autoSwitch)
-    if (changes.failure !== undefined) set('failure', changes.failure && JSON.stringify(changes.failure))
-    if (changes.comparison !== undefined) {
-      set('comparison', changes.comparison && JSON.stringify(changes.comparison))
+    const { state, role, autoSwitch, failure, comparison } = changes
+    for (const [column, value] of Object.entries({
+      state,
+      role,
+      auto_switch: autoSwitch,
+      failure,
+      comparison,
+    })) {
+      if (value !== undefined) set(column, value)
     }
     if (sets.length === 0) return
     const result = await run(this.#pool, {

@@ -62,6 +62,7 @@ function endOf(first: number, charges: number | null) {
   return charges === null ? {} : { cancel_at: seconds(monthsAfter(first, charges)) }
 }
 
-function seconds(epochMs: number): number {
+/** As Stripe writes a time. */
+export function seconds(epochMs: number): number {
   return Math.floor(epochMs / 1000)
 }

@@ -14,7 +14,7 @@ import type {
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { stripeHttp } from './stripe-answers.ts'
-import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
+import { fixedDay, type StripeCalendar, seconds, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
 import { NOTICE_TYPES, readNotice, refundStatusOf, statusOf } from './stripe-notices.ts'
@@ -415,10 +415,6 @@ function ofAnother(): ProviderRefused {
 
 function idOf(reference: string | { readonly id: string } | null): string | null {
   return typeof reference === 'string' ? reference : (reference?.id ?? null)
-}
-
-function seconds(epochMs: number): number {
-  return Math.floor(epochMs / 1000)
 }
 
 /** Stripe will not have the day that charges were to fall on. */

@@ -11,7 +11,7 @@ import {
 } from '../../../../application/ports/bank-files.ts'
 import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
 import { errorCode } from '../../../embedded-postgres/processes.ts'
-import { syncDirectory } from '../../../private-files.ts'
+import { exists, syncDirectory } from '../../../private-files.ts'
 
 /** What whoever fetches a file puts behind its name. */
 export const FETCHED = '.fetched'
@@ -131,14 +131,7 @@ export class NachaFolders implements BankFolders {
   async #lookAtBoth(): Promise<readonly BankFolder[]> {
     const paths = { outbox: this.#outbox, inbox: this.#inbox }
     const needed = constants.R_OK | constants.W_OK | constants.X_OK
-    const usable = await Promise.all(
-      BANK_FOLDERS.map((folder) =>
-        access(paths[folder], needed).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    )
+    const usable = await Promise.all(BANK_FOLDERS.map((folder) => exists(paths[folder], needed)))
     return BANK_FOLDERS.filter((_, index) => !usable[index])
   }
 
@@ -188,13 +181,6 @@ async function write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<v
 
 function unlessMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Null where there is no such file. */
