@@ -9,20 +9,17 @@ import { type Projection, projection } from '../projections/runtime/projection.t
 import { sameRandoms } from './statistics.ts'
 
 /** An aggregate to measure with: a timesheet that hours are recorded on, some 300 bytes an event. */
-const HoursRecorded = eventType({
-  name: 'HoursRecorded',
-  schema: z.object({
-    timesheet_id: id(),
-    employer_id: id(),
-    policy_id: id(),
-    class_code: z.string(),
-    state: z.string(),
-    period: z.object({ start: z.string(), end: z.string() }),
-    check_date: z.string(),
-    hours: z.number().positive(),
-    rate: z.number().positive(),
-    gross_cents: z.number().int(),
-  }),
+const HoursRecorded = eventType('HoursRecorded', {
+  timesheet_id: id(),
+  employer_id: id(),
+  policy_id: id(),
+  class_code: z.string(),
+  state: z.string(),
+  period: z.object({ start: z.string(), end: z.string() }),
+  check_date: z.string(),
+  hours: z.number().positive(),
+  rate: z.number().positive(),
+  gross_cents: z.number().int(),
 })
 export type HoursRecorded = EventOf<typeof HoursRecorded>
 export type Hours = HoursRecorded['data']

@@ -9,24 +9,18 @@ import { secret } from '../kernel/sealed.ts'
  * A credential of an AI agent on the tool server. A reservation of its key leads from a presented key to
  * its stream; ids of earlier credentials are the first 24 hex characters of the key's SHA-256.
  */
-export const AgentCredentialIssued = eventType({
-  name: 'AgentCredentialIssued',
-  schema: z.object({
-    credential_id: id(),
-    agent_name: z.string(),
-    entity_type: z.enum(['payroll_company', 'employer']),
-    entity_id: z.string(),
-    sandbox: z.boolean(),
-    /** SHA-256 of the key, hex. */
-    key_hash: secret(),
-    api_key_prefix: z.string(),
-    created_by: z.string().nullable(),
-  }),
+export const AgentCredentialIssued = eventType('AgentCredentialIssued', {
+  credential_id: id(),
+  agent_name: z.string(),
+  entity_type: z.enum(['payroll_company', 'employer']),
+  entity_id: z.string(),
+  sandbox: z.boolean(),
+  /** SHA-256 of the key, hex. */
+  key_hash: secret(),
+  api_key_prefix: z.string(),
+  created_by: z.string().nullable(),
 })
-export const AgentCredentialRevoked = eventType({
-  name: 'AgentCredentialRevoked',
-  schema: z.object({ credential_id: id() }),
-})
+export const AgentCredentialRevoked = eventType('AgentCredentialRevoked', { credential_id: id() })
 
 const events = [AgentCredentialIssued, AgentCredentialRevoked] as const
 export type AgentCredentialEvent = EventOf<(typeof events)[number]>

@@ -6,31 +6,25 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import { secret } from '../kernel/sealed.ts'
 
 /** A partner's key pair for the REST APIs. The stream id is the client id itself. */
-export const ApiClientIssued = eventType({
-  name: 'ApiClientIssued',
-  schema: z.object({
-    /** `service_live_cli_…` or `service_test_cli_…`. */
-    client_id: z.string(),
-    tenant_id: id(),
-    name: z.string(),
-    environment: environment(),
-    products: z.array(z.enum(['payroll', 'payments', 'all'])),
-    /** Ids the key may act for, or `all`. An empty list grants nothing. */
-    carrier_ids: z.union([z.literal('all'), z.array(id())]),
-    employer_ids: z.union([z.literal('all'), z.array(id())]),
-    request_signing: z.enum(['off', 'required']),
-    /** SHA-256 of the client secret, hex. */
-    secret_hash: secret(),
-  }),
+export const ApiClientIssued = eventType('ApiClientIssued', {
+  /** `service_live_cli_…` or `service_test_cli_…`. */
+  client_id: z.string(),
+  tenant_id: id(),
+  name: z.string(),
+  environment: environment(),
+  products: z.array(z.enum(['payroll', 'payments', 'all'])),
+  /** Ids the key may act for, or `all`. An empty list grants nothing. */
+  carrier_ids: z.union([z.literal('all'), z.array(id())]),
+  employer_ids: z.union([z.literal('all'), z.array(id())]),
+  request_signing: z.enum(['off', 'required']),
+  /** SHA-256 of the client secret, hex. */
+  secret_hash: secret(),
 })
-export const ApiClientSecretRotated = eventType({
-  name: 'ApiClientSecretRotated',
-  schema: z.object({ client_id: z.string(), secret_hash: secret() }),
+export const ApiClientSecretRotated = eventType('ApiClientSecretRotated', {
+  client_id: z.string(),
+  secret_hash: secret(),
 })
-export const ApiClientDeactivated = eventType({
-  name: 'ApiClientDeactivated',
-  schema: z.object({ client_id: z.string() }),
-})
+export const ApiClientDeactivated = eventType('ApiClientDeactivated', { client_id: z.string() })
 
 const events = [ApiClientIssued, ApiClientSecretRotated, ApiClientDeactivated] as const
 export type ApiClientEvent = EventOf<(typeof events)[number]>

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
@@ -6,20 +6,14 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import { secret } from '../kernel/sealed.ts'
 
 /** A connection over which a partner pushes payroll by signed webhook. Its secret lies in the vault. */
-export const InboundConnectionOpened = eventType({
-  name: 'InboundConnectionOpened',
-  schema: z.object({
-    connection_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    /** Where the vault keeps the HMAC secret. */
-    secret_ref: secret(),
-  }),
+export const InboundConnectionOpened = eventType('InboundConnectionOpened', {
+  connection_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  /** Where the vault keeps the HMAC secret. */
+  secret_ref: secret(),
 })
-export const InboundConnectionDeactivated = eventType({
-  name: 'InboundConnectionDeactivated',
-  schema: z.object({ connection_id: id() }),
-})
+export const InboundConnectionDeactivated = eventType('InboundConnectionDeactivated', { connection_id: id() })
 
 const events = [InboundConnectionOpened, InboundConnectionDeactivated] as const
 export type InboundConnectionEvent = EventOf<(typeof events)[number]>

@@ -22,9 +22,9 @@ const details = z.object({
   connection_type: z.enum(CONNECTION_TYPES),
 })
 
-export const BankAccountCreated = eventType({
-  name: 'BankAccountCreated',
-  schema: details.extend({
+export const BankAccountCreated = eventType(
+  'BankAccountCreated',
+  details.extend({
     bank_account_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -42,18 +42,15 @@ export const BankAccountCreated = eventType({
     primary: z.boolean(),
     created_at: time(),
   }),
-})
-export const BankAccountChanged = eventType({
-  name: 'BankAccountChanged',
-  schema: details
+)
+export const BankAccountChanged = eventType(
+  'BankAccountChanged',
+  details
     .extend({ status: z.enum(BANK_ACCOUNT_STATUSES) })
     .partial()
     .extend({ bank_account_id: id(), at: time() }),
-})
-export const BankAccountDeleted = eventType({
-  name: 'BankAccountDeleted',
-  schema: z.object({ bank_account_id: id(), at: time() }),
-})
+)
+export const BankAccountDeleted = eventType('BankAccountDeleted', { bank_account_id: id(), at: time() })
 
 const events = [BankAccountCreated, BankAccountChanged, BankAccountDeleted] as const
 export type BankAccountEvent = EventOf<(typeof events)[number]>

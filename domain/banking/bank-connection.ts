@@ -30,59 +30,47 @@ const connectedAccount = z.object({
 })
 export type ConnectedAccount = z.output<typeof connectedAccount>
 
-export const BankConnectionLinked = eventType({
-  name: 'BankConnectionLinked',
-  schema: z.object({
-    ...connection,
-    tenant_id: id(),
-    environment: environment(),
-    provider: z.enum(['simulated', 'plaid']),
-    /** The bank link's id. */
-    item_id: z.string(),
-    /** The partner's own word for who linked it, which may be a name or an address. */
-    user_id: maybeSealed({
-      subject: 'employer',
-      boundTo: ({ data }) =>
-        sealContext(`bankConnection-${data.connection_id}`, 'BankConnectionLinked', 'user_id'),
-    }),
-    employer_id: id().nullable(),
-    carrier_id: id().nullable(),
-    /** The client that linked it; absent in events from before it was kept. */
-    client_id: z.string().optional(),
-    linked_at: time(),
+export const BankConnectionLinked = eventType('BankConnectionLinked', {
+  ...connection,
+  tenant_id: id(),
+  environment: environment(),
+  provider: z.enum(['simulated', 'plaid']),
+  /** The bank link's id. */
+  item_id: z.string(),
+  /** The partner's own word for who linked it, which may be a name or an address. */
+  user_id: maybeSealed({
+    subject: 'employer',
+    boundTo: ({ data }) =>
+      sealContext(`bankConnection-${data.connection_id}`, 'BankConnectionLinked', 'user_id'),
   }),
+  employer_id: id().nullable(),
+  carrier_id: id().nullable(),
+  /** The client that linked it; absent in events from before it was kept. */
+  client_id: z.string().optional(),
+  linked_at: time(),
 })
 /** An exchange handed out a handle; those of earlier exchanges serve, too. */
-export const BankConnectionHandleIssued = eventType({
-  name: 'BankConnectionHandleIssued',
-  schema: z.object({
-    ...connection,
-    /** SHA-256 of the handle, hexadecimal. */
-    handle_hash: secret(),
-    /** Where the vault keeps what opens the item: the latest is the right one. */
-    token_ref: secret(),
-    at: time(),
-  }),
+export const BankConnectionHandleIssued = eventType('BankConnectionHandleIssued', {
+  ...connection,
+  /** SHA-256 of the handle, hexadecimal. */
+  handle_hash: secret(),
+  /** Where the vault keeps what opens the item: the latest is the right one. */
+  token_ref: secret(),
+  at: time(),
 })
 /** The accounts of the item are other ones than before. */
-export const BankConnectionAccountsFound = eventType({
-  name: 'BankConnectionAccountsFound',
-  schema: z.object({
-    ...connection,
-    institution_name: z.string().nullable(),
-    accounts: z.array(connectedAccount),
-    at: time(),
-  }),
+export const BankConnectionAccountsFound = eventType('BankConnectionAccountsFound', {
+  ...connection,
+  institution_name: z.string().nullable(),
+  accounts: z.array(connectedAccount),
+  at: time(),
 })
-export const BankConnectionLoginRequired = eventType({
-  name: 'BankConnectionLoginRequired',
-  schema: z.object({ ...connection, at: time() }),
+export const BankConnectionLoginRequired = eventType('BankConnectionLoginRequired', {
+  ...connection,
+  at: time(),
 })
 /** The bank link reads the item again. */
-export const BankConnectionRestored = eventType({
-  name: 'BankConnectionRestored',
-  schema: z.object({ ...connection, at: time() }),
-})
+export const BankConnectionRestored = eventType('BankConnectionRestored', { ...connection, at: time() })
 
 const events = [
   BankConnectionLinked,

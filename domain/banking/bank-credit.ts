@@ -9,32 +9,32 @@ import { type Confidence, confidence } from './bank-debit-events.ts'
 /** Money that came into the account in which a carrier's debits are collected. Amounts are cents, times ISO 8601. */
 const time = () => z.iso.datetime({ precision: 3 })
 
-export const BankCreditReceived = eventType({
-  name: 'BankCreditReceived',
-  schema: z.object({
-    credit_id: id(),
-    tenant_id: id(),
-    carrier_id: id(),
-    bank_transaction_id: z.string(),
-    /** The day on which the bank shows the money. */
-    bank_date: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
-    amount_cents: z.int().min(1),
-    reference: z.string().nullable(),
-    received_at: time(),
-  }),
+export const BankCreditReceived = eventType('BankCreditReceived', {
+  credit_id: id(),
+  tenant_id: id(),
+  carrier_id: id(),
+  bank_transaction_id: z.string(),
+  /** The day on which the bank shows the money. */
+  bank_date: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
+  amount_cents: z.int().min(1),
+  reference: z.string().nullable(),
+  received_at: time(),
 })
 /**
  * The credit is taken for a debit's money, when it comes or when that debit is submitted; the debit is told next. Another
  * debit takes the place of one that refused.
  */
-export const BankCreditMatched = eventType({
-  name: 'BankCreditMatched',
-  schema: z.object({ credit_id: id(), leg_id: id(), confidence, at: time() }),
+export const BankCreditMatched = eventType('BankCreditMatched', {
+  credit_id: id(),
+  leg_id: id(),
+  confidence,
+  at: time(),
 })
 /** The credit is no debit's money; `leg_id` is the one that its reference names all the same, which it does not fit. */
-export const BankCreditUnmatched = eventType({
-  name: 'BankCreditUnmatched',
-  schema: z.object({ credit_id: id(), leg_id: id().nullable(), at: time() }),
+export const BankCreditUnmatched = eventType('BankCreditUnmatched', {
+  credit_id: id(),
+  leg_id: id().nullable(),
+  at: time(),
 })
 
 type Received = EventOf<typeof BankCreditReceived>['data']

@@ -29,10 +29,9 @@ export const PAYMENT_PURPOSES = [
   'overdue_payment',
 ] as const
 
-export const BankDebitCreated = eventType({
-  name: 'BankDebitCreated',
-  version: 2,
-  schema: z.object({
+export const BankDebitCreated = eventType(
+  'BankDebitCreated',
+  {
     ...leg,
     tenant_id: id(),
     environment: environment(),
@@ -68,157 +67,126 @@ export const BankDebitCreated = eventType({
     /** When its source was first accepted: the call itself, or the payroll file. */
     ingested_at: time(),
     created_at: time(),
-  }),
-  upcasters: {
-    // the first version knew sessions and their instalments only
-    1: (raw) => ({
-      collection_id: null,
-      file_id: null,
-      check_date: null,
-      period: null,
-      bank_account_id: null,
-      effective_date: null,
-      metadata: {},
-      ...(raw as object),
-      ingested_at: (raw as { created_at: string }).created_at,
-    }),
   },
-})
-/** A gate stopped it: it is not collected, or an operator has to decide. */
-export const BankDebitGated = eventType({
-  name: 'BankDebitGated',
-  schema: z.object({
-    ...leg,
-    gate: z.enum(['billing', 'legacy', 'cutoff', 'account', 'anomaly']),
-    status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
-    reason: z.string(),
-    run_id,
-    at: time(),
+  // the first version knew sessions and their instalments only
+  (raw) => ({
+    collection_id: null,
+    file_id: null,
+    check_date: null,
+    period: null,
+    bank_account_id: null,
+    effective_date: null,
+    metadata: {},
+    ...(raw as object),
+    ingested_at: (raw as { created_at: string }).created_at,
   }),
+)
+/** A gate stopped it: it is not collected, or an operator has to decide. */
+export const BankDebitGated = eventType('BankDebitGated', {
+  ...leg,
+  gate: z.enum(['billing', 'legacy', 'cutoff', 'account', 'anomaly']),
+  status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
+  reason: z.string(),
+  run_id,
+  at: time(),
 })
 /**
  * An operator let it out of quarantine: the rail that put it there asks no more. Or raised anew what the legacy service was
  * thought to have collected.
  */
-export const BankDebitReleased = eventType({
-  name: 'BankDebitReleased',
-  schema: z.object({ ...leg, note: z.string().nullable(), at: time() }),
+export const BankDebitReleased = eventType('BankDebitReleased', {
+  ...leg,
+  note: z.string().nullable(),
+  at: time(),
 })
 /** An operator ended it in quarantine. */
-export const BankDebitRejected = eventType({
-  name: 'BankDebitRejected',
-  schema: z.object({ ...leg, note: z.string().nullable(), at: time() }),
+export const BankDebitRejected = eventType('BankDebitRejected', {
+  ...leg,
+  note: z.string().nullable(),
+  at: time(),
 })
 /** It was called off before its batch closed. */
-export const BankDebitCancelled = eventType({
-  name: 'BankDebitCancelled',
-  schema: z.object({ ...leg, at: time() }),
-})
+export const BankDebitCancelled = eventType('BankDebitCancelled', { ...leg, at: time() })
 /** It cannot be carried out, and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
-export const BankDebitFailed = eventType({
-  name: 'BankDebitFailed',
-  schema: z.object({ ...leg, note: z.string(), at: time() }),
-})
+export const BankDebitFailed = eventType('BankDebitFailed', { ...leg, note: z.string(), at: time() })
 /** A run of the batch worker put it into a batch. */
-export const BankDebitScheduled = eventType({
-  name: 'BankDebitScheduled',
-  schema: z.object({
-    ...leg,
-    /** When the batch closes. */
-    batch_closes_at: time(),
-    /** When the entry takes effect: a banking day after the close. */
-    effective_date: date(),
-    run_id,
-    at: time(),
-  }),
+export const BankDebitScheduled = eventType('BankDebitScheduled', {
+  ...leg,
+  /** When the batch closes. */
+  batch_closes_at: time(),
+  /** When the entry takes effect: a banking day after the close. */
+  effective_date: date(),
+  run_id,
+  at: time(),
 })
 /** Its batch went without it, since its account cannot be read: it has failed. */
-export const BankDebitLeftOut = eventType({
-  name: 'BankDebitLeftOut',
-  schema: z.object({ ...leg, batch_closes_at: time(), at: time() }),
-})
+export const BankDebitLeftOut = eventType('BankDebitLeftOut', { ...leg, batch_closes_at: time(), at: time() })
 /** Its batch waits for a bank that has been away for long; recorded of the oldest debit of the batch. */
-export const BankDebitHeldUp = eventType({
-  name: 'BankDebitHeldUp',
-  schema: z.object({
-    ...leg,
-    batch_closes_at: time(),
-    /** Since when the bank is away. */
-    since: time(),
-    at: time(),
-  }),
+export const BankDebitHeldUp = eventType('BankDebitHeldUp', {
+  ...leg,
+  batch_closes_at: time(),
+  /** Since when the bank is away. */
+  since: time(),
+  at: time(),
 })
 /** Its entry stands in a file for the bank, by whose trace number returns name it. */
-export const BankDebitInFile = eventType({
-  name: 'BankDebitInFile',
-  schema: z.object({
-    ...leg,
-    file_id: id(),
-    trace_number: z.string().regex(/^\d{15}$/),
-    /** When the entry takes effect, as the file says; later than was planned where the file was late. */
-    entry_date: date(),
-    /** Of the numbers that the entry carries; absent in events from before it was kept. */
-    fingerprint: debitedAccount.shape.fingerprint.optional(),
-    at: time(),
-  }),
+export const BankDebitInFile = eventType('BankDebitInFile', {
+  ...leg,
+  file_id: id(),
+  trace_number: z.string().regex(/^\d{15}$/),
+  /** When the entry takes effect, as the file says; later than was planned where the file was late. */
+  entry_date: date(),
+  /** Of the numbers that the entry carries; absent in events from before it was kept. */
+  fingerprint: debitedAccount.shape.fingerprint.optional(),
+  at: time(),
 })
 /** The bank has the file with the entry. */
-export const BankDebitSubmitted = eventType({
-  name: 'BankDebitSubmitted',
-  schema: z.object({ ...leg, effective_date: date(), at: time() }),
+export const BankDebitSubmitted = eventType('BankDebitSubmitted', {
+  ...leg,
+  effective_date: date(),
+  at: time(),
 })
 /** The processor told how the debit stands. */
-export const BankDebitReported = eventType({
-  name: 'BankDebitReported',
-  schema: z.object({
-    ...leg,
-    /** The processor's word, as it came; null: it gave none. */
-    processor_status: z.string().nullable(),
-    transmission_date: date().nullable(),
-    effective_date: date().nullable(),
-    /** The day from which the money counts as moved; null: the word settles nothing. */
-    settled_on: date().nullable(),
-    at: time(),
-  }),
+export const BankDebitReported = eventType('BankDebitReported', {
+  ...leg,
+  /** The processor's word, as it came; null: it gave none. */
+  processor_status: z.string().nullable(),
+  transmission_date: date().nullable(),
+  effective_date: date().nullable(),
+  /** The day from which the money counts as moved; null: the word settles nothing. */
+  settled_on: date().nullable(),
+  at: time(),
 })
 /** Nothing came back in the days that a return takes. */
-export const BankDebitProcessed = eventType({
-  name: 'BankDebitProcessed',
-  schema: z.object({ ...leg, at: time() }),
-})
+export const BankDebitProcessed = eventType('BankDebitProcessed', { ...leg, at: time() })
 /** A credit in the bank account that receives is this debit's money. */
-export const BankDebitMatched = eventType({
-  name: 'BankDebitMatched',
-  schema: z.object({
-    ...leg,
-    match_id: id(),
-    bank_transaction_id: z.string(),
-    bank_date: date(),
-    confidence,
-    matcher_version: z.string(),
-    at: time(),
-  }),
+export const BankDebitMatched = eventType('BankDebitMatched', {
+  ...leg,
+  match_id: id(),
+  bank_transaction_id: z.string(),
+  bank_date: date(),
+  confidence,
+  matcher_version: z.string(),
+  at: time(),
 })
 /** The money went back, or never came. */
-export const BankDebitReturned = eventType({
-  name: 'BankDebitReturned',
-  schema: z.object({ ...leg, return_code: z.string(), at: time() }),
+export const BankDebitReturned = eventType('BankDebitReturned', {
+  ...leg,
+  return_code: z.string(),
+  at: time(),
 })
 /** An operator presents it again: it goes with the batch that closes next. */
-export const BankDebitRepresented = eventType({
-  name: 'BankDebitRepresented',
-  schema: z.object({
-    ...leg,
-    /** Which time it is, from 1. */
-    representment: z.int().min(1),
-    batch_closes_at: time(),
-    /** When the entry takes effect: a banking day after the close. */
-    effective_date: date(),
-    /** How the carrier settles, as when the debit was created. */
-    settlement_type: settlementType.nullable(),
-    note: z.string().nullable(),
-    at: time(),
-  }),
+export const BankDebitRepresented = eventType('BankDebitRepresented', {
+  ...leg,
+  /** Which time it is, from 1. */
+  representment: z.int().min(1),
+  batch_closes_at: time(),
+  /** When the entry takes effect: a banking day after the close. */
+  effective_date: date(),
+  /** How the carrier settles, as when the debit was created. */
+  settlement_type: settlementType.nullable(),
+  note: z.string().nullable(),
+  at: time(),
 })
 
 export const bankDebitEvents = [

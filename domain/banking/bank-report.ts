@@ -10,27 +10,22 @@ const time = () => z.iso.datetime({ precision: 3 })
 const count = () => z.int().min(0)
 const report = { report_id: id() }
 
-export const BankReportReceived = eventType({
-  name: 'BankReportReceived',
-  schema: z.object({
-    ...report,
-    /** In the inbox. */
-    name: z.string(),
-    sha256: z.string().regex(/^[0-9a-f]{64}$/),
-    bytes: count(),
-    at: time(),
-  }),
+export const BankReportReceived = eventType('BankReportReceived', {
+  ...report,
+  /** In the inbox. */
+  name: z.string(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  bytes: count(),
+  at: time(),
 })
 /** The same content came under another name: it changes nothing. */
-export const BankReportDeliveredAgain = eventType({
-  name: 'BankReportDeliveredAgain',
-  schema: z.object({ ...report, name: z.string(), at: time() }),
+export const BankReportDeliveredAgain = eventType('BankReportDeliveredAgain', {
+  ...report,
+  name: z.string(),
+  at: time(),
 })
 /** Nothing of it counts: it is not whole, or not for us. */
-export const BankReportRefused = eventType({
-  name: 'BankReportRefused',
-  schema: z.object({ ...report, reason: z.string(), at: time() }),
-})
+export const BankReportRefused = eventType('BankReportRefused', { ...report, reason: z.string(), at: time() })
 const parkedItem = z.object({
   /** Of its entry, or its answer, in the file. */
   line: z.int().min(1),
@@ -44,54 +39,45 @@ const parkedItem = z.object({
 })
 export type ParkedItem = z.output<typeof parkedItem>
 /** Items from which nothing follows until a person has looked at them. */
-export const BankReportItemsParked = eventType({
-  name: 'BankReportItemsParked',
-  schema: z.object({ ...report, items: z.array(parkedItem), at: time() }),
+export const BankReportItemsParked = eventType('BankReportItemsParked', {
+  ...report,
+  items: z.array(parkedItem),
+  at: time(),
 })
 /** All of it was carried out, but for what is parked. */
-export const BankReportRead = eventType({
-  name: 'BankReportRead',
-  schema: z.object({
-    ...report,
-    format: z.enum(['nacha', 'answers']),
-    items: count(),
-    applied: count(),
-    /** They told what was known. */
-    repeated: count(),
-    parked: count(),
-    at: time(),
-  }),
+export const BankReportRead = eventType('BankReportRead', {
+  ...report,
+  format: z.enum(['nacha', 'answers']),
+  items: count(),
+  applied: count(),
+  /** They told what was known. */
+  repeated: count(),
+  parked: count(),
+  at: time(),
 })
 /** An operator has it read again: what was parked may fit now. */
-export const BankReportReadAgain = eventType({
-  name: 'BankReportReadAgain',
-  schema: z.object({ ...report, at: time() }),
-})
+export const BankReportReadAgain = eventType('BankReportReadAgain', { ...report, at: time() })
 /** An operator has seen to a parked item. */
-export const BankReportItemResolved = eventType({
-  name: 'BankReportItemResolved',
-  schema: z.object({ ...report, line: z.int().min(1), note: z.string().nullable(), at: time() }),
+export const BankReportItemResolved = eventType('BankReportItemResolved', {
+  ...report,
+  line: z.int().min(1),
+  note: z.string().nullable(),
+  at: time(),
 })
 /** An operator says which debit a parked item brings back, and with which code. */
-export const BankReportItemApplied = eventType({
-  name: 'BankReportItemApplied',
-  schema: z.object({
-    ...report,
-    line: z.int().min(1),
-    transaction_id: id(),
-    return_code: z.string(),
-    reason: z.string(),
-    /** It was resolved before, and not parked any more. */
-    was_resolved: z.boolean(),
-    at: time(),
-  }),
+export const BankReportItemApplied = eventType('BankReportItemApplied', {
+  ...report,
+  line: z.int().min(1),
+  transaction_id: id(),
+  return_code: z.string(),
+  reason: z.string(),
+  /** It was resolved before, and not parked any more. */
+  was_resolved: z.boolean(),
+  at: time(),
 })
 
 /** None of its items is parked any more: each was seen to, or has its effect. */
-export const BankReportCleared = eventType({
-  name: 'BankReportCleared',
-  schema: z.object({ ...report, at: time() }),
-})
+export const BankReportCleared = eventType('BankReportCleared', { ...report, at: time() })
 
 const events = [
   BankReportReceived,

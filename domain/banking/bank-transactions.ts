@@ -40,26 +40,23 @@ export function descriptionField(chunk: number, index: number): string {
   return `chunks.${chunk}.changed.${index}.description`
 }
 
-export const BankTransactionsReceived = eventType({
-  name: 'BankTransactionsReceived',
-  schema: z.object({
-    connection_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    item_id: z.string(),
-    employer_id: id().nullable(),
-    carrier_id: id().nullable(),
-    /** The client that linked the item; absent in events from before it was kept. */
-    client_id: z.string().optional(),
-    chunk: z.int().min(0),
-    /** New ones, and those that are another now. */
-    changed: z.array(transaction),
-    /** Those that are no more. */
-    removed: z.array(id()),
-    /** Where what comes next begins; null: more chunks follow. */
-    cursor: z.string().nullable(),
-    received_at: z.iso.datetime({ precision: 3 }),
-  }),
+export const BankTransactionsReceived = eventType('BankTransactionsReceived', {
+  connection_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  item_id: z.string(),
+  employer_id: id().nullable(),
+  carrier_id: id().nullable(),
+  /** The client that linked the item; absent in events from before it was kept. */
+  client_id: z.string().optional(),
+  chunk: z.int().min(0),
+  /** New ones, and those that are another now. */
+  changed: z.array(transaction),
+  /** Those that are no more. */
+  removed: z.array(id()),
+  /** Where what comes next begins; null: more chunks follow. */
+  cursor: z.string().nullable(),
+  received_at: z.iso.datetime({ precision: 3 }),
 })
 
 export type BankTransactionsEvent = EventOf<typeof BankTransactionsReceived>

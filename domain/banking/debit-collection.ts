@@ -22,24 +22,21 @@ const collectionEntry = z.object({
   description: z.string(),
 })
 
-export const DebitCollectionAccepted = eventType({
-  name: 'DebitCollectionAccepted',
-  schema: z.object({
-    collection_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    employer_id: id(),
-    /** The ACH account that is debited. */
-    bank_account_id: id(),
-    entries: z.array(collectionEntry).min(1).max(MOST_ENTRIES),
-    accepted_at: z.iso.datetime({ precision: 3 }),
-  }),
+export const DebitCollectionAccepted = eventType('DebitCollectionAccepted', {
+  collection_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  employer_id: id(),
+  /** The ACH account that is debited. */
+  bank_account_id: id(),
+  entries: z.array(collectionEntry).min(1).max(MOST_ENTRIES),
+  accepted_at: z.iso.datetime({ precision: 3 }),
 })
 
 /** It lost a key to another request: it is never accepted, and its claims of other keys count no more. */
-export const DebitCollectionRefused = eventType({
-  name: 'DebitCollectionRefused',
-  schema: z.object({ collection_id: id(), at: z.iso.datetime({ precision: 3 }) }),
+export const DebitCollectionRefused = eventType('DebitCollectionRefused', {
+  collection_id: id(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 
 const events = [DebitCollectionAccepted, DebitCollectionRefused] as const

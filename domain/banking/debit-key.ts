@@ -14,16 +14,13 @@ const claim = {
   claim_id: z.string().optional(),
 }
 
-export const DebitKeyClaimed = eventType({
-  name: 'DebitKeyClaimed',
-  schema: z.object({
-    ...claim,
-    /** Keyed fingerprint of what is debited. */
-    content: z.string(),
-  }),
+export const DebitKeyClaimed = eventType('DebitKeyClaimed', {
+  ...claim,
+  /** Keyed fingerprint of what is debited. */
+  content: z.string(),
 })
 /** What was refused gave its claim back; others may hold one, so that the key stands as before. */
-export const DebitKeyReleased = eventType({ name: 'DebitKeyReleased', schema: z.object(claim) })
+export const DebitKeyReleased = eventType('DebitKeyReleased', claim)
 
 const events = [DebitKeyClaimed, DebitKeyReleased] as const
 export type DebitKeyEvent = EventOf<(typeof events)[number]>

@@ -10,21 +10,19 @@ import { outweighs } from './nacha/return-codes.ts'
  * A bank returned money of these numbers for a reason that holds for whatever is debited from them: one stream for each
  * tenant, environment and fingerprint, since the same numbers may be any number of accounts. Until an operator enables them.
  */
-export const BankNumbersDisabled = eventType({
-  name: 'BankNumbersDisabled',
-  schema: z.object({
-    numbers_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    fingerprint: debitedAccount.shape.fingerprint,
-    return_code: z.string(),
-    at: z.iso.datetime({ precision: 3 }),
-  }),
+export const BankNumbersDisabled = eventType('BankNumbersDisabled', {
+  numbers_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  fingerprint: debitedAccount.shape.fingerprint,
+  return_code: z.string(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 /** An operator says that they may be debited again. */
-export const BankNumbersEnabled = eventType({
-  name: 'BankNumbersEnabled',
-  schema: z.object({ numbers_id: id(), reason: z.string(), at: z.iso.datetime({ precision: 3 }) }),
+export const BankNumbersEnabled = eventType('BankNumbersEnabled', {
+  numbers_id: id(),
+  reason: z.string(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 type Data = EventOf<typeof BankNumbersDisabled>['data']
 

@@ -61,38 +61,33 @@ export const legacyCollectionFields = {
 }
 
 /** A record stands in a stream of its own: because it came alone, or because something happened to it. */
-export const LegacyCollectionRecorded = eventType({
-  name: 'LegacyCollectionRecorded',
-  schema: z.object({
-    transaction_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    ...legacyCollectionFields,
-    /** The import that stored it before, and its line there; null: it came alone. */
-    import: z.object({ import_id: id(), line: z.int().min(1) }).nullable(),
-    recorded_at: time(),
-  }),
+export const LegacyCollectionRecorded = eventType('LegacyCollectionRecorded', {
+  transaction_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  ...legacyCollectionFields,
+  /** The import that stored it before, and its line there; null: it came alone. */
+  import: z.object({ import_id: id(), line: z.int().min(1) }).nullable(),
+  recorded_at: time(),
 })
 /** The bank acknowledged what the legacy service sent it. */
-export const LegacyCollectionAcknowledged = eventType({
-  name: 'LegacyCollectionAcknowledged',
-  schema: z.object({ transaction_id: id(), at: time() }),
+export const LegacyCollectionAcknowledged = eventType('LegacyCollectionAcknowledged', {
+  transaction_id: id(),
+  at: time(),
 })
 /** The money went back, or never came. */
-export const LegacyCollectionReturned = eventType({
-  name: 'LegacyCollectionReturned',
-  schema: z.object({ transaction_id: id(), return_code: z.string(), at: time() }),
+export const LegacyCollectionReturned = eventType('LegacyCollectionReturned', {
+  transaction_id: id(),
+  return_code: z.string(),
+  at: time(),
 })
 /** An operator says how it stands: what was taken over, or reported since, was wrong. */
-export const LegacyCollectionCorrected = eventType({
-  name: 'LegacyCollectionCorrected',
-  schema: z.object({
-    transaction_id: id(),
-    status: z.enum(LEGACY_STATUSES),
-    /** For its history, which partners read. */
-    reason: z.string(),
-    at: time(),
-  }),
+export const LegacyCollectionCorrected = eventType('LegacyCollectionCorrected', {
+  transaction_id: id(),
+  status: z.enum(LEGACY_STATUSES),
+  /** For its history, which partners read. */
+  reason: z.string(),
+  at: time(),
 })
 
 const events = [

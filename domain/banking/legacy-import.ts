@@ -20,25 +20,19 @@ export const MAX_LINES = 5_000_000
 const importedRow = z.object({ line: z.int().min(1).max(MAX_LINES), ...legacyCollectionFields })
 export type ImportedRow = z.output<typeof importedRow>
 
-export const LegacyImportBegun = eventType({
-  name: 'LegacyImportBegun',
-  schema: z.object({
-    import_id: id(),
-    /** As the operator calls it. */
-    name: z.string(),
-    at: z.iso.datetime({ precision: 3 }),
-  }),
+export const LegacyImportBegun = eventType('LegacyImportBegun', {
+  import_id: id(),
+  /** As the operator calls it. */
+  name: z.string(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 /** Records of one tenant and environment, in the order of their lines. */
-export const LegacyCollectionsImported = eventType({
-  name: 'LegacyCollectionsImported',
-  schema: z.object({
-    import_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    rows: z.array(importedRow).min(1).max(CHUNK_ROWS),
-    at: z.iso.datetime({ precision: 3 }),
-  }),
+export const LegacyCollectionsImported = eventType('LegacyCollectionsImported', {
+  import_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  rows: z.array(importedRow).min(1).max(CHUNK_ROWS),
+  at: z.iso.datetime({ precision: 3 }),
 })
 
 export type LegacyImportEvent = EventOf<typeof LegacyImportBegun | typeof LegacyCollectionsImported>

@@ -8,23 +8,22 @@ import { nextClose } from './banking-days.ts'
 /** Two small credits that wait for the next file; its account says whom they are paid to. Times are ISO 8601. */
 const time = () => z.iso.datetime({ precision: 3 })
 
-export const MicroDepositsOrdered = eventType({
-  name: 'MicroDepositsOrdered',
-  schema: z.object({
-    deposits_id: id(),
-    ach_account_id: id(),
-    batch_closes_at: time(),
-    at: time(),
-  }),
+export const MicroDepositsOrdered = eventType('MicroDepositsOrdered', {
+  deposits_id: id(),
+  ach_account_id: id(),
+  batch_closes_at: time(),
+  at: time(),
 })
-export const MicroDepositsInFile = eventType({
-  name: 'MicroDepositsInFile',
-  schema: z.object({ deposits_id: id(), file_id: id(), at: time() }),
+export const MicroDepositsInFile = eventType('MicroDepositsInFile', {
+  deposits_id: id(),
+  file_id: id(),
+  at: time(),
 })
 /** They are not sent, and their verification has ended: the account's numbers cannot be read, or no file can hold them. */
-export const MicroDepositsLeftOut = eventType({
-  name: 'MicroDepositsLeftOut',
-  schema: z.object({ deposits_id: id(), note: z.string(), at: time() }),
+export const MicroDepositsLeftOut = eventType('MicroDepositsLeftOut', {
+  deposits_id: id(),
+  note: z.string(),
+  at: time(),
 })
 
 const events = [MicroDepositsOrdered, MicroDepositsInFile, MicroDepositsLeftOut] as const
@@ -75,9 +74,10 @@ export const microDeposits: Decider<OrderedMicroDeposits | null, MicroDepositsCo
 }
 
 /** They go with this batch. */
-export const MicroDepositsListed = eventType({
-  name: 'MicroDepositsListed',
-  schema: z.object({ deposits_id: id(), batch_closes_at: time(), at: time() }),
+export const MicroDepositsListed = eventType('MicroDepositsListed', {
+  deposits_id: id(),
+  batch_closes_at: time(),
+  at: time(),
 })
 
 export interface ListMicroDeposits {

@@ -6,21 +6,18 @@ import { environment, id } from '../kernel/ids.ts'
 import { type DebitedAccount, debitedAccount } from './debited-account.ts'
 
 /** What a bank says is right of an account that a payer gave for a session: later debits of it carry that. */
-export const PayerAccountCorrected = eventType({
-  name: 'PayerAccountCorrected',
-  schema: z.object({
-    correction_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    /** Of the account as the payer gave it. */
-    fingerprint: debitedAccount.shape.fingerprint,
-    /** Of the notification, for example `C01`. */
-    change_code: z.string(),
-    account: debitedAccount,
-    /** The debit to which the bank answered. */
-    leg_id: id(),
-    at: z.iso.datetime({ precision: 3 }),
-  }),
+export const PayerAccountCorrected = eventType('PayerAccountCorrected', {
+  correction_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  /** Of the account as the payer gave it. */
+  fingerprint: debitedAccount.shape.fingerprint,
+  /** Of the notification, for example `C01`. */
+  change_code: z.string(),
+  account: debitedAccount,
+  /** The debit to which the bank answered. */
+  leg_id: id(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 
 type Data = EventOf<typeof PayerAccountCorrected>['data']

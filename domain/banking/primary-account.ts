@@ -18,21 +18,15 @@ const primary = {
   account_id: id(),
 }
 
-export const PrimaryAccountChosen = eventType({
-  name: 'PrimaryAccountChosen',
-  schema: z.object({
-    ...primary,
-    tenant_id: id(),
-    environment: environment(),
-    /** The account that was primary until then. */
-    replaces: id().nullable(),
-    at: time(),
-  }),
+export const PrimaryAccountChosen = eventType('PrimaryAccountChosen', {
+  ...primary,
+  tenant_id: id(),
+  environment: environment(),
+  /** The account that was primary until then. */
+  replaces: id().nullable(),
+  at: time(),
 })
-export const PrimaryAccountCleared = eventType({
-  name: 'PrimaryAccountCleared',
-  schema: z.object({ ...primary, at: time() }),
-})
+export const PrimaryAccountCleared = eventType('PrimaryAccountCleared', { ...primary, at: time() })
 
 export type PrimaryAccountEvent = EventOf<typeof PrimaryAccountChosen | typeof PrimaryAccountCleared>
 /** Whose accounts are meant, and in which layer. */

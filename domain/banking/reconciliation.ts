@@ -39,26 +39,23 @@ export const difference = z.object({
 export type Difference = z.output<typeof difference>
 
 const count = () => z.int().min(0)
-export const ReconciliationMade = eventType({
-  name: 'ReconciliationMade',
-  schema: z.object({
-    reconciliation_id: id(),
-    trigger: z.enum(['night', 'operator']),
-    /** Up to where in the log debits that have changed were compared one by one, a decimal. */
-    through_position: z.string().regex(/^\d+$/),
-    compared: z.object({
-      debits: count(),
-      ledger: count(),
-      balances: count(),
-      credits: count(),
-      files: count(),
-    }),
-    /** The first {@link DIFFERENCES_TOLD}. */
-    differences: z.array(difference).max(DIFFERENCES_TOLD),
-    difference_count: count(),
-    started_at: z.iso.datetime({ precision: 3 }),
-    at: z.iso.datetime({ precision: 3 }),
+export const ReconciliationMade = eventType('ReconciliationMade', {
+  reconciliation_id: id(),
+  trigger: z.enum(['night', 'operator']),
+  /** Up to where in the log debits that have changed were compared one by one, a decimal. */
+  through_position: z.string().regex(/^\d+$/),
+  compared: z.object({
+    debits: count(),
+    ledger: count(),
+    balances: count(),
+    credits: count(),
+    files: count(),
   }),
+  /** The first {@link DIFFERENCES_TOLD}. */
+  differences: z.array(difference).max(DIFFERENCES_TOLD),
+  difference_count: count(),
+  started_at: z.iso.datetime({ precision: 3 }),
+  at: z.iso.datetime({ precision: 3 }),
 })
 
 export type ReconciliationEvent = EventOf<typeof ReconciliationMade>

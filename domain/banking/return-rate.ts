@@ -62,9 +62,9 @@ const rate = {
   limit_per_mille: z.int(),
   at: time(),
 }
-export const ReturnRateExceeded = eventType({ name: 'ReturnRateExceeded', schema: z.object(rate) })
+export const ReturnRateExceeded = eventType('ReturnRateExceeded', rate)
 /** It is within its limit again. */
-export const ReturnRateRecovered = eventType({ name: 'ReturnRateRecovered', schema: z.object(rate) })
+export const ReturnRateRecovered = eventType('ReturnRateRecovered', rate)
 
 const events = [ReturnRateExceeded, ReturnRateRecovered] as const
 export type ReturnRateEvent = EventOf<(typeof events)[number]>

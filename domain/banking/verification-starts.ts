@@ -13,17 +13,14 @@ export const MOST_STARTS = 3
  * How often accounts with the same numbers were begun to be verified: one stream for each tenant, environment and
  * fingerprint, since the same numbers may be any number of accounts. Times are ISO 8601.
  */
-export const VerificationStartCounted = eventType({
-  name: 'VerificationStartCounted',
-  schema: z.object({
-    starts_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    ach_account_id: id(),
-    /** The verification of the account before it; null: it is the first. */
-    follows: id().nullable(),
-    at: z.iso.datetime({ precision: 3 }),
-  }),
+export const VerificationStartCounted = eventType('VerificationStartCounted', {
+  starts_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  ach_account_id: id(),
+  /** The verification of the account before it; null: it is the first. */
+  follows: id().nullable(),
+  at: z.iso.datetime({ precision: 3 }),
 })
 type Start = EventOf<typeof VerificationStartCounted>['data']
 

@@ -33,71 +33,64 @@ export const quoteSchema = z.object({
 })
 export type FinancingQuote = z.output<typeof quoteSchema>
 
-export const FinancingSessionCreated = eventType({
-  name: 'FinancingSessionCreated',
-  schema: z.object({
-    ...session,
-    tenant_id: id(),
-    environment: environment(),
-    /** The key that created it. */
-    client_id: z.string(),
-    employer_id: id(),
-    carrier_id: id(),
-    policy_id: id(),
-    amount_cents: cents(),
-    premium_cents: cents(),
-    fee_cents: cents(),
-    line_items: z.array(z.object({ label: z.string(), amount_cents: cents() })),
-    description: z.string().nullable(),
-    customer: z.object({ name: payer(), email: payer(), phone: payer().nullable() }),
-    single_use: z.boolean(),
-    /** Of the tenant's checkout settings. */
-    config_version: z.int().min(1),
-    created_by: z.string().nullable(),
-    /** Keyed fingerprint of the request: another one under the same key is a conflict. */
-    request_fingerprint: secret(),
-    /** SHA-256 of the tokens, hexadecimal; they lie in the vault. */
-    access_token_hash: secret(),
-    checkout_token_hash: secret(),
-    created_at: time(),
-    expires_at: time(),
-  }),
+export const FinancingSessionCreated = eventType('FinancingSessionCreated', {
+  ...session,
+  tenant_id: id(),
+  environment: environment(),
+  /** The key that created it. */
+  client_id: z.string(),
+  employer_id: id(),
+  carrier_id: id(),
+  policy_id: id(),
+  amount_cents: cents(),
+  premium_cents: cents(),
+  fee_cents: cents(),
+  line_items: z.array(z.object({ label: z.string(), amount_cents: cents() })),
+  description: z.string().nullable(),
+  customer: z.object({ name: payer(), email: payer(), phone: payer().nullable() }),
+  single_use: z.boolean(),
+  /** Of the tenant's checkout settings. */
+  config_version: z.int().min(1),
+  created_by: z.string().nullable(),
+  /** Keyed fingerprint of the request: another one under the same key is a conflict. */
+  request_fingerprint: secret(),
+  /** SHA-256 of the tokens, hexadecimal; they lie in the vault. */
+  access_token_hash: secret(),
+  checkout_token_hash: secret(),
+  created_at: time(),
+  expires_at: time(),
 })
 /** A partner asks for quotes. From now on they are asked for once. */
-export const FinancingRequested = eventType({
-  name: 'FinancingRequested',
-  schema: z.object({
-    ...session,
-    request_fingerprint: secret(),
-    insured: z.object({
-      business_name: insured(),
-      address: insured(),
-      city: insured(),
-      state: insured(),
-      zip_code: insured(),
-    }),
-    requested_at: time(),
+export const FinancingRequested = eventType('FinancingRequested', {
+  ...session,
+  request_fingerprint: secret(),
+  insured: z.object({
+    business_name: insured(),
+    address: insured(),
+    city: insured(),
+    state: insured(),
+    zip_code: insured(),
   }),
+  requested_at: time(),
 })
 /** The request is about to be sent to the provider: from now on it may have got there. */
-export const FinancingSubmissionBegun = eventType({
-  name: 'FinancingSubmissionBegun',
-  schema: z.object({ ...session, attempt: z.int().min(1), begun_at: time() }),
+export const FinancingSubmissionBegun = eventType('FinancingSubmissionBegun', {
+  ...session,
+  attempt: z.int().min(1),
+  begun_at: time(),
 })
 /** The provider was not reached: it knows nothing of the request. */
-export const FinancingSubmissionUnsent = eventType({
-  name: 'FinancingSubmissionUnsent',
-  schema: z.object({ ...session, attempt: z.int().min(1), at: time() }),
+export const FinancingSubmissionUnsent = eventType('FinancingSubmissionUnsent', {
+  ...session,
+  attempt: z.int().min(1),
+  at: time(),
 })
 /** The provider has the request, and works on it. */
-export const FinancingSubmitted = eventType({
-  name: 'FinancingSubmitted',
-  schema: z.object({
-    ...session,
-    attempt: z.int().min(1),
-    provider_request_id: z.string(),
-    submitted_at: time(),
-  }),
+export const FinancingSubmitted = eventType('FinancingSubmitted', {
+  ...session,
+  attempt: z.int().min(1),
+  provider_request_id: z.string(),
+  submitted_at: time(),
 })
 export const holdReason = z.enum([
   /** The provider did not answer in time: it may have the request. */
@@ -109,52 +102,46 @@ export const holdReason = z.enum([
   'review',
 ])
 /** What became of the request has to be looked at; it is not sent again. */
-export const FinancingHeld = eventType({
-  name: 'FinancingHeld',
-  schema: z.object({ ...session, reason: holdReason, held_at: time() }),
-})
+export const FinancingHeld = eventType('FinancingHeld', { ...session, reason: holdReason, held_at: time() })
 /** The provider's quotes. None of them is accepted or paid. */
-export const FinancingQuotesReceived = eventType({
-  name: 'FinancingQuotesReceived',
-  schema: z.object({ ...session, quotes: z.array(quoteSchema), received_at: time() }),
+export const FinancingQuotesReceived = eventType('FinancingQuotesReceived', {
+  ...session,
+  quotes: z.array(quoteSchema),
+  received_at: time(),
 })
 /** Its time is over, or the provider's is. */
-export const FinancingExpired = eventType({
-  name: 'FinancingExpired',
-  schema: z.object({ ...session, by: z.enum(['time', 'provider']), expired_at: time() }),
+export const FinancingExpired = eventType('FinancingExpired', {
+  ...session,
+  by: z.enum(['time', 'provider']),
+  expired_at: time(),
 })
 /** The provider says that a down payment was received. */
-export const FinancingDownPaymentReported = eventType({
-  name: 'FinancingDownPaymentReported',
-  schema: z.object({
-    ...session,
-    notice_id: z.string(),
-    amount_cents: cents(),
-    /** The quote that it is the down payment of; null: of none. */
-    quote_key: z.string().nullable(),
-    reported_at: time(),
-  }),
+export const FinancingDownPaymentReported = eventType('FinancingDownPaymentReported', {
+  ...session,
+  notice_id: z.string(),
+  amount_cents: cents(),
+  /** The quote that it is the down payment of; null: of none. */
+  quote_key: z.string().nullable(),
+  reported_at: time(),
 })
 /** An invitation is about to be sent: from now on it may have got there, and no other one is sent. */
-export const FinancingInvitationBegun = eventType({
-  name: 'FinancingInvitationBegun',
-  schema: z.object({
-    ...session,
-    to: recipient(),
-    /** Keyed fingerprint of the recipient. */
-    to_fingerprint: secret(),
-    /** Where the page is, with `{token}` for the token; on the service's own host, its path. */
-    page_address: z.string(),
-    begun_at: time(),
-  }),
+export const FinancingInvitationBegun = eventType('FinancingInvitationBegun', {
+  ...session,
+  to: recipient(),
+  /** Keyed fingerprint of the recipient. */
+  to_fingerprint: secret(),
+  /** Where the page is, with `{token}` for the token; on the service's own host, its path. */
+  page_address: z.string(),
+  begun_at: time(),
 })
-export const FinancingInvitationEnded = eventType({
-  name: 'FinancingInvitationEnded',
-  schema: z.object({ ...session, status: z.enum(['sent', 'failed']), at: time() }),
+export const FinancingInvitationEnded = eventType('FinancingInvitationEnded', {
+  ...session,
+  status: z.enum(['sent', 'failed']),
+  at: time(),
 })
-export const FinancingSessionCancelled = eventType({
-  name: 'FinancingSessionCancelled',
-  schema: z.object({ ...session, cancelled_at: time() }),
+export const FinancingSessionCancelled = eventType('FinancingSessionCancelled', {
+  ...session,
+  cancelled_at: time(),
 })
 
 export const financingSessionEvents = [

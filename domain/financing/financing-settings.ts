@@ -26,10 +26,7 @@ const settings = z.object({
 })
 export type FinancingSettings = z.output<typeof settings>
 
-export const FinancingSettingsChanged = eventType({
-  name: 'FinancingSettingsChanged',
-  schema: z.object({ tenant_id: id(), settings }),
-})
+export const FinancingSettingsChanged = eventType('FinancingSettingsChanged', { tenant_id: id(), settings })
 
 const events = [FinancingSettingsChanged] as const
 export type FinancingSettingsEvent = EventOf<(typeof events)[number]>

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 
 /** Turns the stored JSON of one version into the shape of the next version. Pure. */
 export type Upcaster = (raw: unknown) => unknown
@@ -13,8 +13,8 @@ export interface EventType<Name extends string = string, Schema extends z.ZodTyp
   /** Current schema version, from 1. */
   readonly version: number
   readonly schema: Schema
-  /** `upcasters[n]` turns version n into version n + 1; one for each version below the current. */
-  readonly upcasters: Readonly<Record<number, Upcaster>>
+  /** The first one turns version 1 into version 2; one for each version below the current. */
+  readonly upcasters: readonly Upcaster[]
 }
 
 /** An event as deciders produce and fold it: a type name and its data. */
@@ -27,36 +27,32 @@ export interface DomainEvent<Name extends string = string, Data = unknown> {
 export type EventOf<T extends EventType> =
   T extends EventType<infer Name, infer Schema> ? DomainEvent<Name, z.output<Schema>> : never
 
+type SchemaOf<Fields extends z.core.$ZodShape | z.ZodType> = Fields extends z.ZodType
+  ? Fields
+  : Fields extends z.core.$ZodShape
+    ? z.ZodObject<z.core.util.Writeable<Fields>, z.core.$strip>
+    : never
+
 /**
  * Declares an event type.
- * @throws Error when an upcaster for a version below the current is missing.
+ * @param fields of its data by name, or their schema.
+ * @param upcasters one for each earlier version, the oldest first: the current one is theirs plus 1.
  */
-export function eventType<const Name extends string, Schema extends z.ZodType>(definition: {
-  name: Name
-  schema: Schema
-  version?: number
-  upcasters?: Record<number, Upcaster>
-}): EventType<Name, Schema> & {
+export function eventType<const Name extends string, Fields extends z.core.$ZodShape | z.ZodType>(
+  name: Name,
+  fields: Fields,
+  ...upcasters: readonly Upcaster[]
+): EventType<Name, SchemaOf<Fields>> & {
   /** Builds an event of this type. The data is checked against the schema when it is appended. */
-  of(data: z.output<Schema>): DomainEvent<Name, z.output<Schema>>
+  of(data: z.output<SchemaOf<Fields>>): DomainEvent<Name, z.output<SchemaOf<Fields>>>
 } {
-  const version = definition.version ?? 1
-  const upcasters = definition.upcasters ?? {}
-  for (let from = 1; from < version; from += 1) {
-    if (!upcasters[from]) throw new Error(`Event type ${definition.name}: no upcaster from version ${from}`)
-  }
-  return {
-    name: definition.name,
-    version,
-    schema: definition.schema,
-    upcasters,
-    of: (data) => ({ type: definition.name, data }),
-  }
+  const schema = (
+    fields instanceof z.ZodType ? fields : z.object(fields as z.core.$ZodShape)
+  ) as SchemaOf<Fields>
+  return { name, version: upcasters.length + 1, schema, upcasters, of: (data) => ({ type: name, data }) }
 }
 
 /** Brings stored JSON of `version` to the current version of its type. Does not validate. */
 export function upcast(type: EventType, version: number, raw: unknown): unknown {
-  let data = raw
-  for (let from = version; from < type.version; from += 1) data = type.upcasters[from]!(data)
-  return data
+  return type.upcasters.slice(version - 1).reduce((data, upcaster) => upcaster(data), raw)
 }

@@ -3,13 +3,10 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 
 /** The erasure of a person or employer: recorded first, then that data key is destroyed. */
-export const PersonalDataErased = eventType({
-  name: 'PersonalDataErased',
-  schema: z.object({
-    subject: z.string(),
-    /** Which of the subject's data keys, counted from 1; absent = the first. */
-    generation: z.number().int().positive().optional(),
-  }),
+export const PersonalDataErased = eventType('PersonalDataErased', {
+  subject: z.string(),
+  /** Which of the subject's data keys, counted from 1; absent = the first. */
+  generation: z.number().int().positive().optional(),
 })
 export type DataSubjectEvent = EventOf<typeof PersonalDataErased>
 

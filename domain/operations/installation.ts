@@ -7,9 +7,8 @@ import { reject } from '../kernel/rejection.ts'
  * Which keys a log was written with: a key check value of the root of its fingerprints, which tells nothing about the
  * root. Keys stand outside the log; by this it is found out whether those at hand are the right ones.
  */
-export const KeyCheckValueRecorded = eventType({
-  name: 'KeyCheckValueRecorded',
-  schema: z.object({ key_check_value: z.string().regex(/^[0-9a-f]{24}$/) }),
+export const KeyCheckValueRecorded = eventType('KeyCheckValueRecorded', {
+  key_check_value: z.string().regex(/^[0-9a-f]{24}$/),
 })
 export type InstallationEvent = EventOf<typeof KeyCheckValueRecorded>
 /** Stream id of the one installation that a log belongs to. */

@@ -6,13 +6,10 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
  * What operators do to the machinery rather than to the business: rebuilds, redrives, reveals of
  * masked fields, injected faults, erasures. Recorded so that auditors see it beside everything else.
  */
-export const OperatorActed = eventType({
-  name: 'OperatorActed',
-  schema: z.object({
-    action: z.string(),
-    target: z.string(),
-    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
-  }),
+export const OperatorActed = eventType('OperatorActed', {
+  action: z.string(),
+  target: z.string(),
+  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 })
 export type OperatorActionEvent = EventOf<typeof OperatorActed>
 export interface OperatorActionCommand {

@@ -4,14 +4,11 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 
 /** An operator has taken note of an alert. What raised it is an event of another aggregate, from which its id derives. */
-export const OperatorAlertAcknowledged = eventType({
-  name: 'OperatorAlertAcknowledged',
-  schema: z.object({
-    alert_id: id(),
-    note: z.string().nullable(),
-    /** How often it had happened by then, where one alert stands for all; absent for once. */
-    times: z.number().int().min(1).optional(),
-  }),
+export const OperatorAlertAcknowledged = eventType('OperatorAlertAcknowledged', {
+  alert_id: id(),
+  note: z.string().nullable(),
+  /** How often it had happened by then, where one alert stands for all; absent for once. */
+  times: z.number().int().min(1).optional(),
 })
 
 const events = [OperatorAlertAcknowledged] as const

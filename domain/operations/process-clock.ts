@@ -7,18 +7,12 @@ import { id } from '../kernel/ids.ts'
 export const CLOCK_SKEW_LIMIT_MS = 5_000
 
 /** The clock of one process against PostgreSQL's. The stream id is the process's, new at each start. */
-export const ProcessClockDiffered = eventType({
-  name: 'ProcessClockDiffered',
-  schema: z.object({
-    process_id: id(),
-    /** How far it is ahead; negative: behind. */
-    skew_ms: z.int(),
-  }),
+export const ProcessClockDiffered = eventType('ProcessClockDiffered', {
+  process_id: id(),
+  /** How far it is ahead; negative: behind. */
+  skew_ms: z.int(),
 })
-export const ProcessClockAgreed = eventType({
-  name: 'ProcessClockAgreed',
-  schema: z.object({ process_id: id(), skew_ms: z.int() }),
-})
+export const ProcessClockAgreed = eventType('ProcessClockAgreed', { process_id: id(), skew_ms: z.int() })
 export type ProcessClockEvent = EventOf<typeof ProcessClockDiffered | typeof ProcessClockAgreed>
 
 export const processClock: Decider<

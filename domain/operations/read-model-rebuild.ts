@@ -6,16 +6,13 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
  * A rebuilt read model that does not answer by itself, although it was to: a person looks first. The stream id is the
  * projection's name.
  */
-export const ReadModelRebuildHeldBack = eventType({
-  name: 'ReadModelRebuildHeldBack',
-  schema: z.object({
-    projection: z.string(),
-    generation: z.int().min(1),
-    /** Rows of the same version differ from those that answer; or streams are parked that are not parked there. */
-    reason: z.enum(['rows_differ', 'parked_streams']),
-    /** Tables that differ. */
-    tables: z.array(z.string()),
-  }),
+export const ReadModelRebuildHeldBack = eventType('ReadModelRebuildHeldBack', {
+  projection: z.string(),
+  generation: z.int().min(1),
+  /** Rows of the same version differ from those that answer; or streams are parked that are not parked there. */
+  reason: z.enum(['rows_differ', 'parked_streams']),
+  /** Tables that differ. */
+  tables: z.array(z.string()),
 })
 export type ReadModelRebuildEvent = EventOf<typeof ReadModelRebuildHeldBack>
 export type HeldBackRebuild = ReadModelRebuildEvent['data']

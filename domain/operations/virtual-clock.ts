@@ -4,12 +4,9 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** The virtual clock of a test or acceptance installation: time is what the log says it is. */
-export const VirtualClockMoved = eventType({
-  name: 'VirtualClockMoved',
-  schema: z.object({
-    /** Milliseconds since the epoch. */
-    to: z.number().int(),
-  }),
+export const VirtualClockMoved = eventType('VirtualClockMoved', {
+  /** Milliseconds since the epoch. */
+  to: z.number().int(),
 })
 export type VirtualClockEvent = EventOf<typeof VirtualClockMoved>
 /** Stream id of the one virtual clock. */

@@ -7,14 +7,11 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 /** How collected premium reaches the carrier: matched credits (`fbo`), processor reports (`direct`), or neither. */
 const settlementType = z.enum(['fbo', 'direct']).nullable()
 
-export const CarrierRegistered = eventType({
-  name: 'CarrierRegistered',
-  schema: z.object({
-    carrier_id: id(),
-    tenant_id: id(),
-    name: z.string(),
-    settlement_type: settlementType,
-  }),
+export const CarrierRegistered = eventType('CarrierRegistered', {
+  carrier_id: id(),
+  tenant_id: id(),
+  name: z.string(),
+  settlement_type: settlementType,
 })
 
 export type CarrierEvent = EventOf<typeof CarrierRegistered>

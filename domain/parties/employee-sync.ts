@@ -32,28 +32,22 @@ export function changeRecordField(chunk: number, index: number): string {
 }
 export type EmployeeChange = z.output<typeof employeeChange>
 
-export const EmployeeSyncReceived = eventType({
-  name: 'EmployeeSyncReceived',
-  schema: z.object({
-    file_id: id(),
-    sync_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    employer_id: id(),
-    sender_id: z.string(),
-    record_count: z.number().int().positive(),
-    chunk_count: z.number().int().positive(),
-  }),
+export const EmployeeSyncReceived = eventType('EmployeeSyncReceived', {
+  file_id: id(),
+  sync_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  employer_id: id(),
+  sender_id: z.string(),
+  record_count: z.number().int().positive(),
+  chunk_count: z.number().int().positive(),
 })
-export const EmployeeChangesRecorded = eventType({
-  name: 'EmployeeChangesRecorded',
-  schema: z.object({
-    file_id: id(),
-    employer_id: id(),
-    chunk: z.number().int().nonnegative(),
-    last: z.boolean(),
-    changes: z.array(employeeChange),
-  }),
+export const EmployeeChangesRecorded = eventType('EmployeeChangesRecorded', {
+  file_id: id(),
+  employer_id: id(),
+  chunk: z.number().int().nonnegative(),
+  last: z.boolean(),
+  changes: z.array(employeeChange),
 })
 
 const events = [EmployeeSyncReceived, EmployeeChangesRecorded] as const

@@ -26,9 +26,9 @@ const details = z.object({
   payroll_company_ids: z.array(id()),
 })
 
-export const EmployerRegistered = eventType({
-  name: 'EmployerRegistered',
-  schema: details.extend({
+export const EmployerRegistered = eventType(
+  'EmployerRegistered',
+  details.extend({
     employer_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -37,18 +37,18 @@ export const EmployerRegistered = eventType({
     /** How the FEIN was written. Absent: as nine digits, or the employer was registered by a release that did not keep it. */
     fein_notation: z.enum(['employer', 'person']).optional(),
   }),
+)
+export const EmployerDetailsChanged = eventType(
+  'EmployerDetailsChanged',
+  details.omit({ payroll_company_ids: true }).partial().extend({ employer_id: id() }),
+)
+export const EmployerLinkedToPayrollCompany = eventType('EmployerLinkedToPayrollCompany', {
+  employer_id: id(),
+  payroll_company_id: id(),
 })
-export const EmployerDetailsChanged = eventType({
-  name: 'EmployerDetailsChanged',
-  schema: details.omit({ payroll_company_ids: true }).partial().extend({ employer_id: id() }),
-})
-export const EmployerLinkedToPayrollCompany = eventType({
-  name: 'EmployerLinkedToPayrollCompany',
-  schema: z.object({ employer_id: id(), payroll_company_id: id() }),
-})
-export const EmployerUnlinkedFromPayrollCompany = eventType({
-  name: 'EmployerUnlinkedFromPayrollCompany',
-  schema: z.object({ employer_id: id(), payroll_company_id: id() }),
+export const EmployerUnlinkedFromPayrollCompany = eventType('EmployerUnlinkedFromPayrollCompany', {
+  employer_id: id(),
+  payroll_company_id: id(),
 })
 
 const events = [

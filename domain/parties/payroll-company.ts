@@ -5,9 +5,10 @@ import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A payroll company: it reports for the employers that are linked to it. */
-export const PayrollCompanyRegistered = eventType({
-  name: 'PayrollCompanyRegistered',
-  schema: z.object({ payroll_company_id: id(), tenant_id: id(), name: z.string() }),
+export const PayrollCompanyRegistered = eventType('PayrollCompanyRegistered', {
+  payroll_company_id: id(),
+  tenant_id: id(),
+  name: z.string(),
 })
 
 export type PayrollCompanyEvent = EventOf<typeof PayrollCompanyRegistered>

@@ -5,10 +5,7 @@ import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A tenant: one partner account. Everything else hangs on one; nothing is visible across two. */
-export const TenantRegistered = eventType({
-  name: 'TenantRegistered',
-  schema: z.object({ tenant_id: id(), name: z.string() }),
-})
+export const TenantRegistered = eventType('TenantRegistered', { tenant_id: id(), name: z.string() })
 
 export type TenantEvent = EventOf<typeof TenantRegistered>
 export interface Tenant {

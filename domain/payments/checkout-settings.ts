@@ -31,36 +31,29 @@ const settings = z.object({
 })
 export type CheckoutSettings = z.output<typeof settings>
 
-export const CheckoutSettingsChanged = eventType({
-  name: 'CheckoutSettingsChanged',
-  schema: z.object({ tenant_id: id(), config_version: z.int().min(1), settings }),
+export const CheckoutSettingsChanged = eventType('CheckoutSettingsChanged', {
+  tenant_id: id(),
+  config_version: z.int().min(1),
+  settings,
 })
 
 const PROOFS = ['dns', 'file', 'operator'] as const
 export type Proof = (typeof PROOFS)[number]
 const webAddress = { tenant_id: id(), web_address: z.string(), at: z.iso.datetime({ precision: 3 }) }
 /** The partner's own address was proven to be its own: from now on pages are issued there. */
-export const WebAddressVerified = eventType({
-  name: 'WebAddressVerified',
-  schema: z.object({ ...webAddress, by: z.enum(PROOFS) }),
-})
+export const WebAddressVerified = eventType('WebAddressVerified', { ...webAddress, by: z.enum(PROOFS) })
 /** A later look found no proof any more: pages are issued on the service's own address again. */
-export const WebAddressUnverified = eventType({
-  name: 'WebAddressUnverified',
-  schema: z.object(webAddress),
-})
+export const WebAddressUnverified = eventType('WebAddressUnverified', webAddress)
 
 const logoAddress = { tenant_id: id(), logo_url: z.string(), at: z.iso.datetime({ precision: 3 }) }
 /** A copy of the logo is kept: pages show it. */
-export const LogoCopied = eventType({
-  name: 'LogoCopied',
-  schema: z.object({ ...logoAddress, logo_id: logoId(), media_type: z.enum(LOGO_TYPES) }),
+export const LogoCopied = eventType('LogoCopied', {
+  ...logoAddress,
+  logo_id: logoId(),
+  media_type: z.enum(LOGO_TYPES),
 })
 /** The logo could not be copied: pages show the name. */
-export const LogoMissed = eventType({
-  name: 'LogoMissed',
-  schema: z.object({ ...logoAddress, why: z.string() }),
-})
+export const LogoMissed = eventType('LogoMissed', { ...logoAddress, why: z.string() })
 
 const events = [
   ...[CheckoutSettingsChanged, WebAddressVerified, WebAddressUnverified],

@@ -12,9 +12,10 @@ export const logoId = () => z.string().regex(/^[0-9a-f]{64}$/)
 
 const base64 = () => z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/)
 
-export const LogoKept = eventType({
-  name: 'LogoKept',
-  schema: z.object({ logo_id: logoId(), media_type: z.enum(LOGO_TYPES), content: base64() }),
+export const LogoKept = eventType('LogoKept', {
+  logo_id: logoId(),
+  media_type: z.enum(LOGO_TYPES),
+  content: base64(),
 })
 
 const events = [LogoKept] as const

@@ -23,11 +23,9 @@ export type RefundReason = z.output<typeof refundReason>
 export const deliveryChannel = z.enum(['email', 'sms'])
 export type DeliveryChannel = z.output<typeof deliveryChannel>
 
-export const PaymentLinkCreated = eventType({
-  name: 'PaymentLinkCreated',
-  version: 2,
-  upcasters: { 1: withProcessor('processor_payment_link_id') },
-  schema: z.object({
+export const PaymentLinkCreated = eventType(
+  'PaymentLinkCreated',
+  {
     ...link,
     tenant_id: id(),
     environment: environment(),
@@ -56,115 +54,95 @@ export const PaymentLinkCreated = eventType({
     processor_url: z.string(),
     created_at: time(),
     expires_at: time(),
-  }),
-})
-export const PaymentLinkSent = eventType({
-  name: 'PaymentLinkSent',
-  schema: z.object({ ...link, channel: deliveryChannel, sent_at: time() }),
+  },
+  withProcessor('processor_payment_link_id'),
+)
+export const PaymentLinkSent = eventType('PaymentLinkSent', {
+  ...link,
+  channel: deliveryChannel,
+  sent_at: time(),
 })
 /** The provider refused the message for good. */
-export const PaymentLinkDeliveryFailed = eventType({
-  name: 'PaymentLinkDeliveryFailed',
-  schema: z.object({ ...link, channel: deliveryChannel, failed_at: time() }),
+export const PaymentLinkDeliveryFailed = eventType('PaymentLinkDeliveryFailed', {
+  ...link,
+  channel: deliveryChannel,
+  failed_at: time(),
 })
-export const PaymentLinkPaid = eventType({
-  name: 'PaymentLinkPaid',
-  schema: z.object({
-    ...link,
-    payment_id: id(),
-    amount_cents: cents(),
-    /** Null of a simulated payment. */
-    processor_payment_id: z.string().nullable(),
-    payment_method_id: z.string().nullable(),
-    paid_at: time(),
-    /** It came when the link had been cancelled or had expired. */
-    late: z.boolean(),
-    simulated: z.boolean(),
-  }),
+export const PaymentLinkPaid = eventType('PaymentLinkPaid', {
+  ...link,
+  payment_id: id(),
+  amount_cents: cents(),
+  /** Null of a simulated payment. */
+  processor_payment_id: z.string().nullable(),
+  payment_method_id: z.string().nullable(),
+  paid_at: time(),
+  /** It came when the link had been cancelled or had expired. */
+  late: z.boolean(),
+  simulated: z.boolean(),
 })
 /** The processor took money for a link that had been paid before: somebody has to give it back. */
-export const PaymentLinkPaidAgain = eventType({
-  name: 'PaymentLinkPaidAgain',
-  schema: z.object({ ...link, amount_cents: cents(), processor_payment_id: z.string(), paid_at: time() }),
+export const PaymentLinkPaidAgain = eventType('PaymentLinkPaidAgain', {
+  ...link,
+  amount_cents: cents(),
+  processor_payment_id: z.string(),
+  paid_at: time(),
 })
 /** The processor took another amount for a link than it asks for: somebody has to see to the difference. */
-export const PaymentLinkAmountDiffered = eventType({
-  name: 'PaymentLinkAmountDiffered',
-  schema: z.object({
-    ...link,
-    asked_cents: cents(),
-    amount_cents: cents(),
-    processor_payment_id: z.string().nullable(),
-    paid_at: time(),
-  }),
+export const PaymentLinkAmountDiffered = eventType('PaymentLinkAmountDiffered', {
+  ...link,
+  asked_cents: cents(),
+  amount_cents: cents(),
+  processor_payment_id: z.string().nullable(),
+  paid_at: time(),
 })
 /** The down payment was paid, and the monthly charges of the plan do not come by themselves. */
-export const PaymentLinkPlanNotStarted = eventType({
-  name: 'PaymentLinkPlanNotStarted',
-  schema: z.object({
-    ...link,
-    policy_id: id(),
-    reason: z.enum(['processor_refused', 'policy_cancelled']),
-    at: time(),
-  }),
+export const PaymentLinkPlanNotStarted = eventType('PaymentLinkPlanNotStarted', {
+  ...link,
+  policy_id: id(),
+  reason: z.enum(['processor_refused', 'policy_cancelled']),
+  at: time(),
 })
 /** What the processor is to do waits: it has been away for hours, or is not configured any more. */
-export const PaymentLinkHeldUp = eventType({
-  name: 'PaymentLinkHeldUp',
-  schema: z.object({
-    ...link,
-    work: z.enum(['start-plan', 'settle-refund', 'deactivate', 'cancel', 'refund']),
-    since: time(),
-    at: time(),
-  }),
+export const PaymentLinkHeldUp = eventType('PaymentLinkHeldUp', {
+  ...link,
+  work: z.enum(['start-plan', 'settle-refund', 'deactivate', 'cancel', 'refund']),
+  since: time(),
+  at: time(),
 })
-export const PaymentLinkPaymentFailed = eventType({
-  name: 'PaymentLinkPaymentFailed',
-  schema: z.object({ ...link, failure_id: id(), failure_message: z.string(), failed_at: time() }),
+export const PaymentLinkPaymentFailed = eventType('PaymentLinkPaymentFailed', {
+  ...link,
+  failure_id: id(),
+  failure_message: z.string(),
+  failed_at: time(),
 })
-export const PaymentLinkCancelled = eventType({
-  name: 'PaymentLinkCancelled',
-  schema: z.object({ ...link, cancelled_at: time() }),
-})
-export const PaymentLinkExpired = eventType({
-  name: 'PaymentLinkExpired',
-  schema: z.object({ ...link, expired_at: time() }),
-})
+export const PaymentLinkCancelled = eventType('PaymentLinkCancelled', { ...link, cancelled_at: time() })
+export const PaymentLinkExpired = eventType('PaymentLinkExpired', { ...link, expired_at: time() })
 /** Stored before the processor is asked: the amount is bound until it is known what became of it. */
-export const PaymentLinkRefundRequested = eventType({
-  name: 'PaymentLinkRefundRequested',
-  schema: z.object({
-    ...link,
-    refund_id: id(),
-    amount_cents: z.int().min(1),
-    reason: refundReason.nullable(),
-    requested_at: time(),
-  }),
+export const PaymentLinkRefundRequested = eventType('PaymentLinkRefundRequested', {
+  ...link,
+  refund_id: id(),
+  amount_cents: z.int().min(1),
+  reason: refundReason.nullable(),
+  requested_at: time(),
 })
-export const PaymentLinkRefunded = eventType({
-  name: 'PaymentLinkRefunded',
-  schema: z.object({
-    ...link,
-    refund_id: id(),
-    amount_cents: z.int().min(1),
-    reason: refundReason.nullable(),
-    /** Of all refunds up to this one. */
-    refunded_cents: z.int().min(1),
-    /** Null of a simulated payment. */
-    processor_refund_id: z.string().nullable(),
-    refunded_at: time(),
-  }),
+export const PaymentLinkRefunded = eventType('PaymentLinkRefunded', {
+  ...link,
+  refund_id: id(),
+  amount_cents: z.int().min(1),
+  reason: refundReason.nullable(),
+  /** Of all refunds up to this one. */
+  refunded_cents: z.int().min(1),
+  /** Null of a simulated payment. */
+  processor_refund_id: z.string().nullable(),
+  refunded_at: time(),
 })
 /** Nothing was refunded, or it came back from the payer's bank, perhaps after it had succeeded. */
-export const PaymentLinkRefundFailed = eventType({
-  name: 'PaymentLinkRefundFailed',
-  schema: z.object({
-    ...link,
-    refund_id: id(),
-    /** Of one that the processor had taken; null where it refused, or never heard of it. */
-    processor_refund_id: z.string().nullable(),
-    failed_at: time(),
-  }),
+export const PaymentLinkRefundFailed = eventType('PaymentLinkRefundFailed', {
+  ...link,
+  refund_id: id(),
+  /** Of one that the processor had taken; null where it refused, or never heard of it. */
+  processor_refund_id: z.string().nullable(),
+  failed_at: time(),
 })
 
 export const paymentLinkEvents = [

@@ -8,11 +8,9 @@ import { type ProcessorKind, processorKind, withProcessor } from './processor-ki
  * What an employer is at the card processor: the customer whose payment methods are charged. The stream id is that of
  * the employer, who stands in one environment.
  */
-export const ProcessorCustomerCreated = eventType({
-  name: 'ProcessorCustomerCreated',
-  version: 2,
-  upcasters: { 1: withProcessor('customer_id') },
-  schema: z.object({
+export const ProcessorCustomerCreated = eventType(
+  'ProcessorCustomerCreated',
+  {
     employer_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -20,8 +18,9 @@ export const ProcessorCustomerCreated = eventType({
     processor: processorKind,
     /** The processor's id. */
     customer_id: z.string(),
-  }),
-})
+  },
+  withProcessor('customer_id'),
+)
 
 const events = [ProcessorCustomerCreated] as const
 export type ProcessorCustomerEvent = EventOf<(typeof events)[number]>

@@ -12,32 +12,30 @@ import { processorKind } from './processor-kinds.ts'
  */
 const time = () => z.iso.datetime({ precision: 3 })
 
-export const ProcessorNoticeNotUnderstood = eventType({
-  name: 'ProcessorNoticeNotUnderstood',
-  schema: z.object({
-    notice_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    employer_id: id(),
-    processor: processorKind,
-    /** The processor's id, type and version of it, as far as they could be read. */
-    processor_notice_id: z.string().nullable(),
-    type: z.string().nullable(),
-    version: z.string().nullable(),
-    /** Our id of what it is about: a payment link, a payment session or a subscription. */
-    about_id: id(),
-    at: time(),
-  }),
+export const ProcessorNoticeNotUnderstood = eventType('ProcessorNoticeNotUnderstood', {
+  notice_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  employer_id: id(),
+  processor: processorKind,
+  /** The processor's id, type and version of it, as far as they could be read. */
+  processor_notice_id: z.string().nullable(),
+  type: z.string().nullable(),
+  version: z.string().nullable(),
+  /** Our id of what it is about: a payment link, a payment session or a subscription. */
+  about_id: id(),
+  at: time(),
 })
 /** Read again, it was understood and carried out. */
-export const ProcessorNoticeCarriedOut = eventType({
-  name: 'ProcessorNoticeCarriedOut',
-  schema: z.object({ notice_id: id(), at: time() }),
+export const ProcessorNoticeCarriedOut = eventType('ProcessorNoticeCarriedOut', {
+  notice_id: id(),
+  at: time(),
 })
 /** An operator has seen to it: it is not read again. */
-export const ProcessorNoticeResolved = eventType({
-  name: 'ProcessorNoticeResolved',
-  schema: z.object({ notice_id: id(), note: z.string().nullable(), at: time() }),
+export const ProcessorNoticeResolved = eventType('ProcessorNoticeResolved', {
+  notice_id: id(),
+  note: z.string().nullable(),
+  at: time(),
 })
 
 const events = [ProcessorNoticeNotUnderstood, ProcessorNoticeCarriedOut, ProcessorNoticeResolved] as const

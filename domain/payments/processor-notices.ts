@@ -5,13 +5,10 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { processorKind } from './processor-kinds.ts'
 
 /** How far the notices of a card processor were listed and carried out. The stream id is the processor's kind. */
-export const ProcessorNoticesCaughtUp = eventType({
-  name: 'ProcessorNoticesCaughtUp',
-  schema: z.object({
-    processor: processorKind,
-    /** By the processor's clock. */
-    until: z.iso.datetime({ precision: 3 }),
-  }),
+export const ProcessorNoticesCaughtUp = eventType('ProcessorNoticesCaughtUp', {
+  processor: processorKind,
+  /** By the processor's clock. */
+  until: z.iso.datetime({ precision: 3 }),
 })
 export type ProcessorNoticesEvent = EventOf<typeof ProcessorNoticesCaughtUp>
 type Told = ProcessorNoticesEvent['data']

@@ -14,11 +14,9 @@ export type CancellationReason = z.output<typeof cancellationReason>
 const time = () => z.iso.datetime({ precision: 3 })
 
 /** A monthly charge of an employer at the card processor. Times are those of the processor. */
-export const SubscriptionStarted = eventType({
-  name: 'SubscriptionStarted',
-  version: 2,
-  upcasters: { 1: withProcessor('processor_subscription_id') },
-  schema: z.object({
+export const SubscriptionStarted = eventType(
+  'SubscriptionStarted',
+  {
     subscription_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -44,8 +42,9 @@ export const SubscriptionStarted = eventType({
     first_charge_paid: z.boolean(),
     metadata: z.record(z.string(), z.string()),
     started_at: time(),
-  }),
-})
+  },
+  withProcessor('processor_subscription_id'),
+)
 
 const charge = {
   subscription_id: id(),
@@ -55,80 +54,65 @@ const charge = {
   amount_cents: z.number().int(),
   at: time(),
 }
-export const SubscriptionChargePaid = eventType({
-  name: 'SubscriptionChargePaid',
-  schema: z.object(charge),
-})
+export const SubscriptionChargePaid = eventType('SubscriptionChargePaid', charge)
 /** The processor took money that was not owed: for a charge that had been paid, or beyond the last one. Somebody has to give it back. */
-export const SubscriptionChargePaidAgain = eventType({
-  name: 'SubscriptionChargePaidAgain',
-  schema: z.object(charge),
-})
+export const SubscriptionChargePaidAgain = eventType('SubscriptionChargePaidAgain', charge)
 /** The processor took another amount for a charge than was agreed, or took it after the end, when nothing was owed. It counts. */
-export const SubscriptionPaymentDiffered = eventType({
-  name: 'SubscriptionPaymentDiffered',
-  schema: z.object({ ...charge, asked_cents: z.number().int() }),
+export const SubscriptionPaymentDiffered = eventType('SubscriptionPaymentDiffered', {
+  ...charge,
+  asked_cents: z.number().int(),
 })
 /** One try of a charge: the processor makes more of them. */
-export const SubscriptionChargeFailed = eventType({
-  name: 'SubscriptionChargeFailed',
-  schema: z.object({ ...charge, failure_code: z.string().nullable() }),
+export const SubscriptionChargeFailed = eventType('SubscriptionChargeFailed', {
+  ...charge,
+  failure_code: z.string().nullable(),
 })
 /** The processor told how the subscription stands. It is kept also when that is no news: what was told earlier and comes later counts no more. */
-export const SubscriptionStatusReported = eventType({
-  name: 'SubscriptionStatusReported',
-  schema: z.object({ subscription_id: id(), status: z.enum(['active', 'past_due']), at: time() }),
+export const SubscriptionStatusReported = eventType('SubscriptionStatusReported', {
+  subscription_id: id(),
+  status: z.enum(['active', 'past_due']),
+  at: time(),
 })
 /**
  * It is to end: a partner wants that, or the policy of a plan was cancelled. It has ended when the processor has done so,
  * whether that is learned by its answer or by its notice.
  */
-export const SubscriptionCancellationRequested = eventType({
-  name: 'SubscriptionCancellationRequested',
-  version: 2,
-  upcasters: { 1: (raw) => ({ ...(raw as object), reason: 'requested' }) },
-  schema: z.object({ subscription_id: id(), reason: cancellationReason, at: time() }),
-})
+export const SubscriptionCancellationRequested = eventType(
+  'SubscriptionCancellationRequested',
+  { subscription_id: id(), reason: cancellationReason, at: time() },
+  (raw) => ({ ...(raw as object), reason: 'requested' }),
+)
 /** The processor did not do what a partner asked for, and is not asked again by itself: the subscription goes on. */
-export const SubscriptionCancellationWithdrawn = eventType({
-  name: 'SubscriptionCancellationWithdrawn',
-  schema: z.object({ subscription_id: id(), at: time() }),
+export const SubscriptionCancellationWithdrawn = eventType('SubscriptionCancellationWithdrawn', {
+  subscription_id: id(),
+  at: time(),
 })
 /** What the processor is to do waits: it has been away for hours, or is not configured any more. */
-export const SubscriptionHeldUp = eventType({
-  name: 'SubscriptionHeldUp',
-  schema: z.object({
-    subscription_id: id(),
-    work: z.enum(['charge-first', 'expire', 'cancel', 'finish-cancellation', 'end-at-processor']),
-    since: time(),
-    at: time(),
-  }),
+export const SubscriptionHeldUp = eventType('SubscriptionHeldUp', {
+  subscription_id: id(),
+  work: z.enum(['charge-first', 'expire', 'cancel', 'finish-cancellation', 'end-at-processor']),
+  since: time(),
+  at: time(),
 })
 /** A charge has been due for days, and the processor told neither that it was paid nor that it failed. */
-export const SubscriptionChargeOverdue = eventType({
-  name: 'SubscriptionChargeOverdue',
-  schema: z.object({
-    subscription_id: id(),
-    number: z.number().int().min(1),
-    due_at: time(),
-    at: time(),
-  }),
+export const SubscriptionChargeOverdue = eventType('SubscriptionChargeOverdue', {
+  subscription_id: id(),
+  number: z.number().int().min(1),
+  due_at: time(),
+  at: time(),
 })
 /** Nothing is charged any more: its status is `canceled`. */
-export const SubscriptionEnded = eventType({
-  name: 'SubscriptionEnded',
-  schema: z.object({
-    subscription_id: id(),
-    /**
-     * By the partner; with its policy; as its payments kept failing; as the first one never came; after its last charge;
-     * by the processor.
-     */
-    reason: z.enum([
-      ...cancellationReason.options,
-      ...(['payment_failed', 'never_paid', 'completed', 'processor'] as const),
-    ]),
-    at: time(),
-  }),
+export const SubscriptionEnded = eventType('SubscriptionEnded', {
+  subscription_id: id(),
+  /**
+   * By the partner; with its policy; as its payments kept failing; as the first one never came; after its last charge;
+   * by the processor.
+   */
+  reason: z.enum([
+    ...cancellationReason.options,
+    ...(['payment_failed', 'never_paid', 'completed', 'processor'] as const),
+  ]),
+  at: time(),
 })
 
 export const subscriptionEvents = [

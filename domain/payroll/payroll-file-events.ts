@@ -22,12 +22,9 @@ const whose = {
 const debit_account_id = id().nullable().optional()
 const ofChunk = { file_id: id(), chunk: z.number().int(), last: z.boolean() }
 
-export const PayrollFileReceived = eventType({
-  name: 'PayrollFileReceived',
-  version: 2,
-  // rows came with version 2
-  upcasters: { 1: (raw) => raw },
-  schema: z.object({
+export const PayrollFileReceived = eventType(
+  'PayrollFileReceived',
+  {
     file_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -51,88 +48,69 @@ export const PayrollFileReceived = eventType({
     period,
     /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
     rows: z.array(canonicalRow).optional(),
-  }),
-})
+  },
+  // rows came with version 2
+  (raw) => raw,
+)
 
 /** What all phases made of a file that was processed at once. */
-export const PayrollFileProcessed = eventType({
-  name: 'PayrollFileProcessed',
-  schema: z.object({
-    file_id: id(),
-    ...whose,
-    /** The policy as of this revision of its stream is what every phase worked with. */
-    policy_revision: z.number().int().nonnegative(),
-    validation: validationResult,
-    wages: wagesResult,
-    /** Null where a rate is missing: `PayrollFileFailed` follows. */
-    premium: premiumResult.nullable(),
-    debit_account_id,
-  }),
+export const PayrollFileProcessed = eventType('PayrollFileProcessed', {
+  file_id: id(),
+  ...whose,
+  /** The policy as of this revision of its stream is what every phase worked with. */
+  policy_revision: z.number().int().nonnegative(),
+  validation: validationResult,
+  wages: wagesResult,
+  /** Null where a rate is missing: `PayrollFileFailed` follows. */
+  premium: premiumResult.nullable(),
+  debit_account_id,
 })
 
-export const PayrollRowsRecorded = eventType({
-  name: 'PayrollRowsRecorded',
-  schema: z.object({
-    file_id: id(),
-    /** 0-based; the event of chunk c stands at revision 1 + c. */
-    chunk: z.number().int().nonnegative(),
-    last: z.boolean(),
-    rows: z.array(canonicalRow),
-  }),
+export const PayrollRowsRecorded = eventType('PayrollRowsRecorded', {
+  file_id: id(),
+  /** 0-based; the event of chunk c stands at revision 1 + c. */
+  chunk: z.number().int().nonnegative(),
+  last: z.boolean(),
+  rows: z.array(canonicalRow),
 })
 
-export const PayrollFileNormalized = eventType({
-  name: 'PayrollFileNormalized',
-  schema: z.object({
-    file_id: id(),
-    row_count: z.number().int(),
-    /** The policy as of this revision of its stream is what every phase of the file works with. */
-    policy_revision: z.number().int().nonnegative(),
-  }),
+export const PayrollFileNormalized = eventType('PayrollFileNormalized', {
+  file_id: id(),
+  row_count: z.number().int(),
+  /** The policy as of this revision of its stream is what every phase of the file works with. */
+  policy_revision: z.number().int().nonnegative(),
 })
 
-export const PayrollRowsValidated = eventType({
-  name: 'PayrollRowsValidated',
-  schema: z.object({
-    ...ofChunk,
-    ...validationResult.shape,
-  }),
+export const PayrollRowsValidated = eventType('PayrollRowsValidated', {
+  ...ofChunk,
+  ...validationResult.shape,
 })
 
-export const PayrollWagesCalculated = eventType({
-  name: 'PayrollWagesCalculated',
-  schema: z.object({
-    ...ofChunk,
-    ...wagesResult.shape,
-  }),
+export const PayrollWagesCalculated = eventType('PayrollWagesCalculated', {
+  ...ofChunk,
+  ...wagesResult.shape,
 })
 
-export const PayrollPremiumCalculated = eventType({
-  name: 'PayrollPremiumCalculated',
-  schema: z.object({
-    ...ofChunk,
-    ...premiumResult.shape,
-    /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
-    completed: z
-      .object({
-        ...whose,
-        green_rows: z.number().int(),
-        red_rows: z.number().int(),
-        auditable_cents: z.number().int(),
-        premium_cents: z.number().int(),
-        debit_account_id,
-      })
-      .optional(),
-  }),
+export const PayrollPremiumCalculated = eventType('PayrollPremiumCalculated', {
+  ...ofChunk,
+  ...premiumResult.shape,
+  /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
+  completed: z
+    .object({
+      ...whose,
+      green_rows: z.number().int(),
+      red_rows: z.number().int(),
+      auditable_cents: z.number().int(),
+      premium_cents: z.number().int(),
+      debit_account_id,
+    })
+    .optional(),
 })
 
-export const PayrollFileFailed = eventType({
-  name: 'PayrollFileFailed',
-  schema: z.object({
-    file_id: id(),
-    stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
-    error: z.string(),
-  }),
+export const PayrollFileFailed = eventType('PayrollFileFailed', {
+  file_id: id(),
+  stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
+  error: z.string(),
 })
 
 export const payrollFileEvents = [

@@ -15,57 +15,49 @@ const personal = (subject: 'employer' | 'person') =>
     boundTo: ({ data, path }) => sealContext(`intake-${data.intake_id}`, 'IntakeReceived', path.join('.')),
   })
 
-export const IntakeReceived = eventType({
-  name: 'IntakeReceived',
-  schema: z.object({
-    intake_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    /** From which the ids of all that is created derive. */
-    command_id: z.string(),
-    carrier_id: id(),
-    /** For whom the FEIN is reserved: one that is there, or that is registered next. */
-    employer_id: id(),
-    /** JSON of the employer as it was sent, the FEIN normalized, sealed. */
-    employer: personal('employer'),
-    fein_notation: z.enum(['employer', 'person']),
-    /** The FEIN was sent as nine digits alone, which may be either's. */
-    is_fein_bare: z.literal(true).optional(),
-    owners: z.array(
-      z.object({
-        /** JSON of the owner as it was sent, sealed. */
-        person: personal('person'),
-        /** From coverage. */
-        excluded: z.boolean(),
-      }),
-    ),
-    policy: z.object({
-      policy_number: z.string(),
-      /** 2-letter, upper case. */
-      state: z.string(),
-      class_code: z.string(),
-      effective_date: z.string(),
-      expiration_date: z.string(),
-      annual_premium_cents: z.number().int().positive(),
-      el_limit_tier: z.string().nullable(),
+export const IntakeReceived = eventType('IntakeReceived', {
+  intake_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  /** From which the ids of all that is created derive. */
+  command_id: z.string(),
+  carrier_id: id(),
+  /** For whom the FEIN is reserved: one that is there, or that is registered next. */
+  employer_id: id(),
+  /** JSON of the employer as it was sent, the FEIN normalized, sealed. */
+  employer: personal('employer'),
+  fein_notation: z.enum(['employer', 'person']),
+  /** The FEIN was sent as nine digits alone, which may be either's. */
+  is_fein_bare: z.literal(true).optional(),
+  owners: z.array(
+    z.object({
+      /** JSON of the owner as it was sent, sealed. */
+      person: personal('person'),
+      /** From coverage. */
+      excluded: z.boolean(),
     }),
+  ),
+  policy: z.object({
+    policy_number: z.string(),
+    /** 2-letter, upper case. */
+    state: z.string(),
+    class_code: z.string(),
+    effective_date: z.string(),
+    expiration_date: z.string(),
+    annual_premium_cents: z.number().int().positive(),
+    el_limit_tier: z.string().nullable(),
   }),
 })
-export const IntakeCompleted = eventType({
-  name: 'IntakeCompleted',
-  schema: z.object({ intake_id: id(), employer_id: id(), policy_id: id() }),
+export const IntakeCompleted = eventType('IntakeCompleted', {
+  intake_id: id(),
+  employer_id: id(),
+  policy_id: id(),
 })
 /** Nothing was created: its key is as if it had never been used. */
-export const IntakeRefused = eventType({
-  name: 'IntakeRefused',
-  schema: z.object({ intake_id: id(), reason: z.string() }),
-})
+export const IntakeRefused = eventType('IntakeRefused', { intake_id: id(), reason: z.string() })
 
 /** It broke off, and nobody sent it again for long: an employer may be there without the policy. */
-export const IntakeUnfinished = eventType({
-  name: 'IntakeUnfinished',
-  schema: z.object({ intake_id: id(), employer_id: id() }),
-})
+export const IntakeUnfinished = eventType('IntakeUnfinished', { intake_id: id(), employer_id: id() })
 
 const events = [IntakeReceived, IntakeCompleted, IntakeRefused, IntakeUnfinished] as const
 export type IntakeEvent = EventOf<(typeof events)[number]>

@@ -23,9 +23,9 @@ const policyTerms = z.object({
 })
 export type PolicyTerms = z.output<typeof policyTerms>
 
-export const PolicyIssued = eventType({
-  name: 'PolicyIssued',
-  schema: policyTerms.extend({
+export const PolicyIssued = eventType(
+  'PolicyIssued',
+  policyTerms.extend({
     policy_id: id(),
     tenant_id: id(),
     environment: environment(),
@@ -38,26 +38,23 @@ export const PolicyIssued = eventType({
     annual_premium_cents: z.number().int().nullable(),
     overtime_exclusion: z.boolean(),
   }),
-})
-export const PolicyTermsChanged = eventType({
-  name: 'PolicyTermsChanged',
-  schema: policyTerms.partial().extend({ policy_id: id() }),
-})
-export const PolicyCancelled = eventType({
-  name: 'PolicyCancelled',
-  schema: z.object({ policy_id: id(), reason: z.string().nullable() }),
+)
+export const PolicyTermsChanged = eventType(
+  'PolicyTermsChanged',
+  policyTerms.partial().extend({ policy_id: id() }),
+)
+export const PolicyCancelled = eventType('PolicyCancelled', {
+  policy_id: id(),
+  reason: z.string().nullable(),
 })
 
-export const PolicyActivated = eventType({ name: 'PolicyActivated', schema: z.object({ policy_id: id() }) })
+export const PolicyActivated = eventType('PolicyActivated', { policy_id: id() })
 /** It was paid for, or asked for otherwise, and still is not active: somebody must look after it. */
-export const PolicyNotActivated = eventType({
-  name: 'PolicyNotActivated',
-  schema: z.object({
-    policy_id: id(),
-    reason: z.enum(['policy_cancelled', 'policy_number_taken']),
-    /** Who has the number, where that is the reason. */
-    holder_policy_id: id().nullable(),
-  }),
+export const PolicyNotActivated = eventType('PolicyNotActivated', {
+  policy_id: id(),
+  reason: z.enum(['policy_cancelled', 'policy_number_taken']),
+  /** Who has the number, where that is the reason. */
+  holder_policy_id: id().nullable(),
 })
 
 const events = [

@@ -7,26 +7,24 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
  * One idempotency key of one caller on one operation. The claim fixes the command id, from which the ids of all
  * commands and of what they create derive: whoever finishes the work after a crash finds what is done already.
  */
-export const IdempotencyKeyClaimed = eventType({
-  name: 'IdempotencyKeyClaimed',
-  schema: z.object({ fingerprint: z.string(), request_hash: z.string(), command_id: z.string() }),
+export const IdempotencyKeyClaimed = eventType('IdempotencyKeyClaimed', {
+  fingerprint: z.string(),
+  request_hash: z.string(),
+  command_id: z.string(),
 })
-export const IdempotencyKeyAnswered = eventType({
-  name: 'IdempotencyKeyAnswered',
-  schema: z.object({
-    fingerprint: z.string(),
-    /** HTTP status of the first answer. */
-    status: z.number().int(),
-    /** Body of the first answer; null where it held a secret. */
-    body: z.unknown(),
-    /** What was created; null where that is not one thing. */
-    created_id: z.string().nullable(),
-  }),
+export const IdempotencyKeyAnswered = eventType('IdempotencyKeyAnswered', {
+  fingerprint: z.string(),
+  /** HTTP status of the first answer. */
+  status: z.number().int(),
+  /** Body of the first answer; null where it held a secret. */
+  body: z.unknown(),
+  /** What was created; null where that is not one thing. */
+  created_id: z.string().nullable(),
 })
 /** The request was refused, and nothing stands of it: the key is as if it had never been claimed. */
-export const IdempotencyKeyReleased = eventType({
-  name: 'IdempotencyKeyReleased',
-  schema: z.object({ fingerprint: z.string(), command_id: z.string() }),
+export const IdempotencyKeyReleased = eventType('IdempotencyKeyReleased', {
+  fingerprint: z.string(),
+  command_id: z.string(),
 })
 
 const events = [IdempotencyKeyClaimed, IdempotencyKeyAnswered, IdempotencyKeyReleased] as const

@@ -10,13 +10,15 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 const reservationKind = z.enum(['fein', 'policy_number', 'agent_key', 'web_host'])
 export type ReservationKind = z.output<typeof reservationKind>
 
-export const ValueReserved = eventType({
-  name: 'ValueReserved',
-  schema: z.object({ kind: reservationKind, fingerprint: z.string(), owner_id: z.string() }),
+export const ValueReserved = eventType('ValueReserved', {
+  kind: reservationKind,
+  fingerprint: z.string(),
+  owner_id: z.string(),
 })
-export const ReservationReleased = eventType({
-  name: 'ReservationReleased',
-  schema: z.object({ kind: reservationKind, fingerprint: z.string(), owner_id: z.string() }),
+export const ReservationReleased = eventType('ReservationReleased', {
+  kind: reservationKind,
+  fingerprint: z.string(),
+  owner_id: z.string(),
 })
 
 const events = [ValueReserved, ReservationReleased] as const

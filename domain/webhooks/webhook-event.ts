@@ -9,25 +9,23 @@ import { WEBHOOK_EVENT_TYPES } from './event-types.ts'
  * Something that partners are told of, with its body, frozen when it was raised. Who receives it are the subscriptions
  * as of the position of the event.
  */
-export const WebhookEventRaised = eventType({
-  name: 'WebhookEventRaised',
-  schema: z.object({
-    /** `X-Webhook-ID`, the same in every delivery. */
-    event_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    event_type: z.enum(WEBHOOK_EVENT_TYPES),
-    /** Whose it is: a subscription receives it when both lie in the scope of the key that registered it. */
-    carrier_id: id().nullable(),
-    employer_id: id().nullable(),
-    /** The body of the deliveries, of the schema that the type has in the catalogue. */
-    payload: z.record(z.string(), z.unknown()),
-  }),
+export const WebhookEventRaised = eventType('WebhookEventRaised', {
+  /** `X-Webhook-ID`, the same in every delivery. */
+  event_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  event_type: z.enum(WEBHOOK_EVENT_TYPES),
+  /** Whose it is: a subscription receives it when both lie in the scope of the key that registered it. */
+  carrier_id: id().nullable(),
+  employer_id: id().nullable(),
+  /** The body of the deliveries, of the schema that the type has in the catalogue. */
+  payload: z.record(z.string(), z.unknown()),
 })
 /** A subscription did not accept the event within 48 hours: it is not sent there any more. */
-export const WebhookDeliveryDropped = eventType({
-  name: 'WebhookDeliveryDropped',
-  schema: z.object({ event_id: id(), subscription_id: id(), delivery_id: id() }),
+export const WebhookDeliveryDropped = eventType('WebhookDeliveryDropped', {
+  event_id: id(),
+  subscription_id: id(),
+  delivery_id: id(),
 })
 
 const events = [WebhookEventRaised, WebhookDeliveryDropped] as const

@@ -22,56 +22,49 @@ const eventTypes = () => z.array(z.enum(WEBHOOK_EVENT_TYPES))
 /** Epoch milliseconds. */
 const time = () => z.number().int().min(0)
 
-export const WebhookSubscriptionRegistered = eventType({
-  name: 'WebhookSubscriptionRegistered',
-  schema: z.object({
-    subscription_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    /** The key that registered it. */
-    client_id: z.string(),
-    /** As it was sent. */
-    url: z.string(),
-    events: eventTypes(),
-    /** Where the vault keeps the secret. */
-    secret_ref: secret(),
-    /** The scope of the key that registered it: no other events are ever received. */
-    carrier_ids: ids(),
-    employer_ids: ids(),
-    at: time(),
-  }),
+export const WebhookSubscriptionRegistered = eventType('WebhookSubscriptionRegistered', {
+  subscription_id: id(),
+  tenant_id: id(),
+  environment: environment(),
+  /** The key that registered it. */
+  client_id: z.string(),
+  /** As it was sent. */
+  url: z.string(),
+  events: eventTypes(),
+  /** Where the vault keeps the secret. */
+  secret_ref: secret(),
+  /** The scope of the key that registered it: no other events are ever received. */
+  carrier_ids: ids(),
+  employer_ids: ids(),
+  at: time(),
 })
-export const WebhookSubscriptionChanged = eventType({
-  name: 'WebhookSubscriptionChanged',
-  schema: z.object({
-    subscription_id: id(),
-    url: z.string().optional(),
-    /** The whole list. */
-    events: eventTypes().optional(),
-    at: time(),
-  }),
+export const WebhookSubscriptionChanged = eventType('WebhookSubscriptionChanged', {
+  subscription_id: id(),
+  url: z.string().optional(),
+  /** The whole list. */
+  events: eventTypes().optional(),
+  at: time(),
 })
-export const WebhookSecretRotated = eventType({
-  name: 'WebhookSecretRotated',
-  schema: z.object({
-    subscription_id: id(),
-    secret_ref: secret(),
-    /** Of the secret that ended: it leaves the vault. */
-    former_ref: secret().optional(),
-    at: time(),
-  }),
+export const WebhookSecretRotated = eventType('WebhookSecretRotated', {
+  subscription_id: id(),
+  secret_ref: secret(),
+  /** Of the secret that ended: it leaves the vault. */
+  former_ref: secret().optional(),
+  at: time(),
 })
-export const WebhookSubscriptionDisabled = eventType({
-  name: 'WebhookSubscriptionDisabled',
-  schema: z.object({ subscription_id: id(), by: z.enum(['partner', 'failures', 'operator']), at: time() }),
+export const WebhookSubscriptionDisabled = eventType('WebhookSubscriptionDisabled', {
+  subscription_id: id(),
+  by: z.enum(['partner', 'failures', 'operator']),
+  at: time(),
 })
-export const WebhookSubscriptionEnabled = eventType({
-  name: 'WebhookSubscriptionEnabled',
-  schema: z.object({ subscription_id: id(), at: time() }),
+export const WebhookSubscriptionEnabled = eventType('WebhookSubscriptionEnabled', {
+  subscription_id: id(),
+  at: time(),
 })
-export const WebhookSubscriptionDeleted = eventType({
-  name: 'WebhookSubscriptionDeleted',
-  schema: z.object({ subscription_id: id(), former_ref: secret().optional(), at: time() }),
+export const WebhookSubscriptionDeleted = eventType('WebhookSubscriptionDeleted', {
+  subscription_id: id(),
+  former_ref: secret().optional(),
+  at: time(),
 })
 
 const events = [

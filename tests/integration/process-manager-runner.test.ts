@@ -26,11 +26,8 @@ import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, pieceOfWork, QUICK, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
-const ParcelSent = eventType({
-  name: 'ParcelSent',
-  schema: z.object({ parcel: z.string(), dueAt: z.number().nullable() }),
-})
-const ParcelRecalled = eventType({ name: 'ParcelRecalled', schema: z.object({ parcel: z.string() }) })
+const ParcelSent = eventType('ParcelSent', { parcel: z.string(), dueAt: z.number().nullable() })
+const ParcelRecalled = eventType('ParcelRecalled', { parcel: z.string() })
 type ParcelEvent = EventOf<typeof ParcelSent | typeof ParcelRecalled>
 const parcel: Decider<null, ParcelEvent, ParcelEvent> = {
   category: 'parcel',

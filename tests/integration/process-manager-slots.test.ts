@@ -23,11 +23,8 @@ import { operatorContext } from '../support/registrations.ts'
 import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'
 
 // a sender of letters: each goes to a host, and hosts may be dead
-const LetterWritten = eventType({
-  name: 'LetterWritten',
-  schema: z.object({ letter: z.string(), host: z.string() }),
-})
-const FileBegun = eventType({ name: 'FileBegun', schema: z.object({ file: z.string() }) })
+const LetterWritten = eventType('LetterWritten', { letter: z.string(), host: z.string() })
+const FileBegun = eventType('FileBegun', { file: z.string() })
 type LetterEvent = EventOf<typeof LetterWritten | typeof FileBegun>
 const letters: Decider<null, LetterEvent, LetterEvent> = {
   category: 'letter',

@@ -30,16 +30,10 @@ import { openTestLog } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
 
-export const Opened = eventType({
-  name: 'Opened',
-  schema: z.object({ account: z.string(), owner: z.string() }),
-})
-const Paid = eventType({
-  name: 'Paid',
-  schema: z.object({ account: z.string(), cents: z.number().int(), note: z.string() }),
-})
+export const Opened = eventType('Opened', { account: z.string(), owner: z.string() })
+const Paid = eventType('Paid', { account: z.string(), cents: z.number().int(), note: z.string() })
 /** Nothing projects it. */
-export const Noted = eventType({ name: 'Noted', schema: z.object({ text: z.string() }) })
+export const Noted = eventType('Noted', { text: z.string() })
 
 const accountAggregate = {
   category: 'account',

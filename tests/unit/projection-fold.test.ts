@@ -11,8 +11,8 @@ import { type Handler, projection, type Row } from '../../projections/runtime/pr
 import { runs } from '../support/generated.ts'
 import { recorded, specifyProjection } from '../support/projection-spec.ts'
 
-const Counted = eventType({ name: 'Counted', schema: z.object({ counter: z.string(), by: z.number() }) })
-const Cleared = eventType({ name: 'Cleared', schema: z.object({ counter: z.string() }) })
+const Counted = eventType('Counted', { counter: z.string(), by: z.number() })
+const Cleared = eventType('Cleared', { counter: z.string() })
 const aggregate = { category: 'counter', events: [Counted, Cleared], initialState: null, evolve: () => null }
 const registry = new EventRegistry([aggregate])
 

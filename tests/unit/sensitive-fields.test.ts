@@ -204,16 +204,13 @@ describe('what values are bound to is what stored values were bound to', () => {
 })
 
 describe('declarations', () => {
-  const Told = eventType({
-    name: 'Told',
-    schema: z.object({
-      id: z.string(),
-      who: z.record(
-        z.string(),
-        z.union([z.number(), sealed({ subject: 'person', boundTo: ({ path }) => path.join('/') })]),
-      ),
-      token: z.tuple([z.string(), secret().nullable()]),
-    }),
+  const Told = eventType('Told', {
+    id: z.string(),
+    who: z.record(
+      z.string(),
+      z.union([z.number(), sealed({ subject: 'person', boundTo: ({ path }) => path.join('/') })]),
+    ),
+    token: z.tuple([z.string(), secret().nullable()]),
   })
   const stored = `sld1.person/${ID}.AAAA` as Sealed
   const data = { id: stored, who: { a: 1, b: stored }, token: ['x', 'hash'] as [string, string] }
