@@ -12,7 +12,7 @@ import type { BankConnection } from '../../domain/banking/bank-connection.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -280,8 +280,7 @@ async function disableAchAccount(
   context: CommandContext,
 ): Promise<void> {
   const disable = { type: 'Disable', returnCode, at: app.clock.now() } as const
-  const after = await command(app, achAccountId, disable, context)
-  if (isRejection(after)) throw new Error(after.message)
+  accepted(await command(app, achAccountId, disable, context))
 }
 
 /** What a bank says is right of an account; what is missing stays. */
@@ -328,13 +327,7 @@ export async function readNumbers(
   purpose: AchAccountData<'AchAccountNumbersRead'>['purpose'],
   context: CommandContext,
 ): Promise<BankAccount | null> {
-  const recorded = await command(
-    app,
-    ach_account_id,
-    { type: 'RecordRead', purpose, at: app.clock.now() },
-    context,
-  )
-  if (isRejection(recorded)) throw new Error(recorded.message)
+  accepted(await command(app, ach_account_id, { type: 'RecordRead', purpose, at: app.clock.now() }, context))
   return keptAccount(app, account)
 }
 

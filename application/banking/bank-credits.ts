@@ -9,7 +9,7 @@ import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { awaitsCredit, type BankDebit, takesCredit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -79,11 +79,12 @@ export async function matchCredit(
     const command = { type: 'Decide', match, named, refusedBy, at: app.clock.now() } as const
     // each choice is a step of its own
     const commandId = derivedId(context.commandId, `${creditId}/${match?.legId}/${refusedBy}`)
-    const outcome = await app.commands.execute(bankCredit, creditId, command, {
-      ...within(context, credit),
-      commandId,
-    })
-    if (isRejection(outcome)) throw new Error(outcome.message)
+    const outcome = accepted(
+      await app.commands.execute(bankCredit, creditId, command, {
+        ...within(context, credit),
+        commandId,
+      }),
+    )
     return outcome.state!
   }
   let credit = (await app.commands.load(bankCredit, creditId)).state!

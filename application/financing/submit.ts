@@ -4,7 +4,7 @@ import {
   type SubmissionResult,
 } from '../../domain/financing/financing-session.ts'
 import { FinancingRequested } from '../../domain/financing/financing-session-events.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -30,8 +30,7 @@ export async function submitRequest(
   const ordinal = before.request.attempts
   const scoped = { ...within(context, before), ordinal }
   const command = { type: 'BeginSubmission', at: app.clock.now() } as const
-  const begun = await app.commands.execute(financingSession, sessionId, command, scoped)
-  if (isRejection(begun)) throw new Error(begun.message)
+  const begun = accepted(await app.commands.execute(financingSession, sessionId, command, scoped))
   if (!begun.events.some(({ type }) => type === 'FinancingSubmissionBegun')) {
     const { request } = begun.state!
     if (request?.is_sending) throw new Error('Another process is sending the request')
@@ -39,13 +38,14 @@ export async function submitRequest(
   }
   const session = begun.state!
   const { outcome, error } = await sent(app, session, signal)
-  const ended = await app.commands.execute(
-    financingSession,
-    sessionId,
-    { type: 'EndSubmission', attempt: session.request!.attempts, outcome, at: app.clock.now() },
-    scoped,
+  accepted(
+    await app.commands.execute(
+      financingSession,
+      sessionId,
+      { type: 'EndSubmission', attempt: session.request!.attempts, outcome, at: app.clock.now() },
+      scoped,
+    ),
   )
-  if (isRejection(ended)) throw new Error(ended.message)
   if (error) throw error
 }
 

@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { type ProcessClockEvent, processClock } from '../../domain/operations/process-clock.ts'
 import { type HeldBackRebuild, readModelRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import type { Application } from '../application.ts'
@@ -27,13 +27,14 @@ async function record<State, Command extends { readonly type: string }, Event ex
   id: string,
   command: Command,
 ): Promise<State> {
-  const outcome = await commands.execute(decider, id, command, {
-    actor: { type: 'system', id: 'machinery' },
-    tenantId: null,
-    environment: null,
-    correlationId: randomness.id(),
-    commandId: randomness.commandId(),
-  })
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  const outcome = accepted(
+    await commands.execute(decider, id, command, {
+      actor: { type: 'system', id: 'machinery' },
+      tenantId: null,
+      environment: null,
+      correlationId: randomness.id(),
+      commandId: randomness.commandId(),
+    }),
+  )
   return outcome.state
 }

@@ -1,4 +1,4 @@
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { failDebit } from '../banking/account-debits.ts'
@@ -14,8 +14,7 @@ export async function recordDebitFailed(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordDebitFailed', legId, at: app.clock.now() } as const
-  const after = await changed(app, paymentSession, sessionId, command, context)
-  if (isRejection(after)) throw new Error(after.message)
+  accepted(await changed(app, paymentSession, sessionId, command, context))
 }
 
 /**
@@ -33,8 +32,7 @@ export async function takeBack(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordDebitReturned', legId, returnCode, disables, at: app.clock.now() } as const
-  const session = await changed(app, paymentSession, sessionId, command, context)
-  if (isRejection(session)) throw new Error(session.message)
+  const session = accepted(await changed(app, paymentSession, sessionId, command, context))
   if (!disables) return
   const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
   for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {

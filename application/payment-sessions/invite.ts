@@ -1,7 +1,7 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { newYorkDate } from '../../domain/kernel/new-york.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { type CheckoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
 import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
@@ -64,8 +64,7 @@ export async function invite(
       ...context,
       ordinal,
     })
-    const recorded = await readable(app, paymentSession, outcome)
-    if (isRejection(recorded)) throw new Error(recorded.message)
+    const recorded = accepted(await readable(app, paymentSession, outcome))
     after = recorded
   }
   return after

@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import type { PaymentLinkCommand } from '../../domain/payments/payment-link.ts'
 import type { PaymentSessionCommand } from '../../domain/payments/payment-session.ts'
 import type { SubscriptionCommand } from '../../domain/payments/subscription.ts'
@@ -47,8 +47,7 @@ export async function recordHeldUp<
   const { state } = await commands.load(decider, id)
   const scoped = { ...within(context, state!), commandId: `${context.commandId}/${since}` }
   // whose work it is, its type says
-  const outcome = await commands.execute(decider, id, command as HeldUp & Command, scoped)
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  accepted(await commands.execute(decider, id, command as HeldUp & Command, scoped))
 }
 
 /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { type LogoType, logo, logoTypeOf } from '../../domain/payments/logo.ts'
 import type { Application } from '../application.ts'
@@ -52,8 +52,7 @@ export async function copyLogo(
   const { mediaType, content } = got
   const logoId = hash('sha256', content, 'hex')
   const copy = { logo_id: logoId, media_type: mediaType, content: content.toString('base64') }
-  const kept = await app.commands.execute(logo, logoId, { type: 'Keep', logo: copy }, context)
-  if (isRejection(kept)) throw new Error(kept.message)
+  accepted(await app.commands.execute(logo, logoId, { type: 'Keep', logo: copy }, context))
   await record(app, tenantId, logoUrl, { logoId, mediaType }, context)
   return { isOver: true }
 }
@@ -82,6 +81,5 @@ async function record(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordLogo', tenantId, logoUrl, copied, at: app.clock.now() } as const
-  const outcome = await app.commands.execute(checkoutSettings, tenantId, command, context)
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  accepted(await app.commands.execute(checkoutSettings, tenantId, command, context))
 }

@@ -1,5 +1,5 @@
 import { isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { accepted, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
@@ -53,8 +53,7 @@ export async function parkNotice(
     about_id,
   }
   const command = { type: 'Park', data, at: clock.now() } as const
-  const outcome = await app.commands.execute(processorNotice, notice_id, command, within(context, named))
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  accepted(await app.commands.execute(processorNotice, notice_id, command, within(context, named)))
 }
 
 /** Where the vault keeps the body of a notice, sealed under the employer's data key. */

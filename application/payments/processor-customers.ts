@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import type { Application } from '../application.ts'
@@ -43,12 +43,13 @@ export async function ensureCustomer(
     processor: processor.kind,
     customer_id: customerId,
   }
-  const outcome = await app.commands.execute(
-    processorCustomer,
-    employerId,
-    { type: 'Record', data },
-    { ...context, tenantId, environment },
+  const outcome = accepted(
+    await app.commands.execute(
+      processorCustomer,
+      employerId,
+      { type: 'Record', data },
+      { ...context, tenantId, environment },
+    ),
   )
-  if (isRejection(outcome)) throw new Error(outcome.message)
   return outcome.state[processor.kind]!.customer_id
 }

@@ -1,5 +1,5 @@
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFile,
@@ -151,13 +151,14 @@ async function failFile(
   fault: FaultMode,
   context: CommandContext,
 ): Promise<StoredFile> {
-  const failed = await app.commands.execute(
-    payrollFile,
-    fileId,
-    { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) },
-    context,
+  const failed = accepted(
+    await app.commands.execute(
+      payrollFile,
+      fileId,
+      { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) },
+      context,
+    ),
   )
-  if (isRejection(failed)) throw new Error(failed.message)
   return { ...failed, position: failed.position ?? (await app.log.head()) }
 }
 

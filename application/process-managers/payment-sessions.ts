@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   PaymentSessionCancelled,
@@ -80,8 +80,7 @@ export function paymentSessions(app: Application) {
           app,
           item,
           async () => {
-            const ended = await expireSession(app, session, at, contextOf(item))
-            if (isRejection(ended)) throw new Error(ended.message)
+            accepted(await expireSession(app, session, at, contextOf(item)))
           },
           (since) => recordHeldUp(app, paymentSession, item.key, { work: 'expire', since }, contextOf(item)),
         )

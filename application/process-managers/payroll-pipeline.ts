@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFile,
@@ -237,9 +237,7 @@ async function fail(
 
 /** Decides a step that comes next by construction. */
 function decide(command: PayrollFileCommand, state: PayrollFile): readonly PayrollFileEvent[] {
-  const decided = payrollFile.decide(command, state)
-  if (isRejection(decided)) throw new Error(decided.message)
-  return decided
+  return accepted(payrollFile.decide(command, state))
 }
 
 /** @throws WrongExpectedRevision when somebody else wrote to the file since it was loaded. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
 import {
   ProcessorNoticeNotUnderstood,
   ProcessorNoticeResolved,
@@ -66,8 +66,7 @@ async function carryOut(
     if (typeof notice === 'string') return notice
     if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
     const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
-    const after = await changed(app, processorNotice, noticeId, command, context)
-    if (isRejection(after)) throw new Error(after.message)
+    accepted(await changed(app, processorNotice, noticeId, command, context))
   }
   await app.vault.remove(placeOf(state))
   return null

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
@@ -130,8 +130,7 @@ export function subscriptions(app: Application) {
           : { type: 'Report' as const, status, at }
         const context = within(contextOf(item), state)
         const outcome = await app.commands.execute(subscription, item.key, command, context)
-        const after = await readable(app, subscription, outcome)
-        if (isRejection(after)) throw new Error(after.message)
+        accepted(await readable(app, subscription, outcome))
       }),
       'tell-created': work({ payload: nothing, ...telling }, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)

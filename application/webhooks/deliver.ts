@@ -1,4 +1,4 @@
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
 import {
   afterFailure,
   DROP_AGE,
@@ -144,13 +144,14 @@ function spread({ clock }: DeliveryParts, { deliveryId }: Delivery): number {
 /** Gives a delivery up: the log says so first, where operators find it. */
 async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<Outcome> {
   const { eventId, subscriptionId, deliveryId } = delivery
-  const outcome = await parts.commands.execute(
-    webhookEvent,
-    eventId,
-    { type: 'Drop', subscriptionId, deliveryId },
-    contextOf(item),
+  accepted(
+    await parts.commands.execute(
+      webhookEvent,
+      eventId,
+      { type: 'Drop', subscriptionId, deliveryId },
+      contextOf(item),
+    ),
   )
-  if (isRejection(outcome)) throw new Error(outcome.message)
   await parts.records.giveUp(deliveryId, 'It was not accepted within 48 hours')
   parts.heard.dropped()
   return DONE

@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { accepted } from '../../domain/kernel/rejection.ts'
 import {
   WEBHOOK_EVENTS,
   type WebhookEventType,
@@ -42,8 +42,7 @@ export async function raiseWebhookEvent<Type extends WebhookEventType>(
   }
   const owned = { ...context, tenantId, environment }
   try {
-    const outcome = await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned)
-    if (isRejection(outcome)) throw new Error(outcome.message)
+    accepted(await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned))
   } catch (error) {
     // an earlier attempt has raised it: what is new costs no look for that
     if (!(error instanceof WrongExpectedRevision)) throw error

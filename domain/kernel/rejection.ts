@@ -29,3 +29,9 @@ export function reject(kind: Rejection['kind'], code: string, message: string, f
 export function isRejection(value: unknown): value is Rejection {
   return typeof value === 'object' && value !== null && (value as { rejected?: unknown }).rejected === true
 }
+
+/** What a command came to that nothing should refuse. @throws Error with the words of the rejection. */
+export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome
+}

@@ -5,7 +5,7 @@ import {
   bankFile,
   isTooLate,
 } from '../../../domain/banking/bank-file.ts'
-import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { accepted } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { FileApp } from './file-app.ts'
@@ -105,12 +105,8 @@ async function recorded(
 ): Promise<BankFile> {
   // a file may be exposed more than once
   const commandId = derivedId(context.commandId, `${type}/${file_id}/${updated_at}`)
-  const outcome = await commands.execute(
-    bankFile,
-    file_id,
-    { type, at: clock.now() },
-    { ...context, commandId },
+  const outcome = accepted(
+    await commands.execute(bankFile, file_id, { type, at: clock.now() }, { ...context, commandId }),
   )
-  if (isRejection(outcome)) throw new Error(outcome.message)
   return outcome.state!
 }

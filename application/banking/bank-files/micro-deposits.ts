@@ -9,7 +9,7 @@ import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { accepted } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { BankAccount, MicroDeposits } from '../../ports/bank-rail.ts'
@@ -34,21 +34,18 @@ export async function orderMicroDeposits(
     mayRepeat: true,
   }
   const data = { deposits_id: depositsId, ach_account_id: achAccountId }
-  const ordered = await commands.execute(
-    microDeposits,
-    depositsId,
-    { type: 'Order', data, at: clock.now() },
-    context,
+  const ordered = accepted(
+    await commands.execute(microDeposits, depositsId, { type: 'Order', data, at: clock.now() }, context),
   )
-  if (isRejection(ordered)) throw new Error(ordered.message)
   const { batch_closes_at } = ordered.state!
-  const listed = await commands.execute(
-    microDepositsOfBatch,
-    batchIdOf(batch_closes_at),
-    { type: 'List', depositsId, batchClosesAt: batch_closes_at, at: clock.now() },
-    context,
+  accepted(
+    await commands.execute(
+      microDepositsOfBatch,
+      batchIdOf(batch_closes_at),
+      { type: 'List', depositsId, batchClosesAt: batch_closes_at, at: clock.now() },
+      context,
+    ),
   )
-  if (isRejection(listed)) throw new Error(listed.message)
 }
 
 /** A batch whose file is written. */
@@ -136,8 +133,7 @@ async function changed(
   command: MicroDepositsCommand,
   context: CommandContext,
 ): Promise<OrderedMicroDeposits> {
-  const outcome = await commands.execute(microDeposits, depositsId, command, context)
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  const outcome = accepted(await commands.execute(microDeposits, depositsId, command, context))
   return outcome.state!
 }
 

@@ -1,5 +1,5 @@
 import { bankReport } from '../../../domain/banking/bank-report.ts'
-import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { accepted } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import { FirstFailure } from '../first-failure.ts'
@@ -38,13 +38,14 @@ async function takeReport(app: FileApp, name: string, context: CommandContext): 
   const data = { report_id, name: name.slice(0, 200), sha256, bytes }
   const commandId = derivedId(context.commandId, `receive/${report_id}/${name}`)
   const at = app.clock.now()
-  const received = await app.commands.execute(
-    bankReport,
-    report_id,
-    { type: 'Receive', data, at },
-    { ...context, commandId },
+  accepted(
+    await app.commands.execute(
+      bankReport,
+      report_id,
+      { type: 'Receive', data, at },
+      { ...context, commandId },
+    ),
   )
-  if (isRejection(received)) throw new Error(received.message)
   await folders.take(name)
   return true
 }
