@@ -14,6 +14,7 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
+import { isOf, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable } from '../command-handling/verbs.ts'
@@ -108,18 +109,16 @@ export async function createAchAccount(
   return account
 }
 
-/** An account that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+/** An account that a partner names. */
 export async function achAccountOf(
   app: Application,
   client: Scope,
   achAccountId: string,
 ): Promise<AchAccount | Rejection> {
-  const state = await present(app, client, achAccountId)
-  if (state === null) return noAchAccount()
-  const { owner_type: ownerType, owner_id: ownerId } = state
-  if (await isInScope(app, client, associationOf({ ownerType, ownerId }))) return state
-  const why = 'The ACH account lies outside the scope of the key'
-  return reject('forbidden', 'ach_account_out_of_scope', why)
+  const account = await stateOf(app, achAccount, achAccountId)
+  return ownedBy(client, account, 'ACH account', ({ owner_type: ownerType, owner_id: ownerId }) =>
+    isInScope(app, client, associationOf({ ownerType, ownerId })),
+  )
 }
 
 export async function shownAchAccount(
@@ -369,8 +368,7 @@ export async function debitableAccount(
   const named = await present(app, place, bankAccountId)
   if (named !== null || !isId(bankAccountId)) return named
   const { state } = await app.commands.load(bankAccount, bankAccountId)
-  const isHere = state?.tenant_id === place.tenant_id && state.environment === place.environment
-  if (!isHere || state.deleted_at !== null) return null
+  if (!isOf(place, state)) return null
   const found = await tiedTo(app, bankAccountId)
   const tied = found === null ? null : await present(app, place, found)
   return tied !== null && state.status === 'disabled' ? { ...tied, status: 'disabled' } : tied
@@ -391,13 +389,12 @@ export async function primaryAchAccount(
 
 /** An account that was not deleted, in its tenant and environment. */
 async function present(
-  { commands }: Pick<Application, 'commands'>,
-  { tenant_id, environment }: { readonly tenant_id: string; readonly environment: Environment },
+  app: Pick<Application, 'commands'>,
+  place: { readonly tenant_id: string; readonly environment: Environment },
   achAccountId: string,
 ): Promise<AchAccount | null> {
-  const state = isId(achAccountId) ? (await commands.load(achAccount, achAccountId)).state : null
-  const isHere = state?.tenant_id === tenant_id && state.environment === environment
-  return isHere && state.deleted_at === null ? state : null
+  const state = await stateOf(app, achAccount, achAccountId)
+  return isOf(place, state) ? state : null
 }
 
 function command(

@@ -4,11 +4,10 @@ import {
   type BankAccountCreation,
   type BankAccountRecord,
   bankAccount,
-  noBankAccount,
 } from '../../domain/banking/bank-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable } from '../command-handling/verbs.ts'
@@ -95,18 +94,14 @@ async function created(
   }
 }
 
-/** An account that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+/** An account that a partner names. */
 export async function bankAccountOf(
   app: Application,
   client: Scope,
   bankAccountId: string,
 ): Promise<BankAccountRecord | Rejection> {
-  const state = isId(bankAccountId) ? (await app.commands.load(bankAccount, bankAccountId)).state : null
-  const isHere = state?.tenant_id === client.tenant_id && state.environment === client.environment
-  if (!isHere || state.deleted_at !== null) return noBankAccount()
-  if (await isInScope(app, client, state)) return state
-  const why = 'The bank account lies outside the scope of the key'
-  return reject('forbidden', 'bank_account_out_of_scope', why)
+  const account = await stateOf(app, bankAccount, bankAccountId)
+  return ownedBy(client, account, 'bank account', (one) => isInScope(app, client, one))
 }
 
 export async function shownBankAccount(

@@ -4,8 +4,8 @@ import {
   type ConnectionStatus,
   noConnection,
 } from '../../domain/banking/bank-connection.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
@@ -21,40 +21,30 @@ export function connectionIdOf(
   return personalData.fingerprint('bank-connection', `${tenant_id}|${environment}|${itemId}`)
 }
 
-/** A connection that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
-export function connectionOf(
+/** A connection that a partner names. */
+export async function connectionOf(
   app: Application,
   client: Scope,
   connectionId: string,
 ): Promise<BankConnection | Rejection> {
-  return reached(app, client, connectionId)
+  const connection = await stateOf(app, bankConnection, connectionId)
+  return ownedBy(client, connection, 'bank connection', (one) => isInScope(app, client, one))
 }
 
 /** The same by its item. @param field what the request calls it. */
-export function connectionOfItem(
+export async function connectionOfItem(
   app: Application,
   client: Scope,
   itemId: string,
   field: string,
 ): Promise<BankConnection | Rejection> {
-  return reached(app, client, connectionIdOf(app, client, itemId), field)
+  const found = await connectionOf(app, client, connectionIdOf(app, client, itemId))
+  if (!isRejection(found)) return found
+  return found.kind === 'not_found' ? noConnection(field) : connectionOutside(field)
 }
 
-async function reached(
-  app: Application,
-  client: Scope,
-  connectionId: string,
-  field?: string,
-): Promise<BankConnection | Rejection> {
-  const state = isId(connectionId) ? (await app.commands.load(bankConnection, connectionId)).state : null
-  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
-    return noConnection(field)
-  }
-  return (await isInScope(app, client, state)) ? state : connectionOutside(field)
-}
-
-export function connectionOutside(field?: string): Rejection {
-  const why = `${field ?? 'The bank connection'} lies outside the scope of the key`
+export function connectionOutside(field: string): Rejection {
+  const why = `${field} lies outside the scope of the key`
   return reject('forbidden', 'bank_connection_out_of_scope', why, field)
 }
 

@@ -1,7 +1,8 @@
 import { BankTransactionsReceived } from '../../domain/banking/bank-transactions.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sealContext } from '../../domain/kernel/sealed.ts'
+import { ownedBy } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
@@ -89,7 +90,7 @@ export async function listBankTransactions(
   return { items: await opened(app, items), total }
 }
 
-/** A transaction that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+/** A transaction that a partner names. */
 export async function bankTransactionOf(
   app: Application,
   client: Scope,
@@ -101,12 +102,8 @@ export async function bankTransactionOf(
         return row ?? null
       })
     : null
-  if (found?.tenant_id !== client.tenant_id || found.environment !== client.environment) {
-    return reject('not_found', 'bank_transaction_not_found', 'There is no such bank transaction')
-  }
-  if (await isInScope(app, client, found)) return (await opened(app, [found]))[0]!
-  const why = 'The bank transaction lies outside the scope of the key'
-  return reject('forbidden', 'bank_transaction_out_of_scope', why)
+  const owned = await ownedBy(client, found, 'bank transaction', (one) => isInScope(app, client, one))
+  return isRejection(owned) ? owned : (await opened(app, [owned]))[0]!
 }
 
 /** Amounts are cents, 0 or more. */

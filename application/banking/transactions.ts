@@ -1,4 +1,4 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { type BankDebit, DEBIT_STATUSES, type DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import {
@@ -8,7 +8,8 @@ import {
   type LegacyStatus,
 } from '../../domain/banking/legacy-collection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type KeyScope, ownedBy } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { legacyRecordOf } from './legacy-collections.ts'
 
@@ -72,31 +73,29 @@ export type Transaction =
   | { readonly kind: 'debit'; readonly debit: BankDebit }
   | { readonly kind: 'legacy'; readonly record: LegacyCollection }
 
-type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
-
 /**
- * A transaction that a partner names: one of another tenant or environment is not found, one out of scope forbidden.
+ * A transaction that a partner names.
  * @throws ReadModelsLate when it may be an imported record that cannot be found yet.
  */
 export async function transactionOf(
   app: Application,
-  client: Client,
+  client: KeyScope,
   id: string,
 ): Promise<Transaction | Rejection> {
   const debit = isId(id) ? (await app.commands.load(bankDebit, id)).state : null
   const record = debit === null && isId(id) ? await legacyRecordOf(app, id) : null
   const owned = debit ?? record
-  if (owned?.tenant_id !== client.tenant_id || owned.environment !== client.environment)
-    return noTransaction()
-  if (!isInside(client, owned)) {
-    const why = 'The transaction lies outside the scope of the key'
-    return reject('forbidden', 'transaction_out_of_scope', why)
-  }
+  const named = await ownedBy(client, owned, 'transaction', (one) => isInside(client, one))
+  if (isRejection(named)) return named
   return debit === null ? { kind: 'legacy', record: record! } : { kind: 'debit', debit }
 }
 
 /** A debit that a partner names; what the legacy service collected is none. @throws ReadModelsLate */
-export async function debitOf(app: Application, client: Client, id: string): Promise<BankDebit | Rejection> {
+export async function debitOf(
+  app: Application,
+  client: KeyScope,
+  id: string,
+): Promise<BankDebit | Rejection> {
   const found = await transactionOf(app, client, id)
   if ('rejected' in found) return found
   if (found.kind === 'debit') return found.debit
@@ -104,13 +103,9 @@ export async function debitOf(app: Application, client: Client, id: string): Pro
   return reject('conflict', 'legacy_transaction', why)
 }
 
-function noTransaction(): Rejection {
-  return reject('not_found', 'transaction_not_found', 'There is no such transaction')
-}
-
 /** What names no carrier is for keys of all carriers. */
 function isInside(
-  client: Client,
+  client: KeyScope,
   { employer_id, carrier_id }: { readonly employer_id: string; readonly carrier_id: string | null },
 ): boolean {
   if (!mayActFor(client, employer_id)) return false

@@ -17,7 +17,7 @@ import { within } from '../command-handling/verbs.ts'
 import { requestHash } from '../idempotency/request-hash.ts'
 import { refuseCheckout } from '../payment-sessions/page-host.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { newTokenOf, ownSession, refuseScope, sessionIdOf } from './financing-sessions.ts'
+import { financingSessionOf, newTokenOf, sessionIdOf } from './financing-sessions.ts'
 import { refuseSetup } from './financing-settings.ts'
 
 const MINUTE_MS = 60_000
@@ -60,12 +60,10 @@ export async function findSession(
   const id = sessionIdOf(app, client, key)
   const hash = await requestHash({ ...asked, carrierId })
   const fingerprint = app.personalData.fingerprint('financing_request', `${id}|${hash}`)
-  const session = await ownSession(app, client, id)
-  if (session) {
-    const refusal = refuseScope(client, session)
-    if (refusal) return refusal
-    if (session.request_fingerprint !== fingerprint) return otherRequest(session)
-  }
+  const found = await financingSessionOf(app, client, id)
+  if (isRejection(found) && found.kind !== 'not_found') return found
+  const session = isRejection(found) ? null : found
+  if (session && session.request_fingerprint !== fingerprint) return otherRequest(session)
   const checkout = (await app.commands.load(checkoutSettings, client.tenant_id)).state
   return { id, fingerprint, session, checkout }
 }

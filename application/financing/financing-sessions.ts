@@ -1,48 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { type FinancingSession, financingSession } from '../../domain/financing/financing-session.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { type KeyScope, mayReach, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { hashOf, newToken } from '../payment-sessions/tokens.ts'
-
-type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
 /** The id of the session that a key of a tenant stands for. */
 export function sessionIdOf(
   { personalData }: Pick<Application, 'personalData'>,
-  { tenant_id, environment }: Pick<ApiClient, 'tenant_id' | 'environment'>,
+  { tenant_id, environment }: Pick<KeyScope, 'tenant_id' | 'environment'>,
   key: string,
 ): string {
   return personalData.fingerprint('financing_session', `${tenant_id}|${environment}|${key}`)
 }
 
-/** A session of an account, whatever the scope of the key; null where there is none. */
-export async function ownSession(
-  { commands }: Pick<Application, 'commands'>,
-  { tenant_id, environment }: Pick<ApiClient, 'tenant_id' | 'environment'>,
-  sessionId: string,
-): Promise<FinancingSession | null> {
-  const state = isId(sessionId) ? (await commands.load(financingSession, sessionId)).state : null
-  return state?.tenant_id === tenant_id && state.environment === environment ? state : null
-}
-
-/** A session that a partner names: another account's is not found, one out of scope forbidden. */
+/** A session that a partner names. */
 export async function financingSessionOf(
-  app: Pick<Application, 'commands'>,
-  client: Scope,
+  app: Reads,
+  client: KeyScope,
   sessionId: string,
 ): Promise<FinancingSession | Rejection> {
-  const state = await ownSession(app, client, sessionId)
-  if (state) return refuseScope(client, state) ?? state
-  return reject('not_found', 'financing_session_not_found', 'There is no such financing session')
-}
-
-/** Why a key may not see a session of its account. */
-export function refuseScope(client: Scope, { employer_id, carrier_id }: FinancingSession): Rejection | null {
-  if (mayActFor(client, employer_id) && mayUseCarrier(client, carrier_id)) return null
-  const why = 'The financing session lies outside the scope of the key'
-  return reject('forbidden', 'financing_session_out_of_scope', why)
+  const session = await stateOf(app, financingSession, sessionId)
+  return ownedBy(client, session, 'financing session', (one) => mayReach(client, one))
 }
 
 /** Between two looks at what is under way, in real milliseconds. */

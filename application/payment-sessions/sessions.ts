@@ -1,14 +1,14 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { PaymentSession, SessionStatus } from '../../domain/payments/payment-session-status.ts'
+import { type KeyScope, mayReach, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import {
   isWithinKey,
-  type KeyScope,
   keyScope,
+  type KeyScope as ListedScope,
   type ListPage,
   loadPage,
   type PageRequest,
@@ -16,25 +16,18 @@ import {
 } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 
-type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
-
-/** A session that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+/** A session that a partner names. */
 export async function sessionOf(
-  { commands }: Pick<Application, 'commands'>,
-  client: Scope,
+  app: Reads,
+  client: KeyScope,
   sessionId: string,
 ): Promise<PaymentSession | Rejection> {
-  const state = isId(sessionId) ? (await commands.load(paymentSession, sessionId)).state : null
-  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
-    return reject('not_found', 'payment_session_not_found', 'There is no such payment session')
-  }
-  if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state
-  const why = 'The payment session lies outside the scope of the key'
-  return reject('forbidden', 'payment_session_out_of_scope', why)
+  const session = await stateOf(app, paymentSession, sessionId)
+  return ownedBy(client, session, 'payment session', (one) => mayReach(client, one))
 }
 
 /** What a list of sessions is narrowed to; null is everything. */
-interface SessionScope extends KeyScope, StatusWanted {
+interface SessionScope extends ListedScope, StatusWanted {
   readonly employerId: string | null
   readonly policyId: string | null
   readonly carrierId: string | null
@@ -58,7 +51,7 @@ const SESSIONS = pagedList(
 /** Sessions within the scope of a key, newest first. */
 export async function listSessions(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
-  client: Scope,
+  client: KeyScope,
   filter: Pick<SessionScope, 'employerId' | 'policyId' | 'carrierId' | 'status'>,
   page: PageRequest,
 ): Promise<ListPage<PaymentSession>> {

@@ -1,7 +1,5 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import {
   type PaymentLink,
   type PaymentLinkStatus,
@@ -9,13 +7,15 @@ import {
   refuseUnlessOpen,
   statusAt,
 } from '../../domain/payments/payment-link.ts'
+import { type KeyScope, mayReach, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { readable } from '../command-handling/verbs.ts'
 import {
   isWithinKey,
-  type KeyScope,
   keyScope,
+  type KeyScope as ListedScope,
   type ListPage,
   loadPage,
   type PageRequest,
@@ -24,28 +24,14 @@ import {
 import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 import { processorToAsk, recordHeldUp } from './held-up.ts'
 
-type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
-
-/** A payment link that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
-export async function linkOf(
-  { commands }: Pick<Application, 'commands'>,
-  client: Scope,
-  linkId: string,
-): Promise<PaymentLink | Rejection> {
-  const state = isId(linkId) ? (await commands.load(paymentLink, linkId)).state : null
-  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
-    return reject('not_found', 'payment_link_not_found', 'There is no such payment link')
-  }
-  if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state
-  return reject(
-    'forbidden',
-    'payment_link_out_of_scope',
-    'The payment link lies outside the scope of the key',
-  )
+/** A payment link that a partner names. */
+export async function linkOf(app: Reads, client: KeyScope, linkId: string): Promise<PaymentLink | Rejection> {
+  const link = await stateOf(app, paymentLink, linkId)
+  return ownedBy(client, link, 'payment link', (one) => mayReach(client, one))
 }
 
 /** What a list of payment links is narrowed to; null is everything. */
-interface LinkScope extends KeyScope, StatusWanted {
+interface LinkScope extends ListedScope, StatusWanted {
   readonly carrierId: string | null
   readonly employerId: string | null
   readonly status: PaymentLinkStatus | null
@@ -67,7 +53,7 @@ const LINKS = pagedList(
 /** The payment links within the scope of a key, newest first. */
 export async function listLinks(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
-  client: Scope,
+  client: KeyScope,
   filter: Pick<LinkScope, 'carrierId' | 'employerId' | 'status'>,
   page: PageRequest,
 ): Promise<ListPage<PaymentLink>> {

@@ -1,11 +1,11 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import { namedPolicy } from '../access/named-policy.ts'
+import { type KeyScope, mayReach, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { processorToAsk, recordHeldUp } from './held-up.ts'
@@ -24,12 +24,10 @@ export interface NewSubscription {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
-
 /** Why a subscription would be refused at this moment, null when it would not; nothing is stored. */
 export async function refuseSubscription(
   app: Application,
-  client: Client,
+  client: KeyScope,
   input: NewSubscription,
 ): Promise<Rejection | null> {
   const found = await prepared(app, client, input)
@@ -43,7 +41,7 @@ export async function refuseSubscription(
  */
 export async function startSubscription(
   app: Application,
-  client: Client,
+  client: KeyScope,
   input: NewSubscription,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
@@ -99,7 +97,7 @@ export async function startSubscription(
 /** What a new subscription names, once it is known to be there. */
 async function prepared(
   app: Application,
-  client: Client,
+  client: KeyScope,
   input: NewSubscription,
 ): Promise<{ readonly carrierId: string; readonly customerId: string } | Rejection> {
   const named = await namedPolicy(app, client, input)
@@ -117,22 +115,14 @@ async function prepared(
   return { carrierId: named.carrier.carrier_id, customerId }
 }
 
-/** A subscription of the tenant and environment of a key, within its scope. */
+/** A subscription that a partner names. */
 export async function subscriptionOfClient(
-  { commands }: Pick<Application, 'commands'>,
-  client: Client,
+  app: Reads,
+  client: KeyScope,
   subscriptionId: string,
 ): Promise<Subscription | Rejection> {
-  const { state } = isId(subscriptionId) ? await commands.load(subscription, subscriptionId) : { state: null }
-  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) return unknown()
-  if (!mayActFor(client, state.employer_id) || !mayUseCarrier(client, state.carrier_id)) {
-    return reject(
-      'forbidden',
-      'subscription_out_of_scope',
-      'The subscription lies outside the scope of the key',
-    )
-  }
-  return state
+  const found = await stateOf(app, subscription, subscriptionId)
+  return ownedBy(client, found, 'subscription', (one) => mayReach(client, one))
 }
 
 /**

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { CONNECTION_TYPES } from './bank-account.ts'
 import { debitedAccount } from './debited-account.ts'
 
 /** What happens to an ACH account. Its numbers are in the vault, never here. Times are ISO 8601. */
-const time = () => z.iso.datetime({ precision: 3 })
 const last4 = () => z.string().regex(/^\d{4}$/)
 const account = { ach_account_id: id() }
 const { fingerprint } = debitedAccount.shape

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { maybeSealed, sealContext } from '../kernel/sealed.ts'
@@ -10,7 +10,6 @@ import { maybeSealed, sealContext } from '../kernel/sealed.ts'
  * A bank account as it is displayed and associated: names, who it belongs to, how it is connected. It holds no numbers;
  * money is moved by ACH accounts. Times are ISO 8601.
  */
-const time = () => z.iso.datetime({ precision: 3 })
 export const CONNECTION_TYPES = ['manual', 'bankconnect'] as const
 export const BANK_ACCOUNT_STATUSES = ['active', 'disabled'] as const
 const details = z.object({

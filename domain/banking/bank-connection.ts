@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { maybeSealed, sealContext, secret } from '../kernel/sealed.ts'
@@ -10,7 +10,6 @@ import { maybeSealed, sealContext, secret } from '../kernel/sealed.ts'
  * A linked item: a user's log-in at a bank, with its accounts. What opens it at the bank link is in the vault; the
  * partner is given a handle of ours, of which a hash is kept. Times are ISO 8601.
  */
-const time = () => z.iso.datetime({ precision: 3 })
 const connection = { connection_id: id() }
 /** `login_required`: the bank link reads nothing before the user has logged in at the bank again. */
 export const CONNECTION_STATUSES = ['active', 'login_required'] as const

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { type CalendarDate, daysAfter, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { type Confidence, confidence } from './bank-debit-events.ts'
 
 /** Money that came into the account in which a carrier's debits are collected. Amounts are cents, times ISO 8601. */
-const time = () => z.iso.datetime({ precision: 3 })
 
 export const BankCreditReceived = eventType('BankCreditReceived', {
   credit_id: id(),

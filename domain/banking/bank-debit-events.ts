@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { date, type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
 
 /** What happens to a bank debit, a leg. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(1)
-const time = () => z.iso.datetime({ precision: 3 })
-const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
 /** The run of the batch worker that decided it, the same in each attempt at the run. */
 const run_id = id().optional()
 const leg = { leg_id: id() }

@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { date, type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
 
 /** What happens to a file for a bank. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(0)
-const time = () => z.iso.datetime({ precision: 3 })
-const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
 const trace = () => z.string().regex(/^\d{15}$/)
 const sha256 = () => z.string().regex(/^[0-9a-f]{64}$/)
 const sequence = () => z.int().min(1).max(9_999_999)

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A file that a bank reports with, taken once by its content. Amounts are cents, times ISO 8601. */
-const time = () => z.iso.datetime({ precision: 3 })
 const count = () => z.int().min(0)
 const report = { report_id: id() }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { sealContext, sealed } from '../kernel/sealed.ts'
@@ -56,7 +56,7 @@ export const BankTransactionsReceived = eventType('BankTransactionsReceived', {
   removed: z.array(id()),
   /** Where what comes next begins; null: more chunks follow. */
   cursor: z.string().nullable(),
-  received_at: z.iso.datetime({ precision: 3 }),
+  received_at: time(),
 })
 
 export type BankTransactionsEvent = EventOf<typeof BankTransactionsReceived>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { reject } from '../kernel/rejection.ts'
 
@@ -30,13 +30,13 @@ export const DebitCollectionAccepted = eventType('DebitCollectionAccepted', {
   /** The ACH account that is debited. */
   bank_account_id: id(),
   entries: z.array(collectionEntry).min(1).max(MOST_ENTRIES),
-  accepted_at: z.iso.datetime({ precision: 3 }),
+  accepted_at: time(),
 })
 
 /** It lost a key to another request: it is never accepted, and its claims of other keys count no more. */
 export const DebitCollectionRefused = eventType('DebitCollectionRefused', {
   collection_id: id(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 
 const events = [DebitCollectionAccepted, DebitCollectionRefused] as const

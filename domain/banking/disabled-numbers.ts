@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
 import { outweighs } from './nacha/return-codes.ts'
@@ -16,13 +16,13 @@ export const BankNumbersDisabled = eventType('BankNumbersDisabled', {
   environment: environment(),
   fingerprint: debitedAccount.shape.fingerprint,
   return_code: z.string(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 /** An operator says that they may be debited again. */
 export const BankNumbersEnabled = eventType('BankNumbersEnabled', {
   numbers_id: id(),
   reason: z.string(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 type Data = EventOf<typeof BankNumbersDisabled>['data']
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { date, type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
@@ -43,9 +43,6 @@ export function legacyGroupOf(status: LegacyStatus): LegacyGroup {
   if ((LEGACY_GROUPS.in_flight as readonly string[]).includes(status)) return 'in_flight'
   return (LEGACY_GROUPS.failed as readonly string[]).includes(status) ? 'failed' : 'money_landed'
 }
-
-const time = () => z.iso.datetime({ precision: 3 })
-const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
 
 /** What a record says, as the legacy service has it. */
 export const legacyCollectionFields = {

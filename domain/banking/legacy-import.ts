@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import type { Rejection } from '../kernel/rejection.ts'
 import { ImportedLines } from './imported-lines.ts'
@@ -24,7 +24,7 @@ export const LegacyImportBegun = eventType('LegacyImportBegun', {
   import_id: id(),
   /** As the operator calls it. */
   name: z.string(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 /** Records of one tenant and environment, in the order of their lines. */
 export const LegacyCollectionsImported = eventType('LegacyCollectionsImported', {
@@ -32,7 +32,7 @@ export const LegacyCollectionsImported = eventType('LegacyCollectionsImported', 
   tenant_id: id(),
   environment: environment(),
   rows: z.array(importedRow).min(1).max(CHUNK_ROWS),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 
 export type LegacyImportEvent = EventOf<typeof LegacyImportBegun | typeof LegacyCollectionsImported>

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { nextClose } from './banking-days.ts'
 
 /** Two small credits that wait for the next file; its account says whom they are paid to. Times are ISO 8601. */
-const time = () => z.iso.datetime({ precision: 3 })
 
 export const MicroDepositsOrdered = eventType('MicroDepositsOrdered', {
   deposits_id: id(),

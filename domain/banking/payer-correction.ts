@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type DebitedAccount, debitedAccount } from './debited-account.ts'
 
@@ -17,7 +17,7 @@ export const PayerAccountCorrected = eventType('PayerAccountCorrected', {
   account: debitedAccount,
   /** The debit to which the bank answered. */
   leg_id: id(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 
 type Data = EventOf<typeof PayerAccountCorrected>['data']

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 
 /**
@@ -9,7 +9,6 @@ import { environment, id } from '../kernel/ids.ts'
  * stream for each owner and layer, so that of many who choose at once one choice is the last. No account follows one that
  * is deleted or is no longer to be primary.
  */
-const time = () => z.iso.datetime({ precision: 3 })
 const primary = {
   primary_id: id(),
   layer: z.enum(['bank_account', 'ach_account']),

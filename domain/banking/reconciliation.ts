@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
@@ -54,8 +54,8 @@ export const ReconciliationMade = eventType('ReconciliationMade', {
   /** The first {@link DIFFERENCES_TOLD}. */
   differences: z.array(difference).max(DIFFERENCES_TOLD),
   difference_count: count(),
-  started_at: z.iso.datetime({ precision: 3 }),
-  at: z.iso.datetime({ precision: 3 }),
+  started_at: time(),
+  at: time(),
 })
 
 export type ReconciliationEvent = EventOf<typeof ReconciliationMade>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type CalendarDate, daysAfter } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { newYorkDate } from '../kernel/new-york.ts'
 import { RETURN_CODES } from './nacha/return-codes.ts'
@@ -50,7 +50,6 @@ export function isAbove(kind: ReturnRateKind, { entries, returned }: CountedRetu
   return returned[kind] > 1 && returned[kind] * 1_000 > entries * RETURN_RATES[kind].limit_per_mille
 }
 
-const time = () => z.iso.datetime({ precision: 3 })
 const rate = {
   return_rate_id: id(),
   tenant_id: id(),

@@ -1,7 +1,6 @@
-import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { reject } from '../kernel/rejection.ts'
 import { VERIFICATION_MS } from './ach-account.ts'
@@ -20,7 +19,7 @@ export const VerificationStartCounted = eventType('VerificationStartCounted', {
   ach_account_id: id(),
   /** The verification of the account before it; null: it is the first. */
   follows: id().nullable(),
-  at: z.iso.datetime({ precision: 3 }),
+  at: time(),
 })
 type Start = EventOf<typeof VerificationStartCounted>['data']
 

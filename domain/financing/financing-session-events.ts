@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../kernel/sealed.ts'
 
@@ -8,7 +8,6 @@ import { sealContext, sealed, secret } from '../kernel/sealed.ts'
  * the employer's data key.
  */
 const cents = () => z.int().min(0)
-const time = () => z.iso.datetime({ precision: 3 })
 const session = { financing_session_id: id() }
 const personal = (eventName: string) => () =>
   sealed({

@@ -56,3 +56,7 @@ export function eventType<const Name extends string, Fields extends z.core.$ZodS
 export function upcast(type: EventType, version: number, raw: unknown): unknown {
   return type.upcasters.slice(version - 1).reduce((data, upcaster) => upcaster(data), raw)
 }
+
+/** Fields of event data: a time is ISO 8601 UTC with milliseconds, a date `YYYY-MM-DD`. */
+export const time = () => z.iso.datetime({ precision: 3 })
+export const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)

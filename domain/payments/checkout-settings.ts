@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import type { Rejection } from '../kernel/rejection.ts'
 import { LOGO_TYPES, type LogoType, logoId } from './logo.ts'
@@ -39,13 +39,13 @@ export const CheckoutSettingsChanged = eventType('CheckoutSettingsChanged', {
 
 const PROOFS = ['dns', 'file', 'operator'] as const
 export type Proof = (typeof PROOFS)[number]
-const webAddress = { tenant_id: id(), web_address: z.string(), at: z.iso.datetime({ precision: 3 }) }
+const webAddress = { tenant_id: id(), web_address: z.string(), at: time() }
 /** The partner's own address was proven to be its own: from now on pages are issued there. */
 export const WebAddressVerified = eventType('WebAddressVerified', { ...webAddress, by: z.enum(PROOFS) })
 /** A later look found no proof any more: pages are issued on the service's own address again. */
 export const WebAddressUnverified = eventType('WebAddressUnverified', webAddress)
 
-const logoAddress = { tenant_id: id(), logo_url: z.string(), at: z.iso.datetime({ precision: 3 }) }
+const logoAddress = { tenant_id: id(), logo_url: z.string(), at: time() }
 /** A copy of the logo is kept: pages show it. */
 export const LogoCopied = eventType('LogoCopied', {
   ...logoAddress,

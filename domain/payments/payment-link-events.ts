@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed } from '../kernel/sealed.ts'
 import { installmentPlan } from './direct-billing-plan.ts'
@@ -14,7 +14,6 @@ const payer = () =>
       sealContext(`paymentLink-${data.payment_link_id}`, 'PaymentLinkCreated', path.join('.')),
   })
 const cents = () => z.int().min(0)
-const time = () => z.iso.datetime({ precision: 3 })
 const link = { payment_link_id: id() }
 
 export const paymentType = z.enum(['ONE_TIME', 'DIRECT_BILLING'])

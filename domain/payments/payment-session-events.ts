@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { debitedAccount } from '../banking/debited-account.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../kernel/sealed.ts'
 import { deliveryChannel } from './payment-link-events.ts'
@@ -9,7 +9,6 @@ import { sessionPlanSchema } from './session-plan.ts'
 
 /** What happens to a payment session. Amounts are cents, times ISO 8601. Who pays is sealed under the employer's data key. */
 const cents = () => z.int().min(0)
-const time = () => z.iso.datetime({ precision: 3 })
 const session = { payment_session_id: id() }
 const personal = (eventName: string) =>
   sealed({

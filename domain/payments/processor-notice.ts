@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { processorKind } from './processor-kinds.ts'
@@ -10,7 +10,6 @@ import { processorKind } from './processor-kinds.ts'
  * A signed notice of a card processor about something of ours that was not understood: nothing followed from it yet. Its
  * body is in the vault.
  */
-const time = () => z.iso.datetime({ precision: 3 })
 
 export const ProcessorNoticeNotUnderstood = eventType('ProcessorNoticeNotUnderstood', {
   notice_id: id(),

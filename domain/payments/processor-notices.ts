@@ -1,14 +1,13 @@
-import { z } from 'zod'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { processorKind } from './processor-kinds.ts'
 
 /** How far the notices of a card processor were listed and carried out. The stream id is the processor's kind. */
 export const ProcessorNoticesCaughtUp = eventType('ProcessorNoticesCaughtUp', {
   processor: processorKind,
   /** By the processor's clock. */
-  until: z.iso.datetime({ precision: 3 }),
+  until: time(),
 })
 export type ProcessorNoticesEvent = EventOf<typeof ProcessorNoticesCaughtUp>
 type Told = ProcessorNoticesEvent['data']

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type EventOf, eventType, time } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { processorKind, withProcessor } from './processor-kinds.ts'
 
@@ -10,8 +10,6 @@ export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number]
 /** Whose wish it is that it ends: the partner's, or it follows from the cancellation of its policy. */
 const cancellationReason = z.enum(['requested', 'policy_cancelled'])
 export type CancellationReason = z.output<typeof cancellationReason>
-
-const time = () => z.iso.datetime({ precision: 3 })
 
 /** A monthly charge of an employer at the card processor. Times are those of the processor. */
 export const SubscriptionStarted = eventType(

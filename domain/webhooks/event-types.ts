@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { time } from '../kernel/event-type.ts'
 import { refundReason } from '../payments/payment-link-events.ts'
 
 /** What partners are told of by webhook: the body of each type of event. A field that does not apply is left out, never null. */
 
 const id = () => z.string()
 const cents = () => z.int()
-const time = () => z.iso.datetime({ precision: 3 })
 const currency = () => z.literal('usd')
 
 /** What was paid for, as its link describes it. */

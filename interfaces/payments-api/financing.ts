@@ -3,11 +3,7 @@ import { agreementOf } from '../../application/financing/agreement.ts'
 import { financingCheckout } from '../../application/financing/checkout.ts'
 import { createFinancingSession } from '../../application/financing/create-session.ts'
 import { openFinancingPage } from '../../application/financing/financing-page.ts'
-import {
-  financingSessionOf,
-  ownSession,
-  refuseScope,
-} from '../../application/financing/financing-sessions.ts'
+import { financingSessionOf } from '../../application/financing/financing-sessions.ts'
 import { openFinancingStatus, showFinancingSession } from '../../application/financing/show-session.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
@@ -64,11 +60,10 @@ export async function financedSession(
   sessionId: string,
 ): Promise<FinancingSession | null> {
   if (client.environment === 'live') return null
-  const session = await ownSession(host.app, client, sessionId)
-  if (!session) throw new HttpError(400, null, NO_SANDBOX)
-  const refusal = refuseScope(client, session)
-  if (refusal) throw new Rejected(refusal)
-  return session
+  const session = await financingSessionOf(host.app, client, sessionId)
+  if (!isRejection(session)) return session
+  if (session.kind === 'not_found') throw new HttpError(400, null, NO_SANDBOX)
+  throw new Rejected(session)
 }
 
 /** Creates a financing session; the same again is answered with the session as it stands. */
