@@ -1,7 +1,7 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { type DebitStatus, OPEN_STATUSES } from '../../domain/banking/bank-debit-state.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
@@ -28,7 +28,7 @@ export async function removeNumbers(
   if (until > app.clock.now()) return until
   for (const ref of state.account_refs) await app.vault.remove(ref)
   const command = { type: 'RecordRemoved', at: app.clock.now() } as const
-  accepted(await changed(app, achAccount, achAccountId, command, context))
+  orThrow(await changed(app, achAccount, achAccountId, command, context))
   return null
 }
 

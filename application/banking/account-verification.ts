@@ -7,7 +7,7 @@ import {
   wrongAmounts,
 } from '../../domain/banking/ach-account.ts'
 import { verificationStarts } from '../../domain/banking/verification-starts.ts'
-import { accepted, isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
@@ -108,7 +108,7 @@ export async function sendMicroDeposits(
     ...({ type: 'RecordDeposits', verificationId, isTaken } as const),
     at: app.clock.now(),
   }
-  accepted(await changed(app, achAccount, achAccountId, command, context))
+  orThrow(await changed(app, achAccount, achAccountId, command, context))
 }
 
 /** Records that the deposits of a verification do not arrive: it has ended, and another one can be started. */
@@ -120,7 +120,7 @@ export async function endVerification(
 ): Promise<void> {
   const { state } = await commands.load(achAccount, achAccountId)
   const command = { type: 'RecordDeposits', verificationId, isTaken: false, at: clock.now() } as const
-  accepted(await commands.execute(achAccount, achAccountId, command, within(context, state!)))
+  orThrow(await commands.execute(achAccount, achAccountId, command, within(context, state!)))
 }
 
 async function areTaken(

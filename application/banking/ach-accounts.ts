@@ -12,7 +12,7 @@ import type { BankConnection } from '../../domain/banking/bank-connection.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { isOf, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
@@ -279,7 +279,7 @@ async function disableAchAccount(
   context: CommandContext,
 ): Promise<void> {
   const disable = { type: 'Disable', returnCode, at: app.clock.now() } as const
-  accepted(await command(app, achAccountId, disable, context))
+  orThrow(await command(app, achAccountId, disable, context))
 }
 
 /** What a bank says is right of an account; what is missing stays. */
@@ -326,7 +326,7 @@ export async function readNumbers(
   purpose: AchAccountData<'AchAccountNumbersRead'>['purpose'],
   context: CommandContext,
 ): Promise<BankAccount | null> {
-  accepted(await command(app, ach_account_id, { type: 'RecordRead', purpose, at: app.clock.now() }, context))
+  orThrow(await command(app, ach_account_id, { type: 'RecordRead', purpose, at: app.clock.now() }, context))
   return keptAccount(app, account)
 }
 

@@ -9,7 +9,7 @@ import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { awaitsCredit, type BankDebit, takesCredit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -79,7 +79,7 @@ export async function matchCredit(
     const command = { type: 'Decide', match, named, refusedBy, at: app.clock.now() } as const
     // each choice is a step of its own
     const commandId = derivedId(context.commandId, `${creditId}/${match?.legId}/${refusedBy}`)
-    const outcome = accepted(
+    const outcome = orThrow(
       await app.commands.execute(bankCredit, creditId, command, {
         ...within(context, credit),
         commandId,

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type BankConnection, bankConnection, loginRequired } from '../../domain/banking/bank-connection.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -112,7 +112,7 @@ export async function askAbout<Answer>(
   const { connection_id } = connection
   const record = async (type: 'RequireLogin' | 'Restore') => {
     const command = { type, at: app.clock.now() } as const
-    accepted(await changed(app, bankConnection, connection_id, command, context))
+    orThrow(await changed(app, bankConnection, connection_id, command, context))
   }
   try {
     const answer = await ask(link, item.token)

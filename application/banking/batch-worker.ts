@@ -3,7 +3,7 @@ import type { DebitSource } from '../../domain/banking/bank-debit-events.ts'
 import { type BankDebit, GATED_SOURCES, isGated } from '../../domain/banking/bank-debit-state.ts'
 import { type GateFacts, stopOf } from '../../domain/banking/debit-gates.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
@@ -151,7 +151,7 @@ async function judge(
   const runId = runIdOf(context)
   const command =
     stop === null ? ({ type: 'Schedule', runId, at } as const) : ({ type: 'Gate', stop, runId, at } as const)
-  const outcome = accepted(await commands.execute(bankDebit, debit.leg_id, command, within(context, debit)))
+  const outcome = orThrow(await commands.execute(bankDebit, debit.leg_id, command, within(context, debit)))
   const [event] = outcome.events
   const { position } = outcome
   if (event?.type === 'BankDebitGated') return { outcome: event.data.status, position }

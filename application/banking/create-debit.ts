@@ -3,7 +3,7 @@ import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { nextClose } from '../../domain/banking/banking-days.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
@@ -37,7 +37,7 @@ export async function createDebit(
   const { leg_id } = debit
   try {
     const command = { type: 'Create', data, ...(ending && { ending }) } as const
-    const created = accepted(await commands.create(bankDebit, leg_id, command, within(context, debit)))
+    const created = orThrow(await commands.create(bankDebit, leg_id, command, within(context, debit)))
     return { debit: created.state!, position: created.position }
   } catch (error) {
     // an earlier attempt has created it: what is new costs no look for that

@@ -2,7 +2,7 @@ import { disabledNote } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
@@ -168,7 +168,7 @@ async function recorded(
   context: CommandContext,
 ): Promise<void> {
   const { state } = await commands.load(bankDebit, legId)
-  accepted(await commands.execute(bankDebit, legId, command, within(context, state!)))
+  orThrow(await commands.execute(bankDebit, legId, command, within(context, state!)))
 }
 
 /** Waits until all debits that there are can be looked for. @throws ReadModelsLate */

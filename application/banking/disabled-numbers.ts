@@ -3,7 +3,7 @@ import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -61,7 +61,7 @@ export async function recordDisabled(
     const numbers_id = idOf(place, { fingerprint })
     const data = { numbers_id, ...place, fingerprint, return_code }
     const command = { type: 'Disable', data, at: clock.now() } as const
-    accepted(await commands.execute(disabledNumbers, numbers_id, command, within(context, place)))
+    orThrow(await commands.execute(disabledNumbers, numbers_id, command, within(context, place)))
   }
 }
 
@@ -75,7 +75,7 @@ export async function recordEnabled(
 ): Promise<void> {
   const command = { type: 'Enable', reason, at: clock.now() } as const
   for (const one of numbers) {
-    accepted(await commands.execute(disabledNumbers, idOf(place, one), command, within(context, place)))
+    orThrow(await commands.execute(disabledNumbers, idOf(place, one), command, within(context, place)))
   }
 }
 

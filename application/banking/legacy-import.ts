@@ -12,7 +12,7 @@ import {
 } from '../../domain/banking/legacy-import.ts'
 import { type Decider, streamOf } from '../../domain/kernel/decider.ts'
 import type { EventOf } from '../../domain/kernel/event-type.ts'
-import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
@@ -213,7 +213,7 @@ class ImportRun implements ImportOutcome {
     while (left.length > 0) {
       const at = this.#at!
       const command: StoreRows = { type: 'Store', ...whose, rows: left, at: clock.now() }
-      const decided = accepted(decideAll(decider, [command], at.state))
+      const decided = orThrow(decideAll(decider, [command], at.state))
       try {
         const after = await commands.appendAt(decider, this.#importId, at, decided.events, context)
         this.#at = after

@@ -6,7 +6,7 @@ import {
 } from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
@@ -106,7 +106,7 @@ export async function compareReturnRates(
     // what is compared anew is another command, whatever it is a step of
     const commandId = derivedId(context.commandId, JSON.stringify(counted))
     const owned = within({ ...context, commandId }, data)
-    accepted(await commands.execute(returnRate, return_rate_id, command, owned))
+    orThrow(await commands.execute(returnRate, return_rate_id, command, owned))
   }
 }
 

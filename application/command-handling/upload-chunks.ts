@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { nextTurn } from '../time-slices.ts'
@@ -45,7 +45,7 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
       )
     }
     const chunk = chunks.slice(first, first + 1)
-    const decided = accepted(decideAll(decider, received ? chunk : [receive, ...chunk], at.state))
+    const decided = orThrow(decideAll(decider, received ? chunk : [receive, ...chunk], at.state))
     // whoever asks again for the same would ask for ever
     if (decided.events.length === 0) throw new Error(`The upload ${id} has nothing left to store`)
     // encoding a chunk holds the event loop, longest for EventStoreDB: of all large uploads, one does so per turn

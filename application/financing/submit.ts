@@ -4,7 +4,7 @@ import {
   type SubmissionResult,
 } from '../../domain/financing/financing-session.ts'
 import { FinancingRequested } from '../../domain/financing/financing-session-events.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -30,7 +30,7 @@ export async function submitRequest(
   const ordinal = before.request.attempts
   const scoped = { ...within(context, before), ordinal }
   const command = { type: 'BeginSubmission', at: app.clock.now() } as const
-  const begun = accepted(await app.commands.execute(financingSession, sessionId, command, scoped))
+  const begun = orThrow(await app.commands.execute(financingSession, sessionId, command, scoped))
   if (!begun.events.some(({ type }) => type === 'FinancingSubmissionBegun')) {
     const { request } = begun.state!
     if (request?.is_sending) throw new Error('Another process is sending the request')
@@ -38,7 +38,7 @@ export async function submitRequest(
   }
   const session = begun.state!
   const { outcome, error } = await sent(app, session, signal)
-  accepted(
+  orThrow(
     await app.commands.execute(
       financingSession,
       sessionId,

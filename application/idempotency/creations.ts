@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { accepted, type Rejection } from '../../domain/kernel/rejection.ts'
+import { orThrow, type Rejection } from '../../domain/kernel/rejection.ts'
 import { idempotencyKey } from '../../domain/uniqueness/idempotency-key.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -72,7 +72,7 @@ async function attempt<State, Command, Event extends DomainEvent>(
     try {
       const answer = await create(begun ? context : creating, begun?.state ?? null)
       if (answer.stored === undefined) return { fresh: true, answer }
-      const kept = accepted(
+      const kept = orThrow(
         await app.commands.execute(idempotencyKey, ofKey, answerCommand(ofKey, answer), context),
       )
       if (kept.events.length > 0) return { fresh: true, answer }

@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { type ProcessClockEvent, processClock } from '../../domain/operations/process-clock.ts'
 import { type HeldBackRebuild, readModelRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import type { Application } from '../application.ts'
@@ -27,7 +27,7 @@ async function record<State, Command extends { readonly type: string }, Event ex
   id: string,
   command: Command,
 ): Promise<State> {
-  const outcome = accepted(
+  const outcome = orThrow(
     await commands.execute(decider, id, command, {
       actor: { type: 'system', id: 'machinery' },
       tenantId: null,

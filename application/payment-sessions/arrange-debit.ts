@@ -1,4 +1,4 @@
-import { accepted, isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection } from '../../domain/kernel/rejection.ts'
 import { notPayable, paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   isAwaited,
@@ -73,7 +73,7 @@ export async function mintInstalment(
   const legId = instalmentLegOf(sessionId, number)
   const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
   const command = { type: 'MintInstalment', number, legId, isPolicyCancelled, at: app.clock.now() } as const
-  const outcome = accepted(await app.commands.execute(paymentSession, sessionId, command, context))
+  const outcome = orThrow(await app.commands.execute(paymentSession, sessionId, command, context))
   const session = outcome.state!
   if (!session.minted.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!

@@ -1,4 +1,4 @@
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { failDebit } from '../banking/account-debits.ts'
@@ -14,7 +14,7 @@ export async function recordDebitFailed(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordDebitFailed', legId, at: app.clock.now() } as const
-  accepted(await changed(app, paymentSession, sessionId, command, context))
+  orThrow(await changed(app, paymentSession, sessionId, command, context))
 }
 
 /**
@@ -32,7 +32,7 @@ export async function takeBack(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordDebitReturned', legId, returnCode, disables, at: app.clock.now() } as const
-  const session = accepted(await changed(app, paymentSession, sessionId, command, context))
+  const session = orThrow(await changed(app, paymentSession, sessionId, command, context))
   if (!disables) return
   const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
   for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {

@@ -1,7 +1,7 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { newYorkDate } from '../../domain/kernel/new-york.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { type CheckoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
 import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
@@ -64,7 +64,7 @@ export async function invite(
       ...context,
       ordinal,
     })
-    const recorded = accepted(await readable(app, paymentSession, outcome))
+    const recorded = orThrow(await readable(app, paymentSession, outcome))
     after = recorded
   }
   return after

@@ -7,7 +7,7 @@ import {
   type InstallmentPlan,
   MOST_CHARGE_CENTS,
 } from '../../domain/payments/direct-billing-plan.ts'
-import { describeContext, type PaymentContext } from '../../domain/payments/payment-contexts.ts'
+import { describeContext } from '../../domain/payments/payment-contexts.ts'
 import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import { PaymentLinkCreated } from '../../domain/payments/payment-link-events.ts'
 import { namedPolicy } from '../access/named-policy.ts'
@@ -22,40 +22,28 @@ import { unlessRefused } from './refused-fields.ts'
 
 const DAY_MS = 86_400_000
 
-export interface NewPaymentLink {
-  readonly employerId: string
+export interface NewPaymentLink
+  extends Pick<PaymentLink, 'employer_id' | 'policy_id' | 'premium_cents' | 'fee_cents' | 'fee_breakdown'>,
+    Pick<PaymentLink, 'payment_type' | 'payment_context' | 'delivery' | 'metadata'>,
+    Pick<PaymentLink, 'created_by' | 'after_completion_url' | 'invoice_id'> {
   /** Null: the only one of the key. */
-  readonly carrierId: string | null
-  readonly policyId: string
-  readonly premiumCents: number
-  readonly feeCents: number
-  readonly feeBreakdown: readonly { readonly label: string; readonly amount_cents: number }[]
-  readonly paymentType: PaymentLink['payment_type']
-  readonly paymentContext: PaymentContext
+  readonly carrier_id: string | null
   readonly customer: { readonly name: string; readonly email: string; readonly phone: string | null }
-  readonly delivery: PaymentLink['delivery']
   /** Both are there for DIRECT_BILLING, and do not count otherwise. */
-  readonly totalInstallments: number | null
-  readonly downPaymentMonths: number | null
-  readonly createdBy: string | null
-  readonly afterCompletionUrl: string | null
-  readonly invoiceId: string | null
-  readonly metadata: Readonly<Record<string, string>>
+  readonly total_installments: number | null
+  readonly down_payment_months: number | null
 }
 
 /** The plan of a link, null for one that is paid at once. */
 export function planOf(
   link: Pick<
     NewPaymentLink,
-    'paymentType' | 'premiumCents' | 'feeCents' | 'totalInstallments' | 'downPaymentMonths'
+    'payment_type' | 'premium_cents' | 'fee_cents' | 'total_installments' | 'down_payment_months'
   >,
 ): InstallmentPlan | null | Rejection {
-  if (link.paymentType !== 'DIRECT_BILLING') return null
-  return directBillingPlan(
-    link.premiumCents + link.feeCents,
-    link.totalInstallments!,
-    link.downPaymentMonths!,
-  )
+  if (link.payment_type !== 'DIRECT_BILLING') return null
+  const total = link.premium_cents + link.fee_cents
+  return directBillingPlan(total, link.total_installments!, link.down_payment_months!)
 }
 
 /**
@@ -73,7 +61,7 @@ export async function createLink(
   if (isRejection(plan)) return plan
   const charges = plan
     ? [plan.down_payment_cents, plan.per_installment_cents]
-    : [input.premiumCents + input.feeCents]
+    : [input.premium_cents + input.fee_cents]
   if (Math.max(...charges) > MOST_CHARGE_CENTS) {
     const why = `premium_cents and fee_cents must not come to a charge of more than ${MOST_CHARGE_CENTS} cents`
     return reject('invalid', 'charge_too_large', why, 'premium_cents')
@@ -81,7 +69,11 @@ export async function createLink(
   const { tenant_id, environment } = client
   // side by side, so that the log is asked once
   const [named, checkout] = await Promise.all([
-    namedPolicy(app, client, input),
+    namedPolicy(app, client, {
+      employerId: input.employer_id,
+      carrierId: input.carrier_id,
+      policyId: input.policy_id,
+    }),
     app.commands.load(checkoutSettings, tenant_id),
   ])
   if (isRejection(named)) return named
@@ -98,29 +90,21 @@ export async function createLink(
   if (isRejection(atProcessor)) return atProcessor
 
   const now = app.clock.now()
-  const isPlan = plan !== null
+  const { total_installments: _total, ...asked } = input
   const data = await sealFields(
     app.personalData,
     PaymentLinkCreated,
     {
+      ...asked,
       payment_link_id,
       tenant_id,
       environment,
       employer_id: employer.employer_id,
       carrier_id: carrier.carrier_id,
       policy_id: policy.policy_id,
-      premium_cents: input.premiumCents,
-      fee_cents: input.feeCents,
-      fee_breakdown: [...input.feeBreakdown],
-      payment_type: input.paymentType,
-      payment_context: input.paymentContext,
       customer: { ...input.customer },
-      delivery: input.delivery,
       installment_plan: plan,
-      down_payment_months: isPlan ? input.downPaymentMonths : null,
-      created_by: input.createdBy,
-      after_completion_url: input.afterCompletionUrl,
-      invoice_id: input.invoiceId,
+      down_payment_months: plan && input.down_payment_months,
       metadata: withOwnPairs(input.metadata, tenant_id),
       processor: app.processors[environment].kind,
       processor_payment_link_id: atProcessor.processorLinkId,
@@ -138,7 +122,7 @@ export async function createLink(
 async function processorLinkOf(
   app: Application,
   { tenant_id: tenantId, environment }: ApiClient,
-  { employerId, customer, premiumCents, feeCents, paymentContext, afterCompletionUrl }: NewPaymentLink,
+  { employer_id: employerId, customer, after_completion_url: afterCompletionUrl, ...asked }: NewPaymentLink,
   plan: InstallmentPlan | null,
   linkId: string,
   { keyedRequest: _, ...context }: CommandContext,
@@ -148,8 +132,8 @@ async function processorLinkOf(
   const link = {
     linkId,
     customerId: await ensureCustomer(app, payer, context),
-    amountCents: plan?.down_payment_cents ?? premiumCents + feeCents,
-    description: describeContext(paymentContext),
+    amountCents: plan?.down_payment_cents ?? asked.premium_cents + asked.fee_cents,
+    description: describeContext(asked.payment_context),
     afterCompletionUrl,
     keepsMethod: plan !== null,
   }

@@ -1,6 +1,6 @@
 import { dollars } from '../../domain/kernel/money.ts'
 import { newYorkDate } from '../../domain/kernel/new-york.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type CheckoutSettings, checkoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
 import { describeContext } from '../../domain/payments/payment-contexts.ts'
@@ -41,7 +41,7 @@ export async function deliverLink(
   const record = async (type: 'RecordSent' | 'RecordDeliveryFailed') => {
     const command = { type, channel, at: app.clock.now() }
     const outcome = await app.commands.execute(paymentLink, linkId, command, within(context, link))
-    accepted(await readable(app, paymentLink, outcome))
+    orThrow(await readable(app, paymentLink, outcome))
   }
   try {
     await app.messages.send({

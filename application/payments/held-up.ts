@@ -1,6 +1,6 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { PaymentLinkCommand } from '../../domain/payments/payment-link.ts'
 import type { PaymentSessionCommand } from '../../domain/payments/payment-session.ts'
 import type { SubscriptionCommand } from '../../domain/payments/subscription.ts'
@@ -47,7 +47,7 @@ export async function recordHeldUp<
   const { state } = await commands.load(decider, id)
   const scoped = { ...within(context, state!), commandId: `${context.commandId}/${since}` }
   // whose work it is, its type says
-  accepted(await commands.execute(decider, id, command as HeldUp & Command, scoped))
+  orThrow(await commands.execute(decider, id, command as HeldUp & Command, scoped))
 }
 
 /**

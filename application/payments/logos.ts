@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { type LogoType, logo, logoTypeOf } from '../../domain/payments/logo.ts'
 import type { Application } from '../application.ts'
@@ -52,7 +52,7 @@ export async function copyLogo(
   const { mediaType, content } = got
   const logoId = hash('sha256', content, 'hex')
   const copy = { logo_id: logoId, media_type: mediaType, content: content.toString('base64') }
-  accepted(await app.commands.execute(logo, logoId, { type: 'Keep', logo: copy }, context))
+  orThrow(await app.commands.execute(logo, logoId, { type: 'Keep', logo: copy }, context))
   await record(app, tenantId, logoUrl, { logoId, mediaType }, context)
   return { isOver: true }
 }
@@ -81,5 +81,5 @@ async function record(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'RecordLogo', tenantId, logoUrl, copied, at: app.clock.now() } as const
-  accepted(await app.commands.execute(checkoutSettings, tenantId, command, context))
+  orThrow(await app.commands.execute(checkoutSettings, tenantId, command, context))
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -120,6 +120,6 @@ export async function catchUp(
     if (isWhole) done = Math.max(done, until)
   }
   const command = { type: 'CaughtUp', processor: sender.kind, until: done } as const
-  accepted(await app.commands.execute(processorNotices, sender.kind, command, context))
+  orThrow(await app.commands.execute(processorNotices, sender.kind, command, context))
   return done
 }

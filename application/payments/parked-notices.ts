@@ -1,5 +1,5 @@
 import { isId } from '../../domain/kernel/ids.ts'
-import { accepted, type Rejection } from '../../domain/kernel/rejection.ts'
+import { orThrow, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
@@ -53,7 +53,7 @@ export async function parkNotice(
     about_id,
   }
   const command = { type: 'Park', data, at: clock.now() } as const
-  accepted(await app.commands.execute(processorNotice, notice_id, command, within(context, named)))
+  orThrow(await app.commands.execute(processorNotice, notice_id, command, within(context, named)))
 }
 
 /** Where the vault keeps the body of a notice, sealed under the employer's data key. */

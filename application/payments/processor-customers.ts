@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import type { Application } from '../application.ts'
@@ -43,7 +43,7 @@ export async function ensureCustomer(
     processor: processor.kind,
     customer_id: customerId,
   }
-  const outcome = accepted(
+  const outcome = orThrow(
     await app.commands.execute(
       processorCustomer,
       employerId,

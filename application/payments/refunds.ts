@@ -1,4 +1,4 @@
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
 import { pendingRefund, type Refund, refundableCents } from '../../domain/payments/payment-link-refunds.ts'
@@ -179,5 +179,5 @@ async function recordRefund(
     // of two who settle it at once, each records what it found
     { ...within(context, link), commandId: derivedId(refundId, context.commandId) },
   )
-  return accepted(await readable(app, paymentLink, outcome))
+  return orThrow(await readable(app, paymentLink, outcome))
 }

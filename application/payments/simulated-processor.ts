@@ -1,4 +1,4 @@
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { dueAt, nextNumber, openCharge, type Subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
@@ -69,7 +69,7 @@ export async function takeStep(
   const isDeclined = declinesAlways(state.payment_method_id) || (last !== null && last !== PASSING_FAILURE)
   const fault = isDeclined ? null : await app.faults.take('card-processor', ['decline'])
   const failureCode = isDeclined ? (last ?? DECLINED) : fault === null ? null : PASSING_FAILURE
-  accepted(await charge(app, state, step.number, failureCode, context))
+  orThrow(await charge(app, state, step.number, failureCode, context))
 }
 
 /**

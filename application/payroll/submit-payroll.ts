@@ -1,5 +1,5 @@
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
-import { accepted, isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFile,
@@ -151,7 +151,7 @@ async function failFile(
   fault: FaultMode,
   context: CommandContext,
 ): Promise<StoredFile> {
-  const failed = accepted(
+  const failed = orThrow(
     await app.commands.execute(
       payrollFile,
       fileId,

@@ -291,24 +291,20 @@ async function registered(
 }
 
 function newPolicy({ employer_id, carrier_id, policy: sent }: ReceivedIntake): policies.NewPolicy {
+  const { class_code, state, el_limit_tier: _tier, ...terms } = sent
   return {
-    employerId: employer_id,
-    carrierId: carrier_id,
-    policyNumber: sent.policy_number,
+    ...terms,
+    employer_id,
+    carrier_id,
     status: 'in_progress',
-    effectiveDate: sent.effective_date,
-    expirationDate: sent.expiration_date,
-    terms: {
-      class_codes: [sent.class_code],
-      states: [sent.state],
-      locations: [],
-      rates: [],
-      fees: [],
-      payroll_frequency: 'WEEKLY',
-      billing_type: 'DIRECT_BILLING',
-    },
-    annualPremiumCents: sent.annual_premium_cents,
-    overtimeExclusion: false,
+    class_codes: [class_code],
+    states: [state],
+    locations: [],
+    rates: [],
+    fees: [],
+    payroll_frequency: 'WEEKLY',
+    billing_type: 'DIRECT_BILLING',
+    overtime_exclusion: false,
   }
 }
 

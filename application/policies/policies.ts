@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
@@ -16,19 +17,8 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { changed, readable, within } from '../command-handling/verbs.ts'
 import { isTaken, policyNumberReservation, release, reserve, reserveFor } from '../uniqueness/reservations.ts'
 
-export interface NewPolicy {
-  readonly employerId: string
-  readonly carrierId: string
-  readonly policyNumber: string
-  readonly status: 'active' | 'in_progress'
-  /** YYYY-MM-DD. */
-  readonly effectiveDate: string
-  /** YYYY-MM-DD, after the effective date; the policy reads expired from the day after. */
-  readonly expirationDate: string
-  readonly terms: PolicyTerms
-  readonly annualPremiumCents: number | null
-  readonly overtimeExclusion: boolean
-}
+/** What a policy is to be issued with; it reads expired from the day after its expiration date, which lies after the effective one. */
+export type NewPolicy = Omit<z.output<typeof PolicyIssued.schema>, 'policy_id' | 'tenant_id' | 'environment'>
 
 /** Why a policy would not be issued at this moment, null when it would; nothing is stored. */
 export async function refuseIssue(
@@ -61,19 +51,7 @@ export async function issue(
     policyId,
     {
       type: 'Issue',
-      data: {
-        ...input.terms,
-        policy_id: policyId,
-        ...issuing.insured,
-        employer_id: input.employerId,
-        carrier_id: input.carrierId,
-        policy_number: input.policyNumber,
-        status: input.status,
-        effective_date: input.effectiveDate,
-        expiration_date: input.expirationDate,
-        annual_premium_cents: input.annualPremiumCents,
-        overtime_exclusion: input.overtimeExclusion,
-      },
+      data: { ...input, policy_id: policyId, ...issuing.insured },
     },
     scoped,
   )
@@ -84,8 +62,8 @@ export async function issue(
 /** A policy to be issued whose parts are known: whose it is, and the number that it is to hold, if any. */
 async function issuingOf(app: Application, input: NewPolicy, context: CommandContext) {
   const [{ state: insured }, { state: insurer }] = await Promise.all([
-    app.commands.load(employer, input.employerId),
-    app.commands.load(carrier, input.carrierId),
+    app.commands.load(employer, input.employer_id),
+    app.commands.load(carrier, input.carrier_id),
   ])
   if (!insured)
     return reject('not_found', 'employer_not_found', 'employer_id: no such employer', 'employer_id')
@@ -98,7 +76,7 @@ async function issuingOf(app: Application, input: NewPolicy, context: CommandCon
       'carrier_id',
     )
   }
-  if (input.expirationDate <= input.effectiveDate) {
+  if (input.expiration_date <= input.effective_date) {
     return reject(
       'invalid',
       'term_ends_before_start',
@@ -107,12 +85,11 @@ async function issuingOf(app: Application, input: NewPolicy, context: CommandCon
     )
   }
   const now = app.clock.now()
-  const isInForce =
-    statusOn({ status: input.status, expiration_date: input.expirationDate }, now) === 'active'
+  const isInForce = statusOn(input, now) === 'active'
   return {
     insured: { tenant_id, environment },
     number: isInForce
-      ? policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber)
+      ? policyNumberReservation(app.personalData, tenant_id, environment, input.policy_number)
       : null,
     holder: {
       decider: policy,

@@ -21,7 +21,7 @@ import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { nextClose } from '../../domain/banking/banking-days.ts'
 import { MicroDepositsListed } from '../../domain/banking/micro-deposits.ts'
 import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
-import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { failDebitsOf } from '../banking/account-debits.ts'
@@ -273,7 +273,7 @@ async function confirm(
   context: CommandContext,
 ): Promise<void> {
   const command = { type: 'ConfirmDebit', legId, by, at: app.clock.now() } as const
-  accepted(await changed(app, paymentSession, sessionId!, command, context))
+  orThrow(await changed(app, paymentSession, sessionId!, command, context))
 }
 
 async function load({ commands }: Pick<Application, 'commands'>, legId: string): Promise<BankDebit> {

@@ -17,7 +17,7 @@ import {
 import { nextNight } from '../../domain/banking/banking-days.ts'
 import { reconciliation } from '../../domain/banking/reconciliation.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { reconcile } from '../banking/reconciliation/reconcile.ts'
 import { compareReturnRates } from '../banking/return-rates.ts'
@@ -58,7 +58,7 @@ export function moneyAccounted(app: Application) {
         unlessLate(async () => {
           const context = contextOf(item)
           const before = await app.commands.load(reconciliation, createdId(context, reconciliation))
-          accepted(before.state ?? (await reconcile(app, 'night', context)))
+          orThrow(before.state ?? (await reconcile(app, 'night', context)))
           await compareReturnRates(app, null, context)
           return { outcome: 'done' }
         }),

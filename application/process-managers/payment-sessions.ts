@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   PaymentSessionCancelled,
@@ -80,7 +80,7 @@ export function paymentSessions(app: Application) {
           app,
           item,
           async () => {
-            accepted(await expireSession(app, session, at, contextOf(item)))
+            orThrow(await expireSession(app, session, at, contextOf(item)))
           },
           (since) => recordHeldUp(app, paymentSession, item.key, { work: 'expire', since }, contextOf(item)),
         )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFile,
@@ -237,7 +237,7 @@ async function fail(
 
 /** Decides a step that comes next by construction. */
 function decide(command: PayrollFileCommand, state: PayrollFile): readonly PayrollFileEvent[] {
-  return accepted(payrollFile.decide(command, state))
+  return orThrow(payrollFile.decide(command, state))
 }
 
 /** @throws WrongExpectedRevision when somebody else wrote to the file since it was loaded. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import { SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
 import { PolicyCancelled, policy } from '../../domain/policies/policy.ts'
@@ -32,7 +32,7 @@ export function policyCancellations(app: Application) {
           const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
           if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
           for (const plan of await plansOfPolicy(app, item.key)) {
-            accepted(
+            orThrow(
               await app.commands.execute(
                 subscription,
                 plan.subscription_id,

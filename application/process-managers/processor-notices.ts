@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow } from '../../domain/kernel/rejection.ts'
 import {
   ProcessorNoticeNotUnderstood,
   ProcessorNoticeResolved,
@@ -66,7 +66,7 @@ async function carryOut(
     if (typeof notice === 'string') return notice
     if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
     const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
-    accepted(await changed(app, processorNotice, noticeId, command, context))
+    orThrow(await changed(app, processorNotice, noticeId, command, context))
   }
   await app.vault.remove(placeOf(state))
   return null

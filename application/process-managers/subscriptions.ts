@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
@@ -130,7 +130,7 @@ export function subscriptions(app: Application) {
           : { type: 'Report' as const, status, at }
         const context = within(contextOf(item), state)
         const outcome = await app.commands.execute(subscription, item.key, command, context)
-        accepted(await readable(app, subscription, outcome))
+        orThrow(await readable(app, subscription, outcome))
       }),
       'tell-created': work({ payload: nothing, ...telling }, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)

@@ -1,4 +1,4 @@
-import { accepted, isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, orThrow } from '../../domain/kernel/rejection.ts'
 import {
   afterFailure,
   DROP_AGE,
@@ -144,7 +144,7 @@ function spread({ clock }: DeliveryParts, { deliveryId }: Delivery): number {
 /** Gives a delivery up: the log says so first, where operators find it. */
 async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<Outcome> {
   const { eventId, subscriptionId, deliveryId } = delivery
-  accepted(
+  orThrow(
     await parts.commands.execute(
       webhookEvent,
       eventId,

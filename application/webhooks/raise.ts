@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { accepted } from '../../domain/kernel/rejection.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
 import {
   WEBHOOK_EVENTS,
   type WebhookEventType,
@@ -42,7 +42,7 @@ export async function raiseWebhookEvent<Type extends WebhookEventType>(
   }
   const owned = { ...context, tenantId, environment }
   try {
-    accepted(await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned))
+    orThrow(await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned))
   } catch (error) {
     // an earlier attempt has raised it: what is new costs no look for that
     if (!(error instanceof WrongExpectedRevision)) throw error

@@ -31,7 +31,7 @@ export function isRejection(value: unknown): value is Rejection {
 }
 
 /** What a command came to that nothing should refuse. @throws Error with the words of the rejection. */
-export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+export function orThrow<Outcome>(outcome: Outcome | Rejection): Outcome {
   if (isRejection(outcome)) throw new Error(outcome.message)
   return outcome
 }

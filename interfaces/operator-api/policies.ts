@@ -88,26 +88,7 @@ export const policyEndpoints = [
     },
     command: { name: 'policies create' },
     handle(call) {
-      const { host, body } = call
-      const input = {
-        employerId: body.employer_id,
-        carrierId: body.carrier_id,
-        policyNumber: body.policy_number,
-        status: body.status,
-        effectiveDate: body.effective_date,
-        expirationDate: body.expiration_date,
-        terms: {
-          class_codes: body.class_codes,
-          states: body.states,
-          locations: body.locations,
-          rates: body.rates,
-          payroll_frequency: body.payroll_frequency,
-          fees: body.fees,
-          billing_type: body.billing_type,
-        },
-        annualPremiumCents: body.annual_premium_cents,
-        overtimeExclusion: body.overtime_exclusion,
-      }
+      const { host, body: input } = call
       return create(keyed(call), 'POST /policies', {
         refuse: (context) => policies.refuseIssue(host.app, input, context),
         create: (context) => policies.issue(host.app, input, context),

@@ -51,24 +51,8 @@ export const paymentLinkEndpoints = [
     asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
-      const input = {
-        employerId: body.employer_id,
-        carrierId: body.carrier_id,
-        policyId: body.policy_id,
-        premiumCents: body.premium_cents,
-        feeCents: body.fee_cents,
-        feeBreakdown: body.fee_breakdown,
-        paymentType: body.payment_type,
-        paymentContext: body.payment_context,
-        customer: body.customer,
-        delivery: body.delivery,
-        totalInstallments: body.total_installments ?? null,
-        downPaymentMonths: body.down_payment_months ?? null,
-        createdBy: body.created_by,
-        afterCompletionUrl: body.after_completion_url,
-        invoiceId: body.invoice_id,
-        metadata: body.metadata,
-      }
+      const { total_installments = null, down_payment_months = null } = body
+      const input = { ...body, total_installments, down_payment_months }
       return create(keyed(call), 'POST /payment-links', {
         create: (context) => createLink(host.app, caller.client, input, context),
         idOf: ({ payment_link_id }) => payment_link_id,

@@ -76,25 +76,25 @@ async function issuedPolicy(status: 'active' | 'in_progress'): Promise<string> {
 }
 
 async function newLink(policyId: string, terms: Partial<NewPaymentLink> = {}): Promise<string> {
-  const link = {
-    employerId,
-    carrierId,
-    policyId,
-    premiumCents: 10_000,
-    feeCents: 0,
-    feeBreakdown: [],
-    paymentType: 'ONE_TIME',
-    paymentContext: 'full_payment',
+  const link: NewPaymentLink = {
+    employer_id: employerId,
+    carrier_id: carrierId,
+    policy_id: policyId,
+    premium_cents: 10_000,
+    fee_cents: 0,
+    fee_breakdown: [],
+    payment_type: 'ONE_TIME',
+    payment_context: 'full_payment',
     customer: { name: 'Payer', email: 'payer@payer.example', phone: null },
     delivery: { email: true, sms: false },
-    totalInstallments: null,
-    downPaymentMonths: null,
-    createdBy: null,
-    afterCompletionUrl: null,
-    invoiceId: null,
+    total_installments: null,
+    down_payment_months: null,
+    created_by: null,
+    after_completion_url: null,
+    invoice_id: null,
     metadata: {},
     ...terms,
-  } as const
+  }
   const context = { ...operatorContext(), tenantId: client.tenant_id, environment: 'live' as const }
   return accepted(await createLink(app, client, link, context)).payment_link_id
 }
@@ -144,7 +144,7 @@ test('a payment is told only when its policy reads as active; a policy that is s
 })
 
 test('a plan whose processor is away for hours is told of once, and starts when it is back', async () => {
-  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const plan = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 } as const
   const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
@@ -161,7 +161,7 @@ test('a plan whose processor is away for hours is told of once, and starts when 
 
 test('a plan that starts weeks late is charged from then on, each month for itself', async () => {
   const { clock } = app
-  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const plan = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 } as const
   const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_late', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
@@ -175,7 +175,7 @@ test('a plan that starts weeks late is charged from then on, each month for itse
 })
 
 test('every charge that nobody tells of is overdue, not only the first one', async () => {
-  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const plan = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 } as const
   const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_silent', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))

@@ -4,7 +4,7 @@ import type { FinishedFile } from '../../../domain/banking/nacha/draft.ts'
 import { traceNumber } from '../../../domain/banking/nacha/records.ts'
 import { streamOf } from '../../../domain/kernel/decider.ts'
 import type { EventOf } from '../../../domain/kernel/event-type.ts'
-import { accepted } from '../../../domain/kernel/rejection.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { FileApp } from './file-app.ts'
@@ -34,7 +34,7 @@ export async function recordEntries(
   while (state.chunks < chunks.length) {
     const command = { type: 'RecordEntries', chunks: [chunks[state.chunks]!] } as const
     const commandId = derivedId(context.commandId, `${entries_id}/${state.chunks}`)
-    const outcome = accepted(
+    const outcome = orThrow(
       await commands.execute(bankFileEntries, entries_id, command, { ...context, commandId }),
     )
     state = outcome.state as BankFileEntries

@@ -5,7 +5,7 @@ import {
   bankFile,
   isTooLate,
 } from '../../../domain/banking/bank-file.ts'
-import { accepted } from '../../../domain/kernel/rejection.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { FileApp } from './file-app.ts'
@@ -105,7 +105,7 @@ async function recorded(
 ): Promise<BankFile> {
   // a file may be exposed more than once
   const commandId = derivedId(context.commandId, `${type}/${file_id}/${updated_at}`)
-  const outcome = accepted(
+  const outcome = orThrow(
     await commands.execute(bankFile, file_id, { type, at: clock.now() }, { ...context, commandId }),
   )
   return outcome.state!

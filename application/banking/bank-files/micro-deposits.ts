@@ -9,7 +9,7 @@ import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import { accepted } from '../../../domain/kernel/rejection.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { BankAccount, MicroDeposits } from '../../ports/bank-rail.ts'
@@ -34,11 +34,11 @@ export async function orderMicroDeposits(
     mayRepeat: true,
   }
   const data = { deposits_id: depositsId, ach_account_id: achAccountId }
-  const ordered = accepted(
+  const ordered = orThrow(
     await commands.execute(microDeposits, depositsId, { type: 'Order', data, at: clock.now() }, context),
   )
   const { batch_closes_at } = ordered.state!
-  accepted(
+  orThrow(
     await commands.execute(
       microDepositsOfBatch,
       batchIdOf(batch_closes_at),
@@ -133,7 +133,7 @@ async function changed(
   command: MicroDepositsCommand,
   context: CommandContext,
 ): Promise<OrderedMicroDeposits> {
-  const outcome = accepted(await commands.execute(microDeposits, depositsId, command, context))
+  const outcome = orThrow(await commands.execute(microDeposits, depositsId, command, context))
   return outcome.state!
 }
 

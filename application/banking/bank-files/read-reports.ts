@@ -2,7 +2,7 @@ import { type BankReport, bankReport, type ParkedItem } from '../../../domain/ba
 import { areAnswers, type FileAnswer, readAnswers } from '../../../domain/banking/nacha/answers.ts'
 import { NachaFault } from '../../../domain/banking/nacha/read.ts'
 import { readReport as parseReport, type ReportItem } from '../../../domain/banking/nacha/report.ts'
-import { accepted } from '../../../domain/kernel/rejection.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { applyAnswer } from './apply-answer.ts'
@@ -98,7 +98,7 @@ async function recorded(
   outcome: Outcome,
   context: CommandContext,
 ): Promise<void> {
-  accepted(await commands.execute(bankReport, report_id, { ...outcome, at: clock.now() }, context))
+  orThrow(await commands.execute(bankReport, report_id, { ...outcome, at: clock.now() }, context))
 }
 
 interface Parsed {

@@ -1,5 +1,5 @@
 import { bankReport } from '../../../domain/banking/bank-report.ts'
-import { accepted } from '../../../domain/kernel/rejection.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import { FirstFailure } from '../first-failure.ts'
@@ -38,7 +38,7 @@ async function takeReport(app: FileApp, name: string, context: CommandContext): 
   const data = { report_id, name: name.slice(0, 200), sha256, bytes }
   const commandId = derivedId(context.commandId, `receive/${report_id}/${name}`)
   const at = app.clock.now()
-  accepted(
+  orThrow(
     await app.commands.execute(
       bankReport,
       report_id,

@@ -18,7 +18,7 @@ import { MAX_ENTRY_CENTS, traceNumber } from '../../../domain/banking/nacha/reco
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { newYorkDate, newYorkTime } from '../../../domain/kernel/new-york.ts'
-import { accepted, isRejection } from '../../../domain/kernel/rejection.ts'
+import { isRejection, orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
@@ -171,7 +171,7 @@ async function writeFile(
     at: isoTime(app.clock.now()),
   }
   const commandId = derivedId(context.commandId, `record/${fileId}/${sha256}`)
-  accepted(await app.commands.execute(bankFile, fileId, { type: 'Record', data }, { ...context, commandId }))
+  orThrow(await app.commands.execute(bankFile, fileId, { type: 'Record', data }, { ...context, commandId }))
   await exposeFile(app, fileId, context)
 }
 
@@ -211,7 +211,7 @@ async function begin(
     at: isoTime(now),
   }
   const commandId = derivedId(context.commandId, `begin/${fileId}/${first_sequence}`)
-  const begun = accepted(
+  const begun = orThrow(
     await commands.execute(bankFile, fileId, { type: 'Begin', data }, { ...context, commandId }),
   )
   return begun.state!
