@@ -20,6 +20,7 @@ import { fileIdOf } from '../../application/banking/bank-files/file-references.t
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
 import { tellAnswer } from '../../application/banking/bank-files/tell-debits.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
+import type { BankRail } from '../../application/ports/bank-rail.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'

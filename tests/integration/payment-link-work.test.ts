@@ -70,8 +70,13 @@ beforeAll(async () => {
 afterAll(() => process?.bench.close())
 
 async function issuedPolicy(status: 'active' | 'in_progress'): Promise<string> {
-  const terms = { ...NO_TERMS, billing_type: 'DIRECT_BILLING' } as const
-  const policy = newPolicy({ employerId, carrierId, policyNumber: newPolicyNumber(), status, terms })
+  const policy = newPolicy({
+    employer_id: employerId,
+    carrier_id: carrierId,
+    policy_number: newPolicyNumber(),
+    status,
+    billing_type: 'DIRECT_BILLING',
+  })
   return accepted(await policies.issue(app, policy, operatorContext())).policy_id
 }
 

@@ -136,15 +136,15 @@ export const NO_TERMS: PolicyTerms = {
 
 /** A policy of an insured from 2020 to the end of the century, in progress unless `of` says otherwise. */
 export function newPolicy(
-  of: Pick<NewPolicy, 'employerId' | 'carrierId' | 'policyNumber'> & Partial<NewPolicy>,
+  of: Pick<NewPolicy, 'employer_id' | 'carrier_id' | 'policy_number'> & Partial<NewPolicy>,
 ): NewPolicy {
   return {
     status: 'in_progress',
-    effectiveDate: '2020-01-01',
-    expirationDate: '2099-12-31',
-    terms: NO_TERMS,
-    annualPremiumCents: null,
-    overtimeExclusion: false,
+    effective_date: '2020-01-01',
+    expiration_date: '2099-12-31',
+    ...NO_TERMS,
+    annual_premium_cents: null,
+    overtime_exclusion: false,
     ...of,
   }
 }

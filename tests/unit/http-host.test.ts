@@ -18,8 +18,8 @@ import {
   writeCoreError,
   writeEnvelopeError,
 } from '../../interfaces/http/errors.ts'
-import { type Listener, listen, queryOf, type Route } from '../../interfaces/http/server.ts'
 import { parseLargeJson } from '../../interfaces/http/json/strict-json.ts'
+import { type Listener, listen, queryOf, type Route } from '../../interfaces/http/server.ts'
 import { deferred, listenWith } from '../support/http-hosts.ts'
 
 const LIMIT = 1024 * 1024
