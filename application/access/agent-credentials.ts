@@ -18,15 +18,10 @@ import { apiKeyHash } from './agent-scope.ts'
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 const API_KEY_PREFIX_LENGTH = 12
 
-export interface NewAgentCredential {
-  readonly agentName: string
-  readonly entityType: AgentCredential['entity_type']
-  /** Payroll company or employer; one that exists nowhere grants nothing. */
-  readonly entityId: string
-  /** Forces dry run on all submissions. */
-  readonly sandbox: boolean
-  readonly createdBy: string | null
-}
+export type NewAgentCredential = Pick<
+  AgentCredential,
+  'agent_name' | 'entity_type' | 'entity_id' | 'sandbox' | 'created_by'
+>
 
 /** A credential with its key, which is shown this once and kept only as a hash. */
 export interface IssuedAgentCredential {
@@ -53,17 +48,13 @@ export async function issue(
   const command: AgentCredentialCommand = {
     type: 'Issue',
     data: {
+      ...input,
       credential_id: credentialId,
-      agent_name: input.agentName,
-      entity_type: input.entityType,
-      entity_id: input.entityId,
-      sandbox: input.sandbox,
       key_hash: keyHash,
       api_key_prefix: apiKey.slice(0, API_KEY_PREFIX_LENGTH),
-      created_by: input.createdBy,
     },
   }
-  const tenantId = await tenantOf(app, input.entityType, input.entityId)
+  const tenantId = await tenantOf(app, input.entity_type, input.entity_id)
   const within = { ...context, tenantId, environment: null }
   const { kind, fingerprint, id } = agentKeyReservation(keyHash)
   const reserved = await app.commands.execute(

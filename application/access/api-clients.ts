@@ -10,15 +10,10 @@ import { changed } from '../command-handling/verbs.ts'
 import { secretGone } from '../idempotency/secret-gone.ts'
 import { unknownTenant } from '../parties/tenants.ts'
 
-export interface NewApiClient {
-  readonly tenantId: string
-  readonly name: string
-  readonly environment: Environment
-  readonly products: ApiClient['products']
-  readonly carrierIds: 'all' | readonly string[]
-  readonly employerIds: 'all' | readonly string[]
-  readonly requestSigning: ApiClient['request_signing']
-}
+export type NewApiClient = Pick<
+  ApiClient,
+  'tenant_id' | 'name' | 'environment' | 'products' | 'carrier_ids' | 'employer_ids' | 'request_signing'
+>
 
 /** A key pair with its secret, which is shown this once and kept only as a hash. */
 export interface IssuedApiClient {
@@ -28,7 +23,7 @@ export interface IssuedApiClient {
 
 /** Why a key pair would not be issued, null when it would: its tenant, carriers and employers must be known. */
 export async function refuseIssue(app: Application, input: NewApiClient): Promise<Rejection | null> {
-  return (await unknownTenant(app, input.tenantId)) ?? (await outOfScope(app, input))
+  return (await unknownTenant(app, input.tenant_id)) ?? (await outOfScope(app, input))
 }
 
 /** Issues a key pair for the REST APIs, scoped to products, carriers and employers of one tenant. */
@@ -47,18 +42,14 @@ export async function issue(
     {
       type: 'Issue',
       data: {
+        ...input,
         client_id: clientId,
-        tenant_id: input.tenantId,
-        name: input.name,
-        environment: input.environment,
-        products: [...input.products],
-        carrier_ids: input.carrierIds === 'all' ? 'all' : [...new Set(input.carrierIds)],
-        employer_ids: input.employerIds === 'all' ? 'all' : [...new Set(input.employerIds)],
-        request_signing: input.requestSigning,
+        carrier_ids: input.carrier_ids === 'all' ? 'all' : [...new Set(input.carrier_ids)],
+        employer_ids: input.employer_ids === 'all' ? 'all' : [...new Set(input.employer_ids)],
         secret_hash: sha256(clientSecret),
       },
     },
-    { ...context, tenantId: input.tenantId, environment: input.environment },
+    { ...context, tenantId: input.tenant_id, environment: input.environment },
   )
   if (isRejection(outcome)) return outcome
   if (outcome.state!.secret_hash !== sha256(clientSecret)) return secretGone('client', clientId)
@@ -95,7 +86,7 @@ export function deactivate(
 
 /** Rejects a scope of which one id names nothing of the tenant. */
 async function outOfScope(app: Application, input: NewApiClient): Promise<Rejection | null> {
-  const { tenantId, environment, carrierIds, employerIds } = input
+  const { tenant_id: tenantId, environment, carrier_ids: carrierIds, employer_ids: employerIds } = input
   const [carriers, employers] = await Promise.all([
     app.commands.loadAll(carrier, listed(carrierIds)),
     app.commands.loadAll(employer, listed(employerIds)),

@@ -1,5 +1,4 @@
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -16,24 +15,24 @@ export interface OpenedConnection {
 /** Why a connection would not be opened, null when it would: its tenant must be known. */
 export function refuseOpening(
   app: Application,
-  { tenantId }: { readonly tenantId: string },
+  { tenant_id }: Pick<InboundConnection, 'tenant_id'>,
 ): Promise<Rejection | null> {
-  return unknownTenant(app, tenantId)
+  return unknownTenant(app, tenant_id)
 }
 
 /** Opens a connection for signed inbound payroll. The secret is in the vault before the event names it. */
 export async function open(
   app: Application,
-  input: { readonly tenantId: string; readonly environment: Environment },
+  { tenant_id, environment }: Pick<InboundConnection, 'tenant_id' | 'environment'>,
   context: CommandContext,
 ): Promise<OpenedConnection | Rejection> {
-  const refusal = await refuseOpening(app, input)
+  const refusal = await refuseOpening(app, { tenant_id })
   if (refusal) return refusal
   const connection_id = createdId(context, inboundConnection)
   const secret = `whin_${app.randomness.hex(32)}`
   const secret_ref = `inbound-connection/${connection_id}/${app.randomness.hex(8)}`
   await app.vault.put(secret_ref, secret)
-  const owned = { tenant_id: input.tenantId, environment: input.environment }
+  const owned = { tenant_id, environment }
   const outcome = await app.commands.execute(
     inboundConnection,
     connection_id,

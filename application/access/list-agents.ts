@@ -3,11 +3,11 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { equalsIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 
 interface Filter {
-  readonly entityType: AgentCredential['entity_type'] | null
-  readonly entityId: string | null
+  readonly entity_type: AgentCredential['entity_type'] | null
+  readonly entity_id: string | null
 }
 
 const AGENTS = statement('agents', (db, $: Parameter<Filter>) =>
@@ -15,8 +15,7 @@ const AGENTS = statement('agents', (db, $: Parameter<Filter>) =>
     .selectFrom('agent_credentials')
     .select(['credential_id', 'agent_name', 'entity_type', 'entity_id', 'sandbox'])
     .select(['api_key_prefix', 'status', 'created_at'])
-    .where((eb) => equalsIfGiven(eb, 'entity_type', $('entityType')))
-    .where((eb) => equalsIfGiven(eb, 'entity_id', $('entityId')))
+    .where((eb) => equalIfGiven(eb, $, 'entity_type', 'entity_id'))
     .orderBy('seq', 'desc'),
 )
 
@@ -31,8 +30,8 @@ export async function listAgents(
   app: Pick<Application, 'read' | 'lastUsed'>,
   filter: Filter,
 ): Promise<readonly ListedAgent[]> {
-  const { entityId } = filter
-  if (entityId !== null && !isId(entityId)) return []
+  const { entity_id } = filter
+  if (entity_id !== null && !isId(entity_id)) return []
   const rows = await app.read.query(AGENTS, filter)
   const lastUsed = await app.lastUsed.of(rows.map((row) => row.credential_id))
   return rows.map((row) => {

@@ -36,27 +36,31 @@ export function carrierIdOf(
 export function namedPolicy(
   { commands }: Pick<Application, 'commands'>,
   client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
-  ids: { readonly employerId: string; readonly carrierId: string | null; readonly policyId: string },
+  ids: {
+    readonly employer_id: string
+    readonly carrier_id: string | null
+    readonly policy_id: string
+  },
 ): Promise<NamedPolicy | Rejection> {
-  const carrierId = carrierIdOf(client, ids.carrierId)
+  const carrierId = carrierIdOf(client, ids.carrier_id)
   if (typeof carrierId !== 'string') return Promise.resolve(carrierId)
   const { tenant_id, environment } = client
   const isHere = (one: { readonly tenant_id: string; readonly environment: string }) =>
     one.tenant_id === tenant_id && one.environment === environment
   return commands.reading(async (reader) => {
     const found = {
-      employer: isId(ids.employerId) ? (await reader.load(employer, ids.employerId)).state : null,
+      employer: isId(ids.employer_id) ? (await reader.load(employer, ids.employer_id)).state : null,
       carrier: isId(carrierId) ? (await reader.load(carrier, carrierId)).state : null,
-      policy: isId(ids.policyId) ? (await reader.load(policy, ids.policyId)).state : null,
+      policy: isId(ids.policy_id) ? (await reader.load(policy, ids.policy_id)).state : null,
     }
     if (!found.employer || !isHere(found.employer)) return missing('employer')
     if (!found.policy || !isHere(found.policy)) return missing('policy')
     if (found.carrier?.tenant_id !== tenant_id) return missing('carrier')
-    if (!mayActFor(client, ids.employerId)) return outside('employer')
+    if (!mayActFor(client, ids.employer_id)) return outside('employer')
     if (!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id))
       return outside('carrier')
     if (!mayActFor(client, found.policy.employer_id)) return outside('policy')
-    if (found.policy.employer_id !== ids.employerId) return mismatch('employer')
+    if (found.policy.employer_id !== ids.employer_id) return mismatch('employer')
     if (found.policy.carrier_id !== carrierId) return mismatch('carrier')
     return found as NamedPolicy
   })

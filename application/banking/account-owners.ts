@@ -26,10 +26,7 @@ export interface Owned extends Association {
 }
 
 /** Who owns an ACH account. */
-export interface AchAccountOwner {
-  readonly ownerType: AchAccount['owner_type']
-  readonly ownerId: string
-}
+export type AchAccountOwner = Pick<AchAccount, 'owner_type' | 'owner_id'>
 
 /**
  * Whether what belongs to an employer or a carrier lies inside the scope of a key. An employer without a named carrier
@@ -90,25 +87,25 @@ export async function refuseAssociation(
 export async function ownersName(
   app: Parts,
   client: Scope,
-  { ownerType, ownerId }: AchAccountOwner,
+  owner: AchAccountOwner,
 ): Promise<string | Rejection> {
-  const name = await legalNameOf(app, client, ownerType, ownerId, 'owner_id')
+  const name = await legalNameOf(app, client, owner.owner_type, owner.owner_id, 'owner_id')
   if (isRejection(name)) return name
-  const isInside = await isInScope(app, client, associationOf({ ownerType, ownerId }))
+  const isInside = await isInScope(app, client, associationOf(owner))
   return isInside ? name : outside('owner_id')
 }
 
 /** Whom what an owner owns belongs to. */
-export function associationOf({ ownerType, ownerId }: AchAccountOwner): Association {
-  return ownerType === 'employer'
-    ? { employer_id: ownerId, carrier_id: null }
-    : { employer_id: null, carrier_id: ownerId }
+export function associationOf({ owner_type, owner_id }: AchAccountOwner): Association {
+  return owner_type === 'employer'
+    ? { employer_id: owner_id, carrier_id: null }
+    : { employer_id: null, carrier_id: owner_id }
 }
 
 async function legalNameOf(
   { commands, personalData }: Pick<Application, 'commands' | 'personalData'>,
   { tenant_id, environment }: Scope,
-  kind: AchAccountOwner['ownerType'],
+  kind: AchAccountOwner['owner_type'],
   id: string,
   field: string,
 ): Promise<string | Rejection> {

@@ -34,12 +34,12 @@ export interface ShownAchAccount {
 }
 
 export interface NewAchAccount extends AchAccountOwner {
-  readonly routingNumber: string
-  readonly accountNumber: string
-  readonly accountType: BankAccount['accountType']
-  readonly bankName: string
+  readonly routing_number: string
+  readonly account_number: string
+  readonly account_type: BankAccount['accountType']
+  readonly bank_name: string
   readonly nickname: string | null
-  readonly isPrimary: boolean
+  readonly is_primary: boolean
   /** It is an account of a linked item; null: it was entered by hand. */
   readonly linked: {
     /** The metadata account that is the same one; null: another ACH account is tied to that already. */
@@ -69,11 +69,12 @@ export async function createAchAccount(
   input: NewAchAccount,
   context: CommandContext,
 ): Promise<AchAccount | Rejection> {
-  const { ownerType, ownerId, routingNumber, accountNumber, accountType, bankName, linked } = input
+  const { owner_type, owner_id, bank_name, nickname, is_primary, linked } = input
+  const { routing_number: routingNumber, account_number: accountNumber, account_type: accountType } = input
   const holderName = await ownersName(app, client, input)
   if (isRejection(holderName)) return holderName
   const routing_last4 = routingNumber.slice(-4)
-  const names = { bank_name: bankName, nickname: input.nickname }
+  const names = { bank_name, nickname }
   // before the vault keeps the numbers
   const refusal = refuseNumbersIn(names, {
     routing_last4,
@@ -82,17 +83,17 @@ export async function createAchAccount(
   if (refusal) return refusal
   const { tenant_id, environment } = client
   const ach_account_id = createdId(context, achAccount)
-  const numbers = { holderName, routingNumber, accountNumber, accountType, bankName }
+  const numbers = { holderName, routingNumber, accountNumber, accountType, bankName: bank_name }
   const data: AchAccountData<'AchAccountCreated'> = {
     ach_account_id,
     tenant_id,
     environment,
-    owner_type: ownerType,
-    owner_id: ownerId,
-    account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId }, numbers),
+    owner_type,
+    owner_id,
+    account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId: owner_id }, numbers),
     routing_last4,
     ...names,
-    is_primary: input.isPrimary,
+    is_primary,
     connection_type: linked === null ? 'manual' : 'bankconnect',
     bank_account_id: linked?.bankAccountId ?? null,
     verified: linked !== null && linked.unverifiedReason === null,
@@ -105,7 +106,7 @@ export async function createAchAccount(
   const account = await readable(app, achAccount, outcome)
   if (isRejection(account)) return account
   await disableIfNumbersAre(app, account, context)
-  if (input.isPrimary) await choosePrimary(app, ofAchAccount(account), context, true)
+  if (is_primary) await choosePrimary(app, ofAchAccount(account), context, true)
   return account
 }
 
@@ -116,9 +117,7 @@ export async function achAccountOf(
   achAccountId: string,
 ): Promise<AchAccount | Rejection> {
   const account = await stateOf(app, achAccount, achAccountId)
-  return ownedBy(client, account, 'ACH account', ({ owner_type: ownerType, owner_id: ownerId }) =>
-    isInScope(app, client, associationOf({ ownerType, ownerId })),
-  )
+  return ownedBy(client, account, 'ACH account', (one) => isInScope(app, client, associationOf(one)))
 }
 
 export async function shownAchAccount(

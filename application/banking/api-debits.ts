@@ -128,13 +128,13 @@ async function attempted({ commands }: Application, legId: string, { mayRepeat }
 async function namedAccount(
   app: Application,
   client: Scope,
-  { employer_id: employerId, carrier_id: carrierId, policy_id: policyId, bank_account_id }: AskedDebit,
+  asked: AskedDebit,
 ): Promise<AchAccount | Rejection> {
-  const named = await namedPolicy(app, client, { employerId, carrierId, policyId })
+  const named = await namedPolicy(app, client, asked)
   if (isRejection(named) && named.kind === 'not_found') return named
-  const account = await debitableAccount(app, client, bank_account_id)
+  const account = await debitableAccount(app, client, asked.bank_account_id)
   if (account === null) return noAccount('bank_account_id')
-  const refusal = await refuseOwner(app, client, account, employerId, 'bank_account_id')
+  const refusal = await refuseOwner(app, client, account, asked.employer_id, 'bank_account_id')
   return scopeFirst([isRejection(named) ? named : null, refusal]) ?? account
 }
 
@@ -153,12 +153,12 @@ export function noAccount(field: string): Rejection {
 export async function refuseOwner(
   app: Application,
   client: Scope,
-  { owner_type: ownerType, owner_id: ownerId }: AchAccount,
+  account: AchAccount,
   employerId: string,
   field: string,
 ): Promise<Rejection | null> {
-  if (ownerType === 'employer' && ownerId === employerId) return null
-  if (!(await isInScope(app, client, associationOf({ ownerType, ownerId })))) return outside(field)
+  if (account.owner_type === 'employer' && account.owner_id === employerId) return null
+  if (!(await isInScope(app, client, associationOf(account)))) return outside(field)
   return reject('invalid', 'account_mismatch', `${field} names an account of another owner`, field)
 }
 

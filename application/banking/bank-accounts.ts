@@ -14,7 +14,7 @@ import { changed, readable } from '../command-handling/verbs.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, isAsGiven, type Parameter } from '../read-models/statement.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import {
   type Association,
@@ -155,9 +155,9 @@ export async function deleteBankAccount(
 
 /** What a list of accounts is narrowed to; null is everything. */
 interface BankAccountScope extends AccountScope {
-  readonly employerId: string | null
-  readonly carrierId: string | null
-  readonly connectionType: string | null
+  readonly employer_id: string | null
+  readonly carrier_id: string | null
+  readonly connection_type: string | null
   readonly status: string | null
   readonly primary: boolean | null
 }
@@ -169,12 +169,8 @@ const BANK_ACCOUNTS = pagedList(
       .selectFrom('bank_accounts')
       .select('bank_account_id as id')
       .where((eb) => isAccountWithinKey(eb, 'bank_accounts', $))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-      .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
-      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id', 'connection_type', 'status'))
       .where((eb) => {
-        const wanted = eb.cast<boolean | null>($('primary'), 'boolean')
         const isPrimary = eb.exists(
           eb
             .selectFrom('primary_bank_accounts as chosen')
@@ -182,7 +178,7 @@ const BANK_ACCOUNTS = pagedList(
             .whereRef('chosen.account_id', '=', 'bank_accounts.bank_account_id')
             .whereRef('chosen.owner', '=', 'bank_accounts.owner'),
         )
-        return eb.or([eb(wanted, 'is', null), eb(isPrimary, '=', wanted as never)])
+        return isAsGiven(eb, isPrimary, $('primary'))
       })
       .orderBy('seq', 'desc'),
 )

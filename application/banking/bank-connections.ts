@@ -9,7 +9,7 @@ import { ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
 
 /** The id of the connection of an item: the same item again is the same connection. */
@@ -50,8 +50,8 @@ export function connectionOutside(field: string): Rejection {
 
 /** What a list of connections is narrowed to; null is everything. */
 interface ConnectionScope extends AccountScope {
-  readonly employerId: string | null
-  readonly carrierId: string | null
+  readonly employer_id: string | null
+  readonly carrier_id: string | null
   readonly status: ConnectionStatus | null
 }
 
@@ -62,9 +62,7 @@ const CONNECTIONS = pagedList(
       .selectFrom('bank_connections')
       .select('connection_id as id')
       .where((eb) => isAccountWithinKey(eb, 'bank_connections', $))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id', 'status'))
       .orderBy('seq', 'desc'),
 )
 

@@ -17,22 +17,17 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
-import { equalsIfGiven, inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { equalIfGiven, inIfGiven, isAsGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
 
 /** Credits that are looked at again for one debit. */
 const MOST_CREDITS = 100
 
 /** Money that a bank shows in a carrier's collection account. Amounts are cents. */
-export interface NewBankCredit {
-  readonly carrierId: string
-  readonly bankTransactionId: string
-  /** `YYYY-MM-DD`. */
-  readonly bankDate: string
-  readonly amountCents: number
-  /** The leg that it is for, where the bank says so. */
-  readonly reference: string | null
-}
+export type NewBankCredit = Pick<
+  BankCredit,
+  'carrier_id' | 'bank_transaction_id' | 'bank_date' | 'amount_cents' | 'reference'
+>
 
 /**
  * Records a credit and the debit whose money it is. The same transaction of the bank again changes nothing.
@@ -40,27 +35,19 @@ export interface NewBankCredit {
  */
 export async function receiveCredit(
   app: Application,
-  { carrierId, bankTransactionId, bankDate, amountCents, reference }: NewBankCredit,
+  received: NewBankCredit,
   context: CommandContext,
 ): Promise<{ readonly credit: BankCredit; readonly isNew: boolean } | Rejection> {
-  const owner = isId(carrierId) ? (await app.commands.load(carrier, carrierId)).state : null
+  const { carrier_id, bank_transaction_id } = received
+  const owner = isId(carrier_id) ? (await app.commands.load(carrier, carrier_id)).state : null
   if (!owner) return reject('not_found', 'carrier_not_found', 'There is no such carrier', 'carrier_id')
-  const credit_id = creditIdOf(carrierId, bankTransactionId)
+  const credit_id = creditIdOf(carrier_id, bank_transaction_id)
   const { tenant_id } = owner
-  const data = {
-    credit_id,
-    tenant_id,
-    carrier_id: carrierId,
-    bank_transaction_id: bankTransactionId,
-    bank_date: bankDate,
-    amount_cents: amountCents,
-    reference,
-    received_at: isoTime(app.clock.now()),
-  }
+  const data = { ...received, credit_id, tenant_id, received_at: isoTime(app.clock.now()) }
   const command = { type: 'Receive', data } as const
-  const received = await app.commands.execute(bankCredit, credit_id, command, within(context, { tenant_id }))
-  if (isRejection(received)) return received
-  return { credit: await matchCredit(app, credit_id, context), isNew: received.events.length > 0 }
+  const outcome = await app.commands.execute(bankCredit, credit_id, command, within(context, { tenant_id }))
+  if (isRejection(outcome)) return outcome
+  return { credit: await matchCredit(app, credit_id, context), isNew: outcome.events.length > 0 }
 }
 
 /**
@@ -159,8 +146,8 @@ function creditIdOf(carrierId: string, bankTransactionId: string): string {
 
 /** What a list of credits is narrowed to; null is everything. */
 export interface CreditScope {
-  readonly tenantId: string | null
-  readonly carrierId: string | null
+  readonly tenant_id: string | null
+  readonly carrier_id: string | null
   /** Whether a debit was found whose money it is. */
   readonly matched: boolean | null
 }
@@ -171,14 +158,8 @@ const CREDITS = pagedList(
     db
       .selectFrom('booked_credits')
       .select('credit_id as id')
-      .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-      .where((eb) =>
-        eb.or([
-          eb(eb.cast<boolean | null>($('matched'), 'boolean'), 'is', null),
-          eb(eb('leg_id', 'is not', null), '=', eb.cast<boolean>($('matched'), 'boolean')),
-        ]),
-      )
+      .where((eb) => equalIfGiven(eb, $, 'tenant_id', 'carrier_id'))
+      .where((eb) => isAsGiven(eb, eb('leg_id', 'is not', null), $('matched')))
       .orderBy('seq', 'desc'),
 )
 
@@ -273,7 +254,7 @@ const CANDIDATES = statement(
       .select('leg_id')
       .where('carrier_id', '=', $('carrierId'))
       .where('amount_cents', '=', $('amountCents'))
-      .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+      .where((eb) => equalIfGiven(eb, $, 'environment'))
       .where(({ eb }) => eb('awaits_credit', '=', eb.lit(true)))
       .where((eb) => inIfGiven(eb, 'status', $('statuses')))
       .where((eb) => eb.not(eb('leg_id', '=', eb.fn.any($('refusals')))))

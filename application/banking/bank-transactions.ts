@@ -8,17 +8,24 @@ import type { ResultOf } from '../ports/read-database.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { findCurrent } from '../read-models/find-current.ts'
 import { type ListPage, type PageRequest, pagedList, readPage } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import {
+  equalIfGiven,
+  isAsGiven,
+  isBetween,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
 import { openAll } from '../sealed-fields.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
 
 /** What transactions are narrowed to; null is everything. Dates are `YYYY-MM-DD`, both included. */
 export interface TransactionFilter {
-  readonly employerId: string | null
-  readonly itemId: string | null
-  readonly accountId: string | null
-  readonly from: string | null
-  readonly to: string | null
+  readonly employer_id: string | null
+  readonly item_id: string | null
+  readonly account_id: string | null
+  readonly date_from: string | null
+  readonly date_to: string | null
   readonly pending: boolean | null
 }
 type TransactionScope = AccountScope & TransactionFilter
@@ -27,21 +34,9 @@ const transactionsOf = (db: Reading, $: Parameter<TransactionScope>) =>
   db
     .selectFrom('bank_transactions')
     .where((eb) => isAccountWithinKey(eb, 'bank_transactions', $))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'item_id', $('itemId')))
-    .where((eb) => equalsIfGiven(eb, 'account_id', $('accountId')))
-    .where((eb) => {
-      const from = eb.cast<string | null>($('from'), 'text')
-      return eb.or([eb(from, 'is', null), eb('date', '>=', from as never)])
-    })
-    .where((eb) => {
-      const to = eb.cast<string | null>($('to'), 'text')
-      return eb.or([eb(to, 'is', null), eb('date', '<=', to as never)])
-    })
-    .where((eb) => {
-      const pending = eb.cast<boolean | null>($('pending'), 'boolean')
-      return eb.or([eb(pending, 'is', null), eb('pending', '=', pending as never)])
-    })
+    .where((eb) => equalIfGiven(eb, $, 'employer_id', 'item_id', 'account_id'))
+    .where((eb) => isBetween(eb, 'date', { from: $('date_from'), to: $('date_to') }))
+    .where((eb) => isAsGiven(eb, eb.ref('pending'), $('pending')))
 
 const COLUMNS = [
   ...(['transaction_id', 'connection_id', 'item_id', 'account_id'] as const),

@@ -11,7 +11,7 @@ import {
 } from '../read-models/pages.ts'
 import {
   type Expression,
-  equalsIfGiven,
+  equalIfGiven,
   inIfGiven,
   isBetween,
   type Parameter,
@@ -48,9 +48,9 @@ function orderOf(table: Table, sort: Sort): Sort {
 
 /** What the ledger is narrowed to; null is everything. */
 export interface LedgerFilter {
-  readonly carrierId: string | null
-  readonly employerId: string | null
-  readonly policyId: string | null
+  readonly carrier_id: string | null
+  readonly employer_id: string | null
+  readonly policy_id: string | null
   readonly statuses: Statuses | null
   /** ISO 8601, of creation; both bounds are included. */
   readonly from: string | null
@@ -77,9 +77,7 @@ const within = (db: Reading, table: Table, $: Parameter<Scope>) =>
   db
     .selectFrom(table as 'bank_debits')
     .where((eb) => isWithinKey(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'policy_id', $('policyId')))
+    .where((eb) => equalIfGiven(eb, $, 'carrier_id', 'employer_id', 'policy_id'))
     .where((eb) => isBetween(eb, 'created_at', { from: $('from'), to: $('to') }))
 
 /** A run: rows of a table in the order of an index. */

@@ -10,12 +10,12 @@ import { connectionOfItem } from './bank-connections.ts'
 import { askAbout, isHandleOf } from './bank-links.ts'
 
 export interface NewLinkedAchAccount extends AchAccountOwner {
-  readonly itemId: string
-  readonly accountId: string
+  readonly bankconnect_item_id: string
+  readonly bankconnect_account_id: string
   /** What the exchange handed out. */
-  readonly handle: string
+  readonly access_token: string
   readonly nickname: string | null
-  readonly isPrimary: boolean
+  readonly is_primary: boolean
 }
 
 /**
@@ -46,17 +46,19 @@ export async function createLinkedAchAccount(
   const { state } = await app.commands.load(bankAccount, bank_account_id)
   // the first one that is there stays the one: debits may name either of the two
   const isTaken = (await tiedTo(app, bank_account_id)) !== null
-  const { ownerType, ownerId, nickname, isPrimary } = input
+  const { owner_type, owner_id, nickname, is_primary } = input
   return createAchAccount(
     app,
     client,
     {
-      ownerType,
-      ownerId,
+      owner_type,
+      owner_id,
       nickname,
-      isPrimary,
-      ...ofBank,
-      bankName: connection.institution_name ?? state!.bank_name,
+      is_primary,
+      routing_number: ofBank.routingNumber,
+      account_number: ofBank.accountNumber,
+      account_type: ofBank.accountType,
+      bank_name: connection.institution_name ?? state!.bank_name,
       linked: {
         bankAccountId: isTaken ? null : bank_account_id,
         unverifiedReason,
@@ -74,13 +76,13 @@ async function namedAccount(
   input: NewLinkedAchAccount,
 ): Promise<{ readonly connection: BankConnection; readonly account: ConnectedAccount } | Rejection> {
   const owner = await ownersName(app, client, input)
-  const connection = await connectionOfItem(app, client, input.itemId, 'bankconnect_item_id')
-  const account = isRejection(connection) ? connection : accountOf(connection, input.accountId)
+  const connection = await connectionOfItem(app, client, input.bankconnect_item_id, 'bankconnect_item_id')
+  const account = isRejection(connection) ? connection : accountOf(connection, input.bankconnect_account_id)
   const refusals = [owner, connection, account].filter(isRejection)
   const refusal = refusals.find(({ kind }) => kind === 'not_found') ?? refusals[0]
   if (refusal) return refusal
   const found = { connection: connection as BankConnection, account: account as ConnectedAccount }
-  if (!isHandleOf(found.connection, input.handle)) {
+  if (!isHandleOf(found.connection, input.access_token)) {
     const why = 'access_token is none that the exchange of this item handed out'
     return reject('forbidden', 'access_token_refused', why, 'access_token')
   }
@@ -99,9 +101,9 @@ function accountOf({ accounts }: BankConnection, accountId: string): ConnectedAc
 }
 
 /** A connection that names an employer, a carrier or both has accounts of these. */
-function isOfAnother({ employer_id, carrier_id }: BankConnection, { ownerId }: AchAccountOwner): boolean {
+function isOfAnother({ employer_id, carrier_id }: BankConnection, { owner_id }: AchAccountOwner): boolean {
   const named = [employer_id, carrier_id].filter((id) => id !== null)
-  return named.length > 0 && !named.includes(ownerId)
+  return named.length > 0 && !named.includes(owner_id)
 }
 
 function withoutNumbers(): Rejection {

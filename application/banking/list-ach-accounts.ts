@@ -2,16 +2,16 @@ import { achAccount } from '../../domain/banking/ach-account.ts'
 import type { Application } from '../application.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 import { insuredAsOfNow, type Scope } from './account-owners.ts'
 import { type ShownAchAccount, shownAchAccount } from './ach-accounts.ts'
 
 /** What a list of accounts is narrowed to; null is everything. */
 interface AchAccountScope extends AccountScope {
-  readonly ownerId: string | null
-  readonly ownerType: string | null
+  readonly owner_id: string | null
+  readonly owner_type: string | null
   readonly status: string | null
-  readonly connectionType: string | null
+  readonly connection_type: string | null
 }
 
 const ACH_ACCOUNTS = pagedList(
@@ -21,10 +21,7 @@ const ACH_ACCOUNTS = pagedList(
       .selectFrom('ach_accounts')
       .select('ach_account_id as id')
       .where((eb) => isAccountWithinKey(eb, 'ach_accounts', $))
-      .where((eb) => equalsIfGiven(eb, 'owner_id', $('ownerId')))
-      .where((eb) => equalsIfGiven(eb, 'owner_type', $('ownerType')))
-      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-      .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
+      .where((eb) => equalIfGiven(eb, $, 'owner_id', 'owner_type', 'status', 'connection_type'))
       .orderBy('seq', 'desc'),
 )
 

@@ -12,11 +12,11 @@ import {
   type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 
 /** What an operator's list of debits is narrowed to; null is everything. */
 interface DebitScope extends ListScope {
-  readonly employerId: string | null
+  readonly employer_id: string | null
   readonly status: DebitStatus | null
 }
 
@@ -27,8 +27,7 @@ const DEBITS = pagedList(
       .selectFrom('bank_debits')
       .select('leg_id as id')
       .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'status'))
       .orderBy('seq', 'desc'),
 )
 

@@ -96,7 +96,7 @@ export async function compareReturnRates(
   if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
   const now = clock.now()
   const environment = 'live' as const
-  const rows = await read.query(OF_TENANTS, { tenantId, environment, ...countedDays(now) })
+  const rows = await read.query(OF_TENANTS, { tenant_id: tenantId, environment, ...countedDays(now) })
   for (const row of tenantId === null ? [...rows, ...(await silent(app, rows))] : rows) {
     const { tenant_id } = row
     const return_rate_id = derivedId(tenant_id, `return-rate/${environment}`)

@@ -175,6 +175,6 @@ async function sealedInsured(
   { session, insured }: FinancingCheckoutRequest,
 ) {
   const draft = { financing_session_id, insured: { ...insured } }
-  const subject = employerSubject(personalData, session.employerId)
+  const subject = employerSubject(personalData, session.employer_id)
   return (await sealFields(personalData, FinancingRequested, draft, () => subject)).insured
 }

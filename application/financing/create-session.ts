@@ -9,12 +9,13 @@ import { financingSettings } from '../../domain/financing/financing-settings.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import { type AskedAmounts, sessionAmounts } from '../../domain/payments/session-amounts.ts'
+import { sessionAmounts } from '../../domain/payments/session-amounts.ts'
 import { carrierIdOf, type NamedPolicy, namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { requestHash } from '../idempotency/request-hash.ts'
+import type { NewPaymentSession } from '../payment-sessions/create-session.ts'
 import { refuseCheckout } from '../payment-sessions/page-host.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import { financingSessionOf, newTokenOf, sessionIdOf } from './financing-sessions.ts'
@@ -23,17 +24,11 @@ import { refuseSetup } from './financing-settings.ts'
 const MINUTE_MS = 60_000
 
 /** A request for a financing session; what is left out is null. */
-export interface NewFinancingSession {
-  readonly key: string
-  readonly employerId: string
-  readonly carrierId: string | null
-  readonly policyId: string
-  readonly amounts: Omit<AskedAmounts, 'totalInstallments' | 'downPaymentPercent' | 'downPaymentCents'>
-  readonly description: string | null
-  readonly customer: { readonly name: string; readonly email: string; readonly phone: string | null }
-  readonly ttlMinutes: number | null
-  readonly singleUse: boolean | null
-  readonly createdBy: string | null
+export interface NewFinancingSession
+  extends Pick<NewPaymentSession, 'employer_id' | 'carrier_id' | 'policy_id' | 'description' | 'customer'>,
+    Pick<NewPaymentSession, 'amount_cents' | 'premium_cents' | 'fee_cents' | 'fee_breakdown'>,
+    Pick<NewPaymentSession, 'ttl_minutes' | 'single_use' | 'created_by'> {
+  readonly idempotency_key: string
 }
 
 /** What a request stands for, once it was checked. */
@@ -54,11 +49,10 @@ export async function findSession(
   client: ApiClient,
   input: NewFinancingSession,
 ): Promise<FoundSession | Rejection> {
-  const carrierId = carrierIdOf(client, input.carrierId)
+  const carrierId = carrierIdOf(client, input.carrier_id)
   if (typeof carrierId !== 'string') return carrierId
-  const { key, ...asked } = input
-  const id = sessionIdOf(app, client, key)
-  const hash = await requestHash({ ...asked, carrierId })
+  const id = sessionIdOf(app, client, input.idempotency_key)
+  const hash = await requestHash(fingerprinted(input, carrierId))
   const fingerprint = app.personalData.fingerprint('financing_request', `${id}|${hash}`)
   const found = await financingSessionOf(app, client, id)
   if (isRejection(found) && found.kind !== 'not_found') return found
@@ -66,6 +60,26 @@ export async function findSession(
   if (session && session.request_fingerprint !== fingerprint) return otherRequest(session)
   const checkout = (await app.commands.load(checkoutSettings, client.tenant_id)).state
   return { id, fingerprint, session, checkout }
+}
+
+/** What of a request its fingerprint is of; the names are those of the first release. */
+function fingerprinted(asked: NewFinancingSession, carrierId: string) {
+  return {
+    employerId: asked.employer_id,
+    carrierId,
+    policyId: asked.policy_id,
+    amounts: {
+      amountCents: asked.amount_cents,
+      premiumCents: asked.premium_cents,
+      feeCents: asked.fee_cents,
+      feeBreakdown: asked.fee_breakdown,
+    },
+    description: asked.description,
+    customer: asked.customer,
+    ttlMinutes: asked.ttl_minutes,
+    singleUse: asked.single_use,
+    createdBy: asked.created_by,
+  }
 }
 
 /** Why nothing is begun with the account as it is set up. */
@@ -91,8 +105,8 @@ export async function draftSession(
   { id, fingerprint, checkout }: FoundSession,
   refuse: (named: NamedPolicy) => Promise<Rejection | null> = async () => null,
 ) {
-  const noPlan = { totalInstallments: null, downPaymentPercent: null, downPaymentCents: null }
-  const amounts = sessionAmounts({ ...input.amounts, ...noPlan })
+  const noPlan = { total_installments: null, down_payment_percent: null, down_payment_cents: null }
+  const amounts = sessionAmounts({ ...input, ...noPlan })
   if (isRejection(amounts)) return amounts
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
@@ -120,16 +134,16 @@ export async function draftSession(
       line_items: [...line_items],
       description: input.description,
       customer: { ...input.customer },
-      single_use: input.singleUse ?? settings.single_use,
+      single_use: input.single_use ?? settings.single_use,
       config_version,
-      created_by: input.createdBy,
+      created_by: input.created_by,
       request_fingerprint: fingerprint,
       access_token_hash: access.hash,
       checkout_token_hash: forComponent.hash,
       created_at: isoTime(now),
-      expires_at: isoTime(now + (input.ttlMinutes ?? settings.link_ttl_minutes!) * MINUTE_MS),
+      expires_at: isoTime(now + (input.ttl_minutes ?? settings.link_ttl_minutes!) * MINUTE_MS),
     },
-    () => employerSubject(app.personalData, input.employerId),
+    () => employerSubject(app.personalData, input.employer_id),
   )
   return { type: 'Create', data } as const
 }

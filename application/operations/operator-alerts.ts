@@ -13,7 +13,7 @@ import {
   pagedList,
   readPage,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, isNullIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { equalIfGiven, isAsGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { ALERT_KINDS, ALERTS, type AlertKindName } from './alert-kinds.ts'
 
 /** What a list of alerts is narrowed to; null is everything. */
@@ -29,8 +29,8 @@ const LIST = pagedList({ projection: PROJECTION, name: 'operator-alerts' }, (db,
     .selectFrom('operator_alerts')
     .selectAll()
     .where((eb) => isOfTenant(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'kind', $('kind')))
-    .where((eb) => isNullIfGiven(eb, 'acknowledged_at', $('isOpen')))
+    .where((eb) => equalIfGiven(eb, $, 'kind'))
+    .where((eb) => isAsGiven(eb, eb('acknowledged_at', 'is', null), $('isOpen')))
     .orderBy('seq', 'desc'),
 )
 const ONE = statement('operator-alert', (db, $: Parameter<{ alertId: string }>) =>
@@ -87,7 +87,7 @@ async function findRow(
 /** Takes note of an alert. Doing it again changes nothing. @returns the alert as it stands then. */
 export async function acknowledgeAlert(
   app: Parts,
-  { alertId, note }: { readonly alertId: string; readonly note: string | null },
+  { alert_id: alertId, note }: { readonly alert_id: string; readonly note: string | null },
   context: CommandContext,
 ): Promise<ShownAlert | Rejection> {
   const alert = await findRow(app, alertId)

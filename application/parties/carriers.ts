@@ -5,16 +5,10 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { readable, within } from '../command-handling/verbs.ts'
 import { unknownTenant } from './tenants.ts'
 
-export interface NewCarrier {
-  readonly tenantId: string
-  readonly name: string
-  readonly settlementType: Carrier['settlement_type']
-}
-
 /** Registers a carrier of a tenant. */
 export async function register(
   app: Application,
-  { tenantId: tenant_id, name, settlementType: settlement_type }: NewCarrier,
+  { tenant_id, name, settlement_type }: Omit<Carrier, 'carrier_id'>,
   context: CommandContext,
 ): Promise<Carrier | Rejection> {
   const unknown = await unknownTenant(app, tenant_id)

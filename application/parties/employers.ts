@@ -21,9 +21,9 @@ import { unknownTenant } from './tenants.ts'
 export type Address = Readonly<Record<string, string>>
 
 export interface NewEmployer {
-  readonly tenantId: string
+  readonly tenant_id: string
   readonly environment: Environment
-  readonly legalName: string
+  readonly legal_name: string
   /** 9 digits, with or without a hyphen after the second. */
   readonly fein: string
   /** Default: as `fein` is written. */
@@ -31,8 +31,8 @@ export interface NewEmployer {
   /** A sole proprietor, whose legal name is sealed as well. */
   readonly isPerson?: boolean
   readonly address: Address | null
-  readonly contactEmail: string | null
-  readonly payrollCompanyIds: readonly string[]
+  readonly contact_email: string | null
+  readonly payroll_company_ids: readonly string[]
 }
 
 /** Why a registration would be refused at this moment, null when it would not; nothing is stored. */
@@ -62,21 +62,21 @@ export async function register(
   const employerId = await reserve(app, fein.value, holder, scoped)
   if (employerId === null) return feinTaken()
 
-  const { tenantId, environment, address, contactEmail } = input
+  const { tenant_id, environment, legal_name, address, contact_email, payroll_company_ids } = input
   const notation = input.feinNotation ?? readFein(input.fein)?.notation
   const data = await sealFields(
     app.personalData,
     EmployerRegistered,
     {
       employer_id: employerId,
-      tenant_id: tenantId,
+      tenant_id,
       environment,
-      legal_name: input.legalName,
+      legal_name,
       fein: fein.text,
       ...(notation !== undefined && notation !== 'digits' && { fein_notation: notation }),
       address: textOf(address),
-      contact_email: contactEmail || null,
-      payroll_company_ids: [...new Set(input.payrollCompanyIds)],
+      contact_email: contact_email || null,
+      payroll_company_ids: [...new Set(payroll_company_ids)],
     },
     ({ key }) => subjectOf(app, employerId, key, input.isPerson ?? false),
   )
@@ -92,7 +92,7 @@ export async function register(
  */
 export async function reserveFein(
   app: Application,
-  { tenantId, environment, fein }: Pick<NewEmployer, 'tenantId' | 'environment' | 'fein'>,
+  { tenant_id, environment, fein }: Pick<NewEmployer, 'tenant_id' | 'environment' | 'fein'>,
   context: CommandContext,
 ): Promise<string> {
   const value = feinReservation(app.personalData, environment, fein)
@@ -104,7 +104,7 @@ export async function reserveFein(
     id: createdId(context, employer),
     hasLost: () => false,
   }
-  const reserved = await reserve(app, value, next, within(context, { tenant_id: tenantId, environment }))
+  const reserved = await reserve(app, value, next, within(context, { tenant_id, environment }))
   return reserved ?? (await holderOf(app, value))!
 }
 
@@ -120,7 +120,7 @@ function subjectOf(
 
 /** A registration whose parts are known: the FEIN, and the employer that is to hold it. */
 async function registrationOf(app: Application, input: NewEmployer, context: CommandContext) {
-  const { tenantId, environment } = input
+  const { tenant_id, environment } = input
   const text = normalizeFein(input.fein)
   if (text === null) {
     return reject(
@@ -131,14 +131,14 @@ async function registrationOf(app: Application, input: NewEmployer, context: Com
     )
   }
   const unknown =
-    (await unknownTenant(app, tenantId)) ??
-    (await unknownPayrollCompany(app, tenantId, input.payrollCompanyIds))
+    (await unknownTenant(app, tenant_id)) ??
+    (await unknownPayrollCompany(app, tenant_id, input.payroll_company_ids))
   if (unknown) return unknown
   const id = createdId(context, employer)
   return {
     fein: { text, value: feinReservation(app.personalData, environment, text) },
     holder: { decider: employer, creates: 'Register', id, hasLost: () => false },
-    scoped: within(context, { tenant_id: tenantId, environment }),
+    scoped: within(context, { tenant_id, environment }),
   }
 }
 
@@ -147,13 +147,9 @@ function feinTaken(): Rejection {
 }
 
 /** What may change about an employer; what is left out stays as it is. */
-export interface EmployerChanges {
-  readonly legalName?: string
-  readonly address?: Address | null
-  readonly contactEmail?: string | null
-  /** The whole new set of links. */
-  readonly payrollCompanyIds?: readonly string[]
-}
+export type EmployerChanges = Partial<
+  Pick<NewEmployer, 'legal_name' | 'address' | 'contact_email' | 'payroll_company_ids'>
+>
 
 /** Changes an employer's details and its links to payroll companies, in one append. */
 export async function change(
@@ -164,20 +160,20 @@ export async function change(
 ): Promise<Employer | Rejection> {
   const { state } = await app.commands.load(employer, employerId)
   if (!state) return reject('not_found', 'employer_not_found', 'No such employer', 'employer_id')
-  if (changes.payrollCompanyIds) {
-    const unknown = await unknownPayrollCompany(app, state.tenant_id, changes.payrollCompanyIds)
+  const { legal_name, address, contact_email, payroll_company_ids: payrollCompanyIds } = changes
+  if (payrollCompanyIds) {
+    const unknown = await unknownPayrollCompany(app, state.tenant_id, payrollCompanyIds)
     if (unknown) return unknown
   }
-  const { legalName, address, contactEmail, payrollCompanyIds } = changes
-  const isRenamed = legalName !== undefined && legalName !== (await openedName(app, state))
+  const isRenamed = legal_name !== undefined && legal_name !== (await openedName(app, state))
   const { employer_id: _id, ...details } = await sealFields(
     app.personalData,
     EmployerDetailsChanged,
     {
       employer_id: employerId,
-      ...(isRenamed && { legal_name: legalName }),
+      ...(isRenamed && { legal_name }),
       ...(address !== undefined && { address: textOf(address) }),
-      ...(contactEmail !== undefined && { contact_email: contactEmail || null }),
+      ...(contact_email !== undefined && { contact_email: contact_email || null }),
     },
     ({ key }) => subjectOf(app, employerId, key, isSealed(state.legal_name)),
   )

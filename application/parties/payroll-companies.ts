@@ -9,7 +9,7 @@ import { unknownTenant } from './tenants.ts'
 /** Registers a payroll company of a tenant. */
 export async function register(
   app: Application,
-  { tenantId: tenant_id, name }: { readonly tenantId: string; readonly name: string },
+  { tenant_id, name }: Omit<PayrollCompany, 'payroll_company_id'>,
   context: CommandContext,
 ): Promise<PayrollCompany | Rejection> {
   const unknown = await unknownTenant(app, tenant_id)

@@ -3,7 +3,7 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
-import { PaymentSessionCreated, type SessionMode } from '../../domain/payments/payment-session-events.ts'
+import { PaymentSessionCreated } from '../../domain/payments/payment-session-events.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import {
   type AskedAmounts,
@@ -29,20 +29,15 @@ export interface Customer {
   readonly phone: string | null
 }
 
-export interface NewPaymentSession {
-  readonly employerId: string
+export interface NewPaymentSession
+  extends AskedAmounts,
+    Pick<PaymentSession, 'employer_id' | 'policy_id' | 'description' | 'mode' | 'created_by'> {
   /** Null: the only one of the key. */
-  readonly carrierId: string | null
-  readonly policyId: string
-  readonly amounts: AskedAmounts
-  readonly description: string | null
+  readonly carrier_id: string | null
   readonly customer: Customer
-  readonly mode: SessionMode
   /** Null: as configured. */
-  readonly ttlMinutes: number | null
-  readonly singleUse: boolean | null
-  readonly invitations: readonly Invitation[]
-  readonly createdBy: string | null
+  readonly ttl_minutes: number | null
+  readonly single_use: boolean | null
 }
 
 /** A session with what is handed out once. */
@@ -78,10 +73,11 @@ export async function createSession(
   app: Application,
   client: ApiClient,
   input: NewPaymentSession,
+  invitations: readonly Invitation[],
   portalUrl: string | null,
   context: CommandContext,
 ): Promise<HandedOutSession | Rejection> {
-  const amounts = sessionAmounts(input.amounts)
+  const amounts = sessionAmounts(input)
   if (isRejection(amounts)) return amounts
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
@@ -99,13 +95,13 @@ export async function createSession(
     mode: input.mode,
     description: input.description,
     customer: input.customer,
-    single_use: input.singleUse ?? checkout.settings.single_use,
-    created_by: input.createdBy,
+    single_use: input.single_use ?? checkout.settings.single_use,
+    created_by: input.created_by,
     replaces: null,
   }
   const id = createdId(context, paymentSession)
-  const { ttlMinutes, invitations } = input
-  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
+  const wanted = { ttlMinutes: input.ttl_minutes, invitations, portalUrl }
+  return issueSession(app, { id, details, checkout, ...wanted }, context)
 }
 
 /** A session to be stored under an id. */

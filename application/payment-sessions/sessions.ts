@@ -14,7 +14,7 @@ import {
   type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 
 /** A session that a partner names. */
 export async function sessionOf(
@@ -28,9 +28,9 @@ export async function sessionOf(
 
 /** What a list of sessions is narrowed to; null is everything. */
 interface SessionScope extends ListedScope, StatusWanted {
-  readonly employerId: string | null
-  readonly policyId: string | null
-  readonly carrierId: string | null
+  readonly employer_id: string | null
+  readonly policy_id: string | null
+  readonly carrier_id: string | null
   readonly status: SessionStatus | null
 }
 
@@ -41,9 +41,7 @@ const SESSIONS = pagedList(
       .selectFrom('payment_sessions')
       .select('payment_session_id as id')
       .where((eb) => isWithinKey(eb, $))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-      .where((eb) => equalsIfGiven(eb, 'policy_id', $('policyId')))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'policy_id', 'carrier_id'))
       .where((eb) => readsStatus(eb, $))
       .orderBy('seq', 'desc'),
 )
@@ -52,7 +50,7 @@ const SESSIONS = pagedList(
 export async function listSessions(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
   client: KeyScope,
-  filter: Pick<SessionScope, 'employerId' | 'policyId' | 'carrierId' | 'status'>,
+  filter: Pick<SessionScope, 'employer_id' | 'policy_id' | 'carrier_id' | 'status'>,
   page: PageRequest,
 ): Promise<ListPage<PaymentSession>> {
   const now = isoTime(app.clock.now())

@@ -30,8 +30,8 @@ export interface NewPaymentLink
   readonly carrier_id: string | null
   readonly customer: { readonly name: string; readonly email: string; readonly phone: string | null }
   /** Both are there for DIRECT_BILLING, and do not count otherwise. */
-  readonly total_installments: number | null
-  readonly down_payment_months: number | null
+  readonly total_installments?: number | null | undefined
+  readonly down_payment_months?: number | null | undefined
 }
 
 /** The plan of a link, null for one that is paid at once. */
@@ -69,11 +69,7 @@ export async function createLink(
   const { tenant_id, environment } = client
   // side by side, so that the log is asked once
   const [named, checkout] = await Promise.all([
-    namedPolicy(app, client, {
-      employerId: input.employer_id,
-      carrierId: input.carrier_id,
-      policyId: input.policy_id,
-    }),
+    namedPolicy(app, client, input),
     app.commands.load(checkoutSettings, tenant_id),
   ])
   if (isRejection(named)) return named
@@ -104,7 +100,7 @@ export async function createLink(
       policy_id: policy.policy_id,
       customer: { ...input.customer },
       installment_plan: plan,
-      down_payment_months: plan && input.down_payment_months,
+      down_payment_months: plan && input.down_payment_months!,
       metadata: withOwnPairs(input.metadata, tenant_id),
       processor: app.processors[environment].kind,
       processor_payment_link_id: atProcessor.processorLinkId,

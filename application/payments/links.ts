@@ -21,7 +21,7 @@ import {
   type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 import { processorToAsk, recordHeldUp } from './held-up.ts'
 
 /** A payment link that a partner names. */
@@ -32,8 +32,8 @@ export async function linkOf(app: Reads, client: KeyScope, linkId: string): Prom
 
 /** What a list of payment links is narrowed to; null is everything. */
 interface LinkScope extends ListedScope, StatusWanted {
-  readonly carrierId: string | null
-  readonly employerId: string | null
+  readonly carrier_id: string | null
+  readonly employer_id: string | null
   readonly status: PaymentLinkStatus | null
 }
 
@@ -44,8 +44,7 @@ const LINKS = pagedList(
       .selectFrom('payment_links')
       .select('payment_link_id as id')
       .where((eb) => isWithinKey(eb, $))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalIfGiven(eb, $, 'carrier_id', 'employer_id'))
       .where((eb) => readsStatus(eb, $))
       .orderBy('seq', 'desc'),
 )
@@ -54,7 +53,7 @@ const LINKS = pagedList(
 export async function listLinks(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
   client: KeyScope,
-  filter: Pick<LinkScope, 'carrierId' | 'employerId' | 'status'>,
+  filter: Pick<LinkScope, 'carrier_id' | 'employer_id' | 'status'>,
   page: PageRequest,
 ): Promise<ListPage<PaymentLink>> {
   const now = isoTime(app.clock.now())

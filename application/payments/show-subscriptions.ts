@@ -13,7 +13,7 @@ import {
   type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 import { runInTimeSlices } from '../time-slices.ts'
 
 /** One of the monthly charges, made or to come. */
@@ -80,7 +80,7 @@ function scheduledPayments(state: Subscription): readonly ScheduledPayment[] {
 
 /** What a list of subscriptions is narrowed to; null is everything. */
 interface Scope extends KeyScope {
-  readonly carrierId: string | null
+  readonly carrier_id: string | null
   readonly status: SubscriptionStatus | null
 }
 
@@ -91,8 +91,7 @@ const SUBSCRIPTIONS = pagedList(
       .selectFrom('subscriptions')
       .select('subscription_id as id')
       .where((eb) => isWithinKey(eb, $))
-      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => equalIfGiven(eb, $, 'carrier_id', 'status'))
       .orderBy('seq', 'desc'),
 )
 
@@ -100,7 +99,7 @@ const SUBSCRIPTIONS = pagedList(
 export async function listSubscriptions(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
   client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
-  wanted: { readonly carrierId: string | null; readonly status: SubscriptionStatus | null },
+  wanted: { readonly carrier_id: string | null; readonly status: SubscriptionStatus | null },
   page: PageRequest,
 ): Promise<ListPage<ShownSubscription>> {
   const scope = { ...keyScope(client), ...wanted }

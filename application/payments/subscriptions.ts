@@ -14,14 +14,11 @@ import { customerOf } from './processor-customers.ts'
 import { processorOf } from './processor-of.ts'
 import { unlessRefused } from './refused-fields.ts'
 
-export interface NewSubscription {
-  readonly employerId: string
+export interface NewSubscription
+  extends Pick<Subscription, 'employer_id' | 'policy_id' | 'amount_cents' | 'metadata'> {
   /** Null: the only one of the key. */
-  readonly carrierId: string | null
-  readonly policyId: string
-  readonly amountCents: number
-  readonly paymentMethodId: string
-  readonly metadata: Readonly<Record<string, string>>
+  readonly carrier_id: string | null
+  readonly payment_method_id: string
 }
 
 /** Why a subscription would be refused at this moment, null when it would not; nothing is stored. */
@@ -48,13 +45,13 @@ export async function startSubscription(
   const found = await prepared(app, client, input)
   if (isRejection(found)) return found
   const { tenant_id, environment } = client
-  const { amountCents, paymentMethodId, metadata } = input
+  const { employer_id, policy_id, amount_cents, payment_method_id, metadata } = input
   const subscriptionId = createdId(context, subscription)
   const asked = {
     subscriptionId,
     customerId: found.customerId,
-    amountCents,
-    paymentMethodId,
+    amountCents: amount_cents,
+    paymentMethodId: payment_method_id,
     isPayersMethod: false,
     firstChargeAt: null,
     charges: null,
@@ -70,16 +67,16 @@ export async function startSubscription(
     subscription_id: subscriptionId,
     tenant_id,
     environment,
-    employer_id: input.employerId,
+    employer_id,
     carrier_id: found.carrierId,
-    policy_id: input.policyId,
+    policy_id,
     source: 'api' as const,
     link_id: null,
     processor: processor.kind,
     customer_id: found.customerId,
-    payment_method_id: paymentMethodId,
+    payment_method_id,
     processor_subscription_id: made.processorSubscriptionId,
-    amount_cents: amountCents,
+    amount_cents,
     charges: null,
     anchor_at: now,
     first_charge_paid: made.status === 'active',
@@ -103,7 +100,7 @@ async function prepared(
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
   const processor = app.processors[client.environment].kind
-  const customerId = await customerOf(app, input.employerId, processor)
+  const customerId = await customerOf(app, input.employer_id, processor)
   if (customerId === null) {
     return reject(
       'conflict',

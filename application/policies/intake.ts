@@ -183,7 +183,7 @@ async function received(
   const command_id = app.randomness.commandId()
   const steps = { ...context, commandId: command_id, mayRepeat: true }
   const { fein } = sent
-  const employer_id = await employers.reserveFein(app, { tenantId: tenant_id, environment, fein }, steps)
+  const employer_id = await employers.reserveFein(app, { tenant_id, environment, fein }, steps)
   const policy_number = terms.policy_number ?? assignedPolicyNumber(createdId(steps, policy))
   const identities = owners.map(({ first_name, last_name }) => {
     // as payroll knows a person by name: one erasure finds both
@@ -270,15 +270,15 @@ async function registered(
     const made = await employers.register(
       app,
       {
-        tenantId: tenant_id,
+        tenant_id,
         environment,
-        legalName: legal_name,
+        legal_name,
         fein,
         feinNotation,
         isPerson: feinNotation === 'person' || SOLE_PROPRIETOR.test(entity_type ?? ''),
         address,
-        contactEmail: contact_email ?? email,
-        payrollCompanyIds: [],
+        contact_email: contact_email ?? email,
+        payroll_company_ids: [],
       },
       context,
     )

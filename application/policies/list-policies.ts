@@ -8,11 +8,11 @@ import {
   type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 
 /** What a list of policies is narrowed to. */
 interface PolicyScope extends ListScope {
-  readonly employerId: string | null
+  readonly employer_id: string | null
 }
 
 const POLICIES = pagedList(
@@ -22,7 +22,7 @@ const POLICIES = pagedList(
       .selectFrom('policies')
       .select('policy_id as id')
       .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalIfGiven(eb, $, 'employer_id'))
       .orderBy('seq', 'desc'),
 )
 

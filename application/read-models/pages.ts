@@ -7,7 +7,7 @@ import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
 import type { ReadModels } from './index.ts'
 import {
-  equalsIfGiven,
+  equalIfGiven,
   inIfGiven,
   type Parameter,
   type Reading,
@@ -29,7 +29,7 @@ export interface ListPage<Item> {
 
 /** What a list of an operator is narrowed to; null is everything. */
 export interface ListScope {
-  readonly tenantId: string | null
+  readonly tenant_id: string | null
   readonly environment: Environment | null
 }
 
@@ -39,10 +39,7 @@ export function isOfTenant<Table extends TableWith<'tenant_id' | 'environment'>>
   $: Parameter<ListScope>,
 ): Expression<SqlBool> {
   const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
-  return eb.and([
-    equalsIfGiven(eb, 'tenant_id', $('tenantId')),
-    equalsIfGiven(eb, 'environment', $('environment')),
-  ])
+  return equalIfGiven(eb, $, 'tenant_id', 'environment')
 }
 
 /** What a list of a partner is narrowed to by its key; null is everything. */

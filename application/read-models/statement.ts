@@ -103,13 +103,17 @@ export function readsStatus<Table extends TableWith<'status' | 'open' | 'expires
   ])
 }
 
-/** Holds where a column has the value of a parameter, or the parameter is null. */
-export function equalsIfGiven<Table extends keyof ReadModels>(
+/** Holds where each of some columns has the value of the parameter of its name, or that is null. */
+export function equalIfGiven<Table extends keyof ReadModels, Scope>(
   eb: ExpressionBuilder<ReadModels, Table>,
-  column: StringReference<ReadModels, Table>,
-  parameter: Expression<string | null>,
+  $: Parameter<Scope>,
+  ...columns: readonly (keyof Scope & StringReference<ReadModels, Table> & string)[]
 ): Expression<SqlBool> {
-  return eb.or([eb(eb.cast(parameter, 'text'), 'is', null), eb(column, '=', parameter as Expression<never>)])
+  const isEqual = (column: (typeof columns)[number]) => {
+    const value = $(column)
+    return eb.or([eb(eb.cast(value, 'text'), 'is', null), eb(column, '=', value as Expression<never>)])
+  }
+  return eb.and(columns.map(isEqual))
 }
 
 /** Holds where a column has one of the values of a parameter, or the parameter is null. */
@@ -135,12 +139,12 @@ export function isBetween<Table extends keyof ReadModels>(
   ])
 }
 
-/** Holds where a column is null or not as a parameter says, or the parameter is null. */
-export function isNullIfGiven<Table extends keyof ReadModels>(
+/** Holds where a condition is as a parameter says, or that is null. */
+export function isAsGiven<Table extends keyof ReadModels>(
   eb: ExpressionBuilder<ReadModels, Table>,
-  column: StringReference<ReadModels, Table>,
+  condition: Expression<SqlBool>,
   parameter: Expression<boolean | null>,
 ): Expression<SqlBool> {
   const wanted = eb.cast<SqlBool | null>(parameter, 'boolean')
-  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb.parens(column, 'is', null))])
+  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb.parens(condition))])
 }

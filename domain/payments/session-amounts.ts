@@ -13,13 +13,13 @@ export interface LineItem {
 
 /** What a request says of money: cents; null is left out. */
 export interface AskedAmounts {
-  readonly amountCents: number | null
-  readonly premiumCents: number | null
-  readonly feeCents: number | null
-  readonly feeBreakdown: readonly LineItem[] | null
-  readonly totalInstallments: number | null
-  readonly downPaymentPercent: number | null
-  readonly downPaymentCents: number | null
+  readonly amount_cents: number | null
+  readonly premium_cents: number | null
+  readonly fee_cents: number | null
+  readonly fee_breakdown: readonly LineItem[] | null
+  readonly total_installments: number | null
+  readonly down_payment_percent: number | null
+  readonly down_payment_cents: number | null
 }
 
 export interface SessionAmounts {
@@ -34,9 +34,9 @@ export interface SessionAmounts {
 
 /** What a session asks for, or what is wrong with the figures of its request. */
 export function sessionAmounts(asked: AskedAmounts): SessionAmounts | Rejection {
-  const { amountCents, feeBreakdown } = asked
-  const feeCents = asked.feeCents ?? 0
-  const premiumCents = asked.premiumCents ?? (amountCents === null ? null : amountCents - feeCents)
+  const { amount_cents: amountCents, fee_breakdown: feeBreakdown } = asked
+  const feeCents = asked.fee_cents ?? 0
+  const premiumCents = asked.premium_cents ?? (amountCents === null ? null : amountCents - feeCents)
   if (premiumCents === null) {
     return wrong('amount_missing', 'amount_cents', 'amount_cents or premium_cents is required')
   }
@@ -75,19 +75,19 @@ export function sessionAmounts(asked: AskedAmounts): SessionAmounts | Rejection 
 
 function planOf(
   total: number,
-  { totalInstallments, downPaymentPercent, downPaymentCents }: AskedAmounts,
+  { total_installments, down_payment_percent, down_payment_cents }: AskedAmounts,
 ): SessionPlan | Rejection | null {
-  if (totalInstallments === null) {
-    if (downPaymentPercent === null && downPaymentCents === null) return null
-    const field = downPaymentCents === null ? 'down_payment_percent' : 'down_payment_cents'
+  if (total_installments === null) {
+    if (down_payment_percent === null && down_payment_cents === null) return null
+    const field = down_payment_cents === null ? 'down_payment_percent' : 'down_payment_cents'
     return wrong('plan_incomplete', field, `${field} needs total_installments`)
   }
-  const downPayment = downPaymentCents ?? percentOf(total, downPaymentPercent ?? 0)
+  const downPayment = down_payment_cents ?? percentOf(total, down_payment_percent ?? 0)
   if (downPayment > total) {
     const why = `down_payment_cents must not exceed the total of ${total} cents`
     return wrong('down_payment_exceeds_total', 'down_payment_cents', why)
   }
-  return sessionPlan(total, downPayment, totalInstallments)
+  return sessionPlan(total, downPayment, total_installments)
 }
 
 /** A percentage of whole cents, exactly, rounded down. @param percent 0 to 100, by the decimal that it is written as. */

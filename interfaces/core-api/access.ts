@@ -1,12 +1,11 @@
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Access } from '../endpoints/endpoint.ts'
-import { partnerAccess, refused } from '../endpoints/partner-access.ts'
+import { type PartnerHost, partnerAccess, refused } from '../endpoints/partner-access.ts'
 import { HttpError } from '../http/errors.ts'
 import { headerOf } from '../http/headers.ts'
 import { addressKey } from '../http/rate-limit.ts'
 import { isSignedBy, isTimely } from '../http/signatures.ts'
-import type { CoreHost } from './api.ts'
 
 /** An inbound connection and what its request was signed with. */
 export interface SigningConnection {
@@ -22,7 +21,7 @@ export const client = partnerAccess({ ownWords: true })
  * An inbound connection, by its id in the path and the signature of timestamp and raw body. Who cannot sign learns
  * nothing about the time.
  */
-export const connection: Access<CoreHost, SigningConnection> = {
+export const connection: Access<PartnerHost, SigningConnection> = {
   security: [{ webhookSignature: [], webhookTimestamp: [] }],
   errors: {
     401: 'The signature is missing or wrong, or its time is too far from now',

@@ -3,9 +3,10 @@ import type { IdempotentOutcome } from '../../application/idempotency/keyed-call
 import type { Api } from '../endpoints/api.ts'
 import { Answer, endpointsOf } from '../endpoints/endpoint.ts'
 import type { Fault } from '../endpoints/faults.ts'
-import { PARTNER_SCHEMES, type PartnerHost } from '../endpoints/partner-access.ts'
+import { type AuthenticatedClient, PARTNER_SCHEMES, type PartnerHost } from '../endpoints/partner-access.ts'
 import { LARGE_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
+import { client } from './access.ts'
 
 /** What handlers of the core API work with. */
 export type CoreHost = PartnerHost
@@ -55,7 +56,7 @@ const coreApi: Api = {
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
-export const endpoint = endpointsOf<CoreHost>(coreApi)
+export const endpoint = endpointsOf<CoreHost, AuthenticatedClient>(coreApi, client)
 
 /**
  * Fields that are missing, with the first unknown one, which may be meant for them; then unknown ones, then lists of the

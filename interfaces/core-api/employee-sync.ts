@@ -16,7 +16,6 @@ import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { date, rows, visible } from '../endpoints/fields.ts'
-import { client } from './access.ts'
 import { answered, endpoint } from './api.ts'
 import { rowsOf } from './payroll-reports.ts'
 
@@ -63,12 +62,10 @@ const InvalidRecords = z
 
 export const syncEmployeesEndpoint = endpoint({
   operation: 'syncEmployees',
-  method: 'POST',
-  path: '/employees/sync',
+  route: 'POST /employees/sync',
   summary: 'Report hires, terminations and changes of employees',
   description:
     'Taken over as a whole: one bad record refuses all of them, with `details` of what is wrong where.',
-  access: client,
   body: z
     .object({ employer_id: z.string(REQUIRED).min(1, REQUIRED), employees: rows(ChangeRecord, MAX_ROWS) })
     .meta({ id: 'EmployeeChanges' }),

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { fileStatus } from '../../application/payroll/file-status.ts'
 import { idOf } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { client } from './access.ts'
 import { endpoint } from './api.ts'
 
 /** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
@@ -34,10 +33,8 @@ const FileStatus = z
 
 export const getFileStatus = endpoint({
   operation: 'getFileStatus',
-  method: 'GET',
-  path: '/files/status/{file_id}',
+  route: 'GET /files/status/{file_id}',
   summary: 'Read what became of a payroll file or an employee sync',
-  access: client,
   params: z.object({ file_id: idOf('file') }),
   answers: { 200: FileStatus },
   errors: { 404: 'There is no file with this id within the client’s scope' },

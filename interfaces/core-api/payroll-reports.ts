@@ -28,7 +28,7 @@ import { type Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { date, idOf, rows, TOLERANT, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { client, connection } from './access.ts'
+import { connection } from './access.ts'
 import { answered, endpoint } from './api.ts'
 
 const FEIN = 'takes a string of 9 digits, with or without a hyphen after the second'
@@ -102,7 +102,6 @@ type ReportAnswer = z.input<typeof ReportAnswer>
 
 /** What the two endpoints that take reports have in common. */
 const taking = {
-  method: 'POST',
   body: Report,
   rows: rowsOf,
   idempotent: 'The same key and body get the first answer again; another body is 409',
@@ -119,9 +118,8 @@ const ERRORS = {
 export const reportPayrollEndpoint = endpoint({
   ...taking,
   operation: 'reportPayroll',
-  path: '/payroll/reports',
+  route: 'POST /payroll/reports',
   summary: 'Report the payroll of an employer for a policy',
-  access: client,
   errors: ERRORS,
   async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { client_id, tenant_id, environment } = caller.client
@@ -140,7 +138,7 @@ export const reportPayrollEndpoint = endpoint({
 export const inboundWebhookEndpoint = endpoint({
   ...taking,
   operation: 'pushPayroll',
-  path: '/webhook/inbound/{connection_id}',
+  route: 'POST /webhook/inbound/{connection_id}',
   summary: 'Push payroll with a signature instead of client credentials',
   description: 'The same signature is the same request again, and gets the first answer.',
   access: connection,

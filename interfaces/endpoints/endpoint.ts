@@ -124,14 +124,14 @@ export interface Declaration<
 > {
   /** The name of the operation: the client's method, unique in its API. */
   readonly operation: string
-  readonly method: Method
-  /** Below the API's prefixes, with parameters in braces: `/files/status/{file_id}`. */
-  readonly path: string
+  /** Method, and path below the API's prefixes with parameters in braces: `GET /files/status/{file_id}`. */
+  readonly route: `${Method} /${string}`
   /** One line. */
   readonly summary: string
   /** What a caller must know beyond the schemas, in Markdown. */
   readonly description?: string
-  readonly access: Access<Host, Caller>
+  /** Default: the one that callers of the API usually have. */
+  readonly access?: Access<Host, Caller>
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
@@ -177,9 +177,12 @@ export interface Command {
 export interface Endpoint<Host>
   extends Omit<
     Declaration<Host, unknown, Answers, undefined, undefined, undefined>,
-    'params' | 'query' | 'body' | 'bodyFor' | 'access' | 'handle'
+    'route' | 'params' | 'query' | 'body' | 'bodyFor' | 'access' | 'handle'
   > {
   readonly api: Api
+  readonly method: Method
+  /** Below the API's prefixes. */
+  readonly path: string
   readonly access: Access<Host, unknown>
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
@@ -188,15 +191,21 @@ export interface Endpoint<Host>
   readonly handle: (call: Call<Host, unknown, unknown, unknown, unknown>) => Promise<unknown>
 }
 
-/** Makes endpoints of an API, whose handlers are given a `Host`. */
-export function endpointsOf<Host>(api: Api) {
+/** Makes endpoints of an API, whose handlers are given a `Host`. @param usual the access of those that name none. */
+export function endpointsOf<Host, Usual>(api: Api, usual: Access<Host, Usual>) {
   return <
-    Caller,
     const As extends Answers,
+    Caller = Usual,
     Params extends z.ZodObject | undefined = undefined,
     Query extends z.ZodObject | undefined = undefined,
     Body extends z.ZodType | undefined = undefined,
-  >(
-    declaration: Declaration<Host, Caller, As, Params, Query, Body>,
-  ): Endpoint<Host> => ({ ...(declaration as unknown as Omit<Endpoint<Host>, 'api'>), api })
+  >({
+    route,
+    access,
+    ...declared
+  }: Declaration<Host, Caller, As, Params, Query, Body>): Endpoint<Host> => {
+    const [method, path] = route.split(' ')
+    const endpoint = { ...declared, api, method, path, access: access ?? usual }
+    return endpoint as unknown as Endpoint<Host>
+  }
 }

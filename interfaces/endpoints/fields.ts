@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
+import { isId } from '../../domain/kernel/ids.ts'
 import { REQUIRED } from './faults.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
@@ -47,6 +48,17 @@ export function id() {
 /** An id in a path: one that is no id is not found. @param of what it names. */
 export function idOf(of: string) {
   return z.string().describe(`The id of the ${of}`)
+}
+
+/** What endpoints of one thing share: its id in their path, which may be that of nothing. @param what it is. */
+export function ofOne<Name extends string>(
+  name: Name,
+  what: string,
+  isOne: (text: string) => boolean = isId,
+) {
+  const none = `There is no such ${what}`
+  const id = z.string().refine(isOne, none).describe(`The id of the ${what}`)
+  return { params: z.object({ [name]: id } as Record<Name, typeof id>), errors: { 404: none } }
 }
 
 /** A state by its two letters, upper case. */

@@ -22,13 +22,34 @@ export const pagination = z.object({
 })
 
 /** The page that is asked for. */
-export function pageOf(query: { readonly page: number; readonly limit: number }): PageRequest {
-  return { page: query.page, limit: Math.min(query.limit, MAX_LIMIT) }
+export function pageOf({ page, limit }: PageRequest): PageRequest {
+  return { page, limit: Math.min(limit, MAX_LIMIT) }
 }
 
 /** A page of a list that is there as a whole. */
 export function pageOfAll<Item>({ page, limit }: PageRequest, all: readonly Item[]): ListPage<Item> {
   return { items: all.slice((page - 1) * limit, page * limit), total: all.length }
+}
+
+/** A query parameter that narrows a list; null where it is missing. */
+export function narrowing<Schema extends z.ZodType>(schema: Schema) {
+  return schema.optional().transform((value) => value ?? null)
+}
+
+/** What endpoints that answer with a page of a list declare. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return { answers: { 200: z.array(item).readonly() }, pagination }
+}
+
+/** Answers with the page of a list that a query asks for. @param show what of an item is shown; default: all. */
+export async function listed<Item, Shown = Item>(
+  query: PageRequest,
+  read: (page: PageRequest) => Promise<ListPage<Item>>,
+  show: (item: Item) => Shown = (item) => item as unknown as Shown,
+): Promise<Answer<200, readonly Shown[]>> {
+  const wanted = pageOf(query)
+  const { items, total } = await read(wanted)
+  return listAnswer(wanted, { items: items.map(show), total })
 }
 
 /** A page of a list. */

@@ -68,7 +68,7 @@ async function run<Host>(
     ...unknownIn(endpoint.query ?? NOTHING, queried, 'query parameter'),
     ...unknownIn(wanted ?? NOTHING, sent, 'field'),
   ]
-  const params = checked(api, endpoint.params, request.params, unknown)
+  const params = check(endpoint.params ?? NOTHING, request.params)
   const query = checked(api, endpoint.query, queried, unknown)
   const body = checked(api, wanted, sent, unknown)
   const refusal = unknown.length > 0 ? api.refuse(unknown) : null
@@ -78,7 +78,7 @@ async function run<Host>(
   const call = {
     host,
     caller,
-    params,
+    params: 'value' in params ? params.value : {},
     query,
     body,
     sent,
@@ -91,8 +91,12 @@ async function run<Host>(
       return goneSignal(response)
     },
   }
+  const named = async () => {
+    if ('faults' in params) throw new HttpError(404, null, params.faults[0]!.message)
+    return answerOf(endpoint, call)
+  }
   const answering = () =>
-    answerOf(endpoint, call).catch((error: unknown) => {
+    named().catch((error: unknown) => {
       // the form goes before what may be missing or out of reach; what a key was used for is told
       const isLater = error instanceof HttpError && [400, 403, 404].includes(error.status)
       throw refusal && isLater ? refusal : error

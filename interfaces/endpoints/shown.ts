@@ -26,6 +26,12 @@ export async function shown(
   return elements
 }
 
+/** What of an object is not null: fields that are left out of an answer where there is none. */
+export function withoutNulls<Values extends object>(values: Values) {
+  const there = Object.entries(values).filter(([, value]) => value !== null)
+  return Object.fromEntries(there) as { [Name in keyof Values]?: NonNullable<Values[Name]> }
+}
+
 function valid(operation: string, result: ReturnType<typeof check>, within = ''): unknown {
   if ('value' in result) return result.value
   const faults = result.faults.map(({ field, message }: Fault) => `${within}${field} ${message}`)

@@ -7,6 +7,7 @@ import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { endpointsOf } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../endpoints/fields.ts'
+import { narrowing } from '../endpoints/lists.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
@@ -50,7 +51,7 @@ const agentCredentialsApi: Api = {
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
-const endpoint = endpointsOf<AgentCredentialsHost>(agentCredentialsApi)
+const endpoint = endpointsOf<AgentCredentialsHost, null>(agentCredentialsApi, operator)
 
 function invalid(message: string): HttpError {
   return new HttpError(400, 'Invalid request', message)
@@ -109,11 +110,9 @@ const RevokedCredential = z
 export const agentCredentialEndpoints = [
   endpoint({
     operation: 'issueAgentCredential',
-    method: 'POST',
-    path: '/agents',
+    route: 'POST /agents',
     summary: 'Issue a credential to an agent of a payroll company or an employer',
     description: 'An `entity_id` that exists nowhere is accepted and grants nothing.',
-    access: operator,
     body: z.object({
       agent_name: text(REQUIRED),
       entity_type: entityType(REQUIRED),
@@ -128,17 +127,7 @@ export const agentCredentialEndpoints = [
     command: { name: 'agents create' },
     handle: (call) =>
       create(keyed(call), 'issue agent credential', {
-        create: (context) => {
-          const { agent_name, entity_type, entity_id, sandbox, created_by } = call.body
-          const input = {
-            agentName: agent_name,
-            entityType: entity_type,
-            entityId: entity_id,
-            sandbox,
-            createdBy: created_by,
-          }
-          return agentCredentials.issue(call.host.app, input, context)
-        },
+        create: (context) => agentCredentials.issue(call.host.app, call.body, context),
         idOf: ({ credential }) => credential.credential_id,
         show: ({ credential, apiKey }) => ({ ...credential, api_key: apiKey, message: KEY_WARNING }),
         repeated: null,
@@ -146,11 +135,9 @@ export const agentCredentialEndpoints = [
   }),
   endpoint({
     operation: 'listAgentCredentials',
-    method: 'GET',
-    path: '/agents',
+    route: 'GET /agents',
     summary: 'List the credentials of agents, newest first, without their keys',
-    access: operator,
-    query: z.object({ entity_type: entityType(ENTITY_TYPE).optional(), entity_id: z.string().optional() }),
+    query: z.object({ entity_type: narrowing(entityType(ENTITY_TYPE)), entity_id: narrowing(z.string()) }),
     answers: { 200: z.object({ agents: z.array(ListedCredential).readonly(), count: z.int() }) },
     command: {
       name: 'agents list',
@@ -165,17 +152,14 @@ export const agentCredentialEndpoints = [
       },
     },
     async handle({ host, query }) {
-      const { entity_type: entityType = null, entity_id: entityId = null } = query
-      const agents = await listAgents(host.app, { entityType, entityId })
+      const agents = await listAgents(host.app, query)
       return { agents, count: agents.length }
     },
   }),
   endpoint({
     operation: 'revokeAgentCredential',
-    method: 'POST',
-    path: '/agents/{credential_id}/revoke',
+    route: 'POST /agents/{credential_id}/revoke',
     summary: 'End a credential for good, from the next request on',
-    access: operator,
     params: z.object({ credential_id: idOf('credential') }),
     answers: { 200: RevokedCredential },
     errors: { 404: 'There is no such credential' },

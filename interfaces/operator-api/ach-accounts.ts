@@ -2,13 +2,11 @@ import { z } from 'zod'
 import { amountsOf } from '../../application/banking/account-verification.ts'
 import { attestAchAccount, enableNumbers } from '../../application/banking/ach-accounts.ts'
 import { ACH_ACCOUNT_STATUSES, type AchAccount, achAccount } from '../../domain/banking/ach-account.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, text } from '../endpoints/fields.ts'
-import { conflict, contextOf, endpoint, loaded, notFound, operator } from './api.ts'
+import { id, ofOne, optional, text } from '../endpoints/fields.ts'
+import { conflict, contextOf, endpoint, loaded, notFound } from './api.ts'
 
-const params = z.object({ ach_account_id: idOf('ACH account') })
-const NONE = { 404: 'There is no such ACH account' } as const
+const one = ofOne('ach_account_id', 'ACH account')
 
 const Account = z
   .object({
@@ -27,62 +25,54 @@ const Account = z
 export const achAccountEndpoints = [
   endpoint({
     operation: 'attestAchAccount',
-    method: 'POST',
-    path: '/ach-accounts/{ach_account_id}/attest',
+    route: 'POST /ach-accounts/{ach_account_id}/attest',
     summary: "Attest that an ACH account is its owner's: it is active",
     description:
       'Attesting again changes nothing. One that a return called closed or unknown stays `disabled`, and can be enabled then.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ note: optional(text()).describe('How that is known; without numbers') }),
     answers: { 200: Account },
-    errors: { ...NONE, 409: 'The account is disabled, by a code that does not say that there is none' },
+    errors: { ...one.errors, 409: 'The account is disabled, by a code that does not say that there is none' },
     command: { name: 'ach-accounts attest' },
     async handle(call) {
-      const { ach_account_id } = call.params
-      if (!isId(ach_account_id)) throw notFound(NONE[404])
+      const { host, params, body } = call
       return shown(
-        accepted(await attestAchAccount(call.host.app, ach_account_id, call.body.note, contextOf(call))),
+        accepted(await attestAchAccount(host.app, params.ach_account_id, body.note, contextOf(call))),
       )
     },
   }),
   endpoint({
     operation: 'enableAchAccount',
-    method: 'POST',
-    path: '/ach-accounts/{ach_account_id}/enable',
+    route: 'POST /ach-accounts/{ach_account_id}/enable',
     summary: 'Enable the numbers of an ACH account again, which a return has disabled',
     description:
       'Every ACH account of its tenant and environment that has them, or that the bank link says is the same, is enabled: ' +
       '`active` if it was verified, else `unverified`. One that is not disabled stays as it is. What has failed meanwhile stays so: have it debited anew.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({
       reason: text().describe('Why they may be debited again; without numbers, and names nobody'),
     }),
     answers: { 200: Account },
     errors: {
-      ...NONE,
+      ...one.errors,
       409:
         'The return said that there is no such account (R02, R03, R04, R12, R13, R28), and it was not verified since, by ' +
         'micro-deposits or an attestation',
     },
     command: { name: 'ach-accounts enable' },
     async handle(call) {
-      const { ach_account_id } = call.params
-      if (!isId(ach_account_id)) throw notFound(NONE[404])
+      const { host, params, body } = call
       return shown(
-        accepted(await enableNumbers(call.host.app, ach_account_id, call.body.reason, contextOf(call))),
+        accepted(await enableNumbers(host.app, params.ach_account_id, body.reason, contextOf(call))),
       )
     },
   }),
   endpoint({
     operation: 'showMicroDeposits',
-    method: 'GET',
-    path: '/bank-rail/micro-deposits/{ach_account_id}',
+    route: 'GET /bank-rail/micro-deposits/{ach_account_id}',
     summary: 'Show the amounts of the deposits of the last verification, as its owner would see them',
     description: 'On the simulated bank rail, and in the sandbox, only.',
-    access: operator,
-    params,
+    ...one,
     answers: {
       200: z.object({ amounts_cents: z.array(z.int()).readonly() }).meta({ id: 'MicroDeposits' }),
     },
@@ -102,26 +92,6 @@ export const achAccountEndpoints = [
   }),
 ]
 
-function shown({
-  ach_account_id,
-  account,
-  routing_last4,
-  status,
-  verified,
-  bank_name,
-  ...owner
-}: AchAccount) {
-  const { account_last4, account_type } = account
-  const { owner_type, owner_id } = owner
-  return {
-    _id: ach_account_id,
-    account_last4,
-    routing_last4,
-    status,
-    verified,
-    bank_name,
-    account_type,
-    owner_type,
-    owner_id,
-  }
+function shown({ account: numbers, ...account }: AchAccount) {
+  return { ...numbers, ...account, _id: account.ach_account_id }
 }

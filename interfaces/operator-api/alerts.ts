@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { ALERT_KINDS, ALERTS } from '../../application/operations/alert-kinds.ts'
 import { acknowledgeAlert, findAlert, listAlerts } from '../../application/operations/operator-alerts.ts'
-import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, operator } from './api.ts'
-import { scope, scopeOf } from './lists.ts'
+import { id, ofOne, optional, text, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint } from './api.ts'
+import { scope } from './lists.ts'
 import { shownTime } from './values.ts'
 
 const Alert = z
@@ -31,27 +31,23 @@ const Alert = z
   })
   .meta({ id: 'Alert' })
 
-const params = z.object({ alert_id: idOf('alert') })
-const NONE = { 404: 'There is no such alert' } as const
+const one = ofOne('alert_id', 'alert')
 
 const kinds = Object.entries(ALERTS).map(([kind, { message }]) => `- \`${kind}\`: ${message}`)
 
 export const alertEndpoints = [
   endpoint({
     operation: 'listAlerts',
-    method: 'GET',
-    path: '/alerts',
+    route: 'GET /alerts',
     summary: 'List what calls for a person, newest first',
     description: kinds.join('\n'),
-    access: operator,
     query: z.object({
       ...page,
       ...scope,
-      kind: word(...ALERT_KINDS).optional(),
-      status: word('open', 'acknowledged').optional(),
+      kind: narrowing(word(...ALERT_KINDS)),
+      status: narrowing(word('open', 'acknowledged')),
     }),
-    answers: { 200: z.array(Alert).readonly() },
-    pagination,
+    ...listOf(Alert),
     command: {
       name: 'alerts list',
       columns: {
@@ -64,43 +60,29 @@ export const alertEndpoints = [
         about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const { kind = null, status } = query
-      const isOpen = status === undefined ? null : status === 'open'
-      const narrowed = { ...scopeOf(query), kind, isOpen }
-      return listAnswer(wanted, await listAlerts(app, narrowed, wanted))
+    handle({ host: { app }, query }) {
+      const narrowed = { ...query, isOpen: query.status && query.status === 'open' }
+      return listed(query, (wanted) => listAlerts(app, narrowed, wanted))
     },
   }),
   endpoint({
     operation: 'showAlert',
-    method: 'GET',
-    path: '/alerts/{alert_id}',
+    route: 'GET /alerts/{alert_id}',
     summary: 'Show an alert',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Alert },
-    errors: NONE,
     command: { name: 'alerts show' },
     handle: ({ host, params }) => findAlert(host.app, params.alert_id),
   }),
   endpoint({
     operation: 'acknowledgeAlert',
-    method: 'POST',
-    path: '/alerts/{alert_id}/acknowledge',
+    route: 'POST /alerts/{alert_id}/acknowledge',
     summary: 'Take note of an alert: it is no longer open',
     description: 'Again it changes nothing: who was first stays.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
     answers: { 200: Alert },
-    errors: NONE,
     command: { name: 'alerts acknowledge' },
-    handle: (call) =>
-      acknowledgeAlert(
-        call.host.app,
-        { alertId: call.params.alert_id, note: call.body.note },
-        contextOf(call),
-      ),
+    handle: (call) => acknowledgeAlert(call.host.app, { ...call.params, ...call.body }, contextOf(call)),
   }),
 ]

@@ -4,8 +4,8 @@ import { isClientId } from '../../application/access/client-authentication.ts'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
-import { id, idOf, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
-import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator } from './api.ts'
+import { id, ofOne, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost } from './api.ts'
 import { allOrIds, environment } from './values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -43,16 +43,13 @@ const products = withDefault(
   ['all'],
 )
 
-const params = z.object({ client_id: idOf('API client') })
-const NONE = { 404: 'There is no such API client' } as const
+const one = ofOne('client_id', 'API client', isClientId)
 
 export const apiClientEndpoints = [
   endpoint({
     operation: 'issueApiClient',
-    method: 'POST',
-    path: '/api-clients',
+    route: 'POST /api-clients',
     summary: 'Issue a key pair for the REST APIs; the secret is shown once',
-    access: operator,
     body: z.object({
       tenant_id: id(),
       name: text(),
@@ -67,16 +64,7 @@ export const apiClientEndpoints = [
     errors: { 404: 'There is no such tenant, or it has no such carrier or employer' },
     command: { name: 'api-clients create' },
     handle(call) {
-      const { host, body } = call
-      const input = {
-        tenantId: body.tenant_id,
-        name: body.name,
-        environment: body.environment,
-        products: body.products,
-        carrierIds: body.carrier_ids,
-        employerIds: body.employer_ids,
-        requestSigning: body.request_signing,
-      }
+      const { host, body: input } = call
       return create(keyed(call), 'POST /api-clients', {
         refuse: () => apiClients.refuseIssue(host.app, input),
         create: (context) => apiClients.issue(host.app, input, context),
@@ -88,25 +76,19 @@ export const apiClientEndpoints = [
   }),
   endpoint({
     operation: 'showApiClient',
-    method: 'GET',
-    path: '/api-clients/{client_id}',
+    route: 'GET /api-clients/{client_id}',
     summary: 'Show a key pair without its secret',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: ApiClient },
-    errors: NONE,
     command: { name: 'api-clients show' },
     handle: ({ host, params }) => clientOf(host, params.client_id),
   }),
   endpoint({
     operation: 'deactivateApiClient',
-    method: 'POST',
-    path: '/api-clients/{client_id}/deactivate',
+    route: 'POST /api-clients/{client_id}/deactivate',
     summary: 'Switch a key pair off for good',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: ApiClient },
-    errors: NONE,
     command: { name: 'api-clients deactivate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
@@ -115,14 +97,12 @@ export const apiClientEndpoints = [
   }),
   endpoint({
     operation: 'rotateApiClient',
-    method: 'POST',
-    path: '/api-clients/{client_id}/rotate',
+    route: 'POST /api-clients/{client_id}/rotate',
     summary: 'Give a key pair a new secret, shown once; the old one ends at once',
-    access: operator,
-    params,
+    ...one,
     idempotent: REPEATED.secret,
     answers: { 200: ApiClientWithSecret },
-    errors: { ...NONE, 409: 'The key pair is switched off' },
+    errors: { ...one.errors, 409: 'The key pair is switched off' },
     command: { name: 'api-clients rotate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)

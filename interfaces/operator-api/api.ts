@@ -69,8 +69,6 @@ export const operatorApi: Api = {
   },
 }
 
-export const endpoint = endpointsOf<OperatorHost>(operatorApi)
-
 /** The bearer of the operator token, and nobody else. */
 export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   security: [{ operator: [] }],
@@ -84,6 +82,8 @@ export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
     return null
   },
 }
+
+export const endpoint = endpointsOf<OperatorHost, null>(operatorApi, operator)
 
 /** A call of the operator, whatever the host. */
 type OperatorCall = Call<Pick<OperatorHost, 'app'>, null, unknown, unknown, unknown>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { verifyLog, verifyStream } from '../../application/audit/verification.ts'
 import { optional, text } from '../endpoints/fields.ts'
-import { endpoint, notFound, operator } from './api.ts'
+import { endpoint, notFound } from './api.ts'
 import { streamName } from './streams.ts'
 
 const AuditReport = z
@@ -35,10 +35,8 @@ const AuditReport = z
 export const auditEndpoints = [
   endpoint({
     operation: 'verifyLog',
-    method: 'POST',
-    path: '/audit/verify',
+    route: 'POST /audit/verify',
     summary: 'Check the log, or the hash chain of one stream',
-    access: operator,
     body: z.object({ stream: optional(text()) }),
     answers: { 200: AuditReport },
     errors: { 404: 'There is no such stream' },

@@ -9,11 +9,10 @@ import {
   type BankFile,
   bankFile,
 } from '../../domain/banking/bank-file.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { conflict, contextOf, endpoint, loaded, notFound, operator } from './api.ts'
+import { id, ofOne, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { conflict, contextOf, endpoint, loaded } from './api.ts'
 import { shownTime } from './values.ts'
 
 const Row = z
@@ -61,22 +60,21 @@ const File = z
   })
   .meta({ id: 'BankFile' })
 
-const params = z.object({ file_id: idOf('bank file') })
-const NONE = { 404: 'There is no such bank file' } as const
-const errors = { ...NONE, 409: 'The verb does not fit how the file stands; nothing is changed' } as const
+const one = ofOne('file_id', 'bank file')
+const errors = {
+  ...one.errors,
+  409: 'The verb does not fit how the file stands; nothing is changed',
+} as const
 const note = optional(text()).describe('Names nobody: it is kept as it is')
 const batch_number = optional(wholeNumber().min(1)).describe('Only this batch; absent: the whole file')
 
 export const bankFileEndpoints = [
   endpoint({
     operation: 'listBankFiles',
-    method: 'GET',
-    path: '/bank-files',
+    route: 'GET /bank-files',
     summary: 'List files for the bank, newest first',
-    access: operator,
-    query: z.object({ ...page, status: word(...BANK_FILE_STATUSES).optional() }),
-    answers: { 200: z.array(Row).readonly() },
-    pagination,
+    query: z.object({ ...page, status: narrowing(word(...BANK_FILE_STATUSES)) }),
+    ...listOf(Row),
     command: {
       name: 'bank-files list',
       columns: {
@@ -88,20 +86,19 @@ export const bankFileEndpoints = [
         recorded: 'recorded_at',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const { items, total } = await listBankFiles(app, { status: query.status ?? null }, wanted)
-      return listAnswer(wanted, { items: items.map((row) => Row.parse(row)), total })
-    },
+    handle: ({ host: { app }, query }) =>
+      listed(
+        query,
+        (wanted) => listBankFiles(app, query, wanted),
+        (row) => Row.parse(row),
+      ),
   }),
   endpoint({
     operation: 'lookAtBankFolders',
-    method: 'POST',
-    path: '/bank-files/look',
+    route: 'POST /bank-files/look',
     summary: 'Look into the folders of the bank now: take what has come, see what was fetched',
     asksOutside: true,
     description: 'Else by itself, every `NACHA_POLL_SECONDS`. What was taken is carried out after that.',
-    access: operator,
     body: z.object({}),
     answers: {
       200: z
@@ -123,26 +120,21 @@ export const bankFileEndpoints = [
   }),
   endpoint({
     operation: 'showBankFile',
-    method: 'GET',
-    path: '/bank-files/{file_id}',
+    route: 'GET /bank-files/{file_id}',
     summary: 'Show a file for the bank',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: File },
-    errors: NONE,
     command: { name: 'bank-files show' },
     handle: async ({ host, params }) => shown(await loaded(host, bankFile, params.file_id, 'bank file')),
   }),
   endpoint({
     operation: 'exposeBankFileAgain',
-    method: 'POST',
-    path: '/bank-files/{file_id}/expose-again',
+    route: 'POST /bank-files/{file_id}/expose-again',
     summary: 'Decide that the bank does not have an uncertain file: it is put into the outbox again',
     description:
       'Ask the bank first: if it has the file, every debit in it is taken twice. From the day on which its first entries ' +
       'take effect it is 409: reject it instead.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ note }),
     answers: { 200: File },
     errors,
@@ -151,11 +143,9 @@ export const bankFileEndpoints = [
   }),
   endpoint({
     operation: 'treatBankFileAsSent',
-    method: 'POST',
-    path: '/bank-files/{file_id}/treat-as-sent',
+    route: 'POST /bank-files/{file_id}/treat-as-sent',
     summary: 'Decide that the bank has an uncertain file: it is not looked for any more',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ note }),
     answers: { 200: File },
     errors,
@@ -164,12 +154,10 @@ export const bankFileEndpoints = [
   }),
   endpoint({
     operation: 'acknowledgeBankFile',
-    method: 'POST',
-    path: '/bank-files/{file_id}/acknowledge',
+    route: 'POST /bank-files/{file_id}/acknowledge',
     summary: 'Record that the bank took a file, or a batch of it: its debits are submitted',
     description: 'For banks that do not answer with files of their own.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ batch_number }),
     answers: { 200: File },
     errors,
@@ -178,11 +166,9 @@ export const bankFileEndpoints = [
   }),
   endpoint({
     operation: 'rejectBankFile',
-    method: 'POST',
-    path: '/bank-files/{file_id}/reject',
+    route: 'POST /bank-files/{file_id}/reject',
     summary: 'Record that the bank would not take a file, or a batch of it: its debits have failed',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ batch_number, reason: optional(text(200)) }),
     answers: { 200: File },
     errors,
@@ -207,31 +193,14 @@ type Untimed<Command> = Command extends unknown ? Omit<Command, 'at'> : never
 
 async function decided(call: FileCall, decision: Untimed<Decision>) {
   const { app } = call.host
-  const { file_id } = call.params
-  if (!isId(file_id)) throw notFound(NONE[404])
   const command = { ...decision, at: app.clock.now() } as Decision
-  return shown(accepted(await decideFile(app, file_id, command, contextOf(call))))
+  return shown(accepted(await decideFile(app, call.params.file_id, command, contextOf(call))))
 }
 
+const UNRECORDED = {
+  ...{ name: null, sha256: null, bytes: null, first_trace: null, last_trace: null },
+  ...{ debit_cents: null, credit_cents: null },
+}
 function shown(file: BankFile) {
-  const { file_id, status, batch_closes_at, part, content, batches, note, updated_at } = file
-  const { name = null, sha256 = null, bytes = null, first_trace = null, last_trace = null } = content ?? {}
-  const { debit_cents = null, credit_cents = null } = content ?? {}
-  return {
-    file_id,
-    name,
-    status,
-    answer: answerOf(file),
-    batch_closes_at,
-    part,
-    sha256,
-    bytes,
-    first_trace,
-    last_trace,
-    debit_cents,
-    credit_cents,
-    batches,
-    note,
-    updated_at,
-  }
+  return { ...UNRECORDED, ...file.content, ...file, answer: answerOf(file) }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listCredits, type NewBankCredit, receiveCredit } from '../../application/banking/bank-credits.ts'
+import { listCredits, receiveCredit } from '../../application/banking/bank-credits.ts'
 import { representDebit, tellDebit } from '../../application/banking/bank-rail.ts'
 import { runBatch } from '../../application/banking/batch-worker.ts'
 import { tellLegacyRecord } from '../../application/banking/legacy-collections.ts'
@@ -8,12 +8,11 @@ import type { CreditMatch } from '../../domain/banking/bank-credit.ts'
 import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { LEGACY_STATUSES, type LegacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, notFound, operator } from './api.ts'
+import { date, id, ofOne, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint } from './api.ts'
 
 const Debit = z
   .object({
@@ -65,9 +64,9 @@ const BatchRun = z
   .describe('How many debits came to what')
   .meta({ id: 'DebitBatchRun' })
 
-const params = z.object({ leg_id: idOf('bank debit') })
+const one = ofOne('leg_id', 'bank debit')
 const errors = {
-  404: 'There is no such bank debit',
+  ...one.errors,
   409: 'The verb does not fit how the debit stands; nothing is changed',
 } as const
 const NOTE = 'Plays what a bank reports, on the simulated bank rail.'
@@ -77,12 +76,10 @@ const OF_RECORDS =
 export const bankRailEndpoints = [
   endpoint({
     operation: 'acknowledgeDebit',
-    method: 'POST',
-    path: '/bank-rail/{leg_id}/acknowledge',
+    route: 'POST /bank-rail/{leg_id}/acknowledge',
     summary: 'The bank has the file with a debit',
     description: `${NOTE} ${OF_RECORDS}`,
-    access: operator,
-    params,
+    ...one,
     body: z.object({}),
     answers: { 200: Debit },
     errors,
@@ -91,12 +88,10 @@ export const bankRailEndpoints = [
   }),
   endpoint({
     operation: 'settleDebit',
-    method: 'POST',
-    path: '/bank-rail/{leg_id}/settle',
+    route: 'POST /bank-rail/{leg_id}/settle',
     summary: 'The processor reports how a debit stands',
     description: `${NOTE} No word, and the documented words of settlement, settle it; any other word is kept and settles nothing.`,
-    access: operator,
-    params,
+    ...one,
     body: z.object({
       processor_status: optional(text(100)),
       transmission_date: optional(date()),
@@ -115,12 +110,10 @@ export const bankRailEndpoints = [
   }),
   endpoint({
     operation: 'returnDebit',
-    method: 'POST',
-    path: '/bank-rail/{leg_id}/return',
+    route: 'POST /bank-rail/{leg_id}/return',
     summary: 'The bank returns a debit',
     description: `${NOTE} ${OF_RECORDS}`,
-    access: operator,
-    params,
+    ...one,
     body: z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),
     answers: { 200: Debit },
     errors,
@@ -129,32 +122,29 @@ export const bankRailEndpoints = [
   }),
   endpoint({
     operation: 'representDebit',
-    method: 'POST',
-    path: '/debits/{transaction_id}/represent',
+    route: 'POST /debits/{transaction_id}/represent',
     summary:
       'Present a debit again that was returned with R01 or R09: it goes with the batch that closes next',
     description: 'Twice at the most, within 180 days of its first entry; its statement says RETRY PYMT.',
-    access: operator,
-    params: z.object({ transaction_id: idOf('bank debit') }),
+    params: ofOne('transaction_id', 'bank debit').params,
     body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
     answers: { 200: Debit },
     errors: {
-      404: 'There is no such bank debit',
+      ...one.errors,
       409: 'It was not returned, or with another code, or may not be presented again; nothing is changed',
     },
     command: { name: 'debits represent' },
     async handle(call) {
-      const { transaction_id: leg_id } = call.params
-      if (!isId(leg_id)) throw notFound('There is no such bank debit')
-      return shown(accepted(await representDebit(call.host.app, leg_id, call.body.note, contextOf(call))))
+      const { host, params, body } = call
+      return shown(
+        accepted(await representDebit(host.app, params.transaction_id, body.note, contextOf(call))),
+      )
     },
   }),
   endpoint({
     operation: 'runDebitBatch',
-    method: 'POST',
-    path: '/debit-batches',
+    route: 'POST /debit-batches',
     summary: 'Run the batch worker now: each debit that waits goes into its batch, or a gate stops it',
-    access: operator,
     body: z.object({}),
     answers: { 200: BatchRun },
     command: { name: 'debit-batches run' },
@@ -162,11 +152,9 @@ export const bankRailEndpoints = [
   }),
   endpoint({
     operation: 'receiveBankCredit',
-    method: 'POST',
-    path: '/bank-credits',
+    route: 'POST /bank-credits',
     summary: 'Record money in a carrier’s collection account, and find the debit that it is of',
     description: 'The same transaction of the bank again changes nothing.',
-    access: operator,
     body: z.object({
       carrier_id: id(),
       bank_transaction_id: text(200),
@@ -181,33 +169,22 @@ export const bankRailEndpoints = [
     errors: { 404: 'There is no such carrier' },
     command: { name: 'bank-credits add' },
     async handle(call) {
-      const { body } = call
-      const credit: NewBankCredit = {
-        carrierId: body.carrier_id,
-        bankTransactionId: body.bank_transaction_id,
-        bankDate: body.bank_date,
-        amountCents: body.amount_cents,
-        reference: body.reference,
-      }
-      const received = accepted(await receiveCredit(call.host.app, credit, contextOf(call)))
+      const received = accepted(await receiveCredit(call.host.app, call.body, contextOf(call)))
       const { credit_id, match } = received.credit
       return new Answer(received.isNew ? 201 : 200, { credit_id, ...shownMatch(match) })
     },
   }),
   endpoint({
     operation: 'listBankCredits',
-    method: 'GET',
-    path: '/bank-credits',
+    route: 'GET /bank-credits',
     summary: 'List the money in carriers’ collection accounts, and the debits that it is of, latest first',
-    access: operator,
     query: z.object({
-      tenant_id: id().optional(),
-      carrier_id: id().optional(),
-      matched: word('true', 'false').optional().describe('Whether a debit was found that it is of'),
+      tenant_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      matched: narrowing(word('true', 'false')).describe('Whether a debit was found that it is of'),
       ...page,
     }),
-    answers: { 200: z.array(ListedCredit).readonly() },
-    pagination,
+    ...listOf(ListedCredit),
     command: {
       name: 'bank-credits list',
       columns: {
@@ -218,16 +195,16 @@ export const bankRailEndpoints = [
         confidence: 'confidence',
       },
     },
-    async handle({ host: { app }, query }) {
-      const { tenant_id: tenantId = null, carrier_id: carrierId = null, matched } = query
-      const wanted = pageOf(query)
-      const scope = { tenantId, carrierId, matched: matched === undefined ? null : matched === 'true' }
-      const { items, total } = await listCredits(app, scope, wanted)
-      const shown = items.map(({ isDecided: _decided, match, ...credit }) => ({
-        ...credit,
-        ...shownMatch(match),
-      }))
-      return listAnswer(wanted, { items: shown, total })
+    handle({ host: { app }, query }) {
+      const scope = { ...query, matched: query.matched && query.matched === 'true' }
+      return listed(
+        query,
+        (wanted) => listCredits(app, scope, wanted),
+        (credit) => ({
+          ...credit,
+          ...shownMatch(credit.match),
+        }),
+      )
     },
   }),
 ]
@@ -241,7 +218,6 @@ type DebitCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly
 
 async function told(call: DebitCall, report: RailReport) {
   const { leg_id } = call.params
-  if (!isId(leg_id)) throw notFound('There is no such bank debit')
   const told = await tellDebit(call.host.app, leg_id, report, contextOf(call))
   if (isRejection(told) && told.kind === 'not_found') {
     const record = await tellLegacyRecord(call.host.app, leg_id, report, contextOf(call))
@@ -251,35 +227,18 @@ async function told(call: DebitCall, report: RailReport) {
 }
 
 function shown(debit: BankDebit) {
-  const { leg_id, status, reason, amount_cents, entry_date, batch_closes_at, return_code } = debit
   return {
-    transaction_id: leg_id,
-    leg_id,
-    status,
-    reason,
-    amount_cents,
+    ...debit,
+    transaction_id: debit.leg_id,
     effective_date: effectiveDateOf(debit),
-    entry_date,
-    batch_closes_at,
-    return_code,
     settled_on: debit.settlement?.settled_on ?? null,
     matched: debit.match !== null,
   }
 }
 
 /** A record of the legacy service, which the bank reports on as on any debit. */
-function shownRecord({ transaction_id, status, premium_cents, period_end, return_code }: LegacyCollection) {
-  return {
-    transaction_id,
-    leg_id: transaction_id,
-    status,
-    amount_cents: premium_cents,
-    return_code,
-    reason: null,
-    effective_date: period_end,
-    entry_date: null,
-    batch_closes_at: null,
-    settled_on: null,
-    matched: false,
-  }
+function shownRecord({ transaction_id, premium_cents, period_end, ...record }: LegacyCollection) {
+  const whose = { transaction_id, leg_id: transaction_id, amount_cents: premium_cents }
+  const none = { reason: null, entry_date: null, batch_closes_at: null, settled_on: null, matched: false }
+  return { ...record, ...whose, ...none, effective_date: period_end }
 }

@@ -9,11 +9,10 @@ import {
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
 import { RETURN_CODE_OF_RECEIVER } from '../../domain/banking/nacha/return-codes.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { flagText, id, idOf, optional, text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, loaded, notFound, operator } from './api.ts'
+import { flagText, id, ofOne, optional, text, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint, loaded } from './api.ts'
 import { shownTime } from './values.ts'
 
 const Row = z
@@ -67,23 +66,19 @@ const Report = Row.omit({ parked: true })
   })
   .meta({ id: 'BankReport' })
 
-const params = z.object({ report_id: idOf('bank report') })
-const NONE = { 404: 'There is no such bank report' } as const
+const one = ofOne('report_id', 'bank report')
 
 export const bankReportEndpoints = [
   endpoint({
     operation: 'listBankReports',
-    method: 'GET',
-    path: '/bank-reports',
+    route: 'GET /bank-reports',
     summary: 'List files that the bank reported with, newest first',
-    access: operator,
     query: z.object({
       ...page,
-      status: word(...BANK_REPORT_STATUSES).optional(),
+      status: narrowing(word(...BANK_REPORT_STATUSES)),
       parked: flagText().describe('Only those with parked items'),
     }),
-    answers: { 200: z.array(Row).readonly() },
-    pagination,
+    ...listOf(Row),
     command: {
       name: 'bank-reports list',
       columns: {
@@ -95,47 +90,37 @@ export const bankReportEndpoints = [
         received: 'received_at',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const scope = { status: query.status ?? null, leastParked: query.parked ? 1 : 0 }
-      const { items, total } = await listBankReports(app, scope, wanted)
-      return listAnswer(wanted, { items: items.map(({ seq: _seq, ...row }) => row), total })
-    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) =>
+        listBankReports(app, { ...query, leastParked: query.parked ? 1 : 0 }, wanted),
+      ),
   }),
   endpoint({
     operation: 'showBankReport',
-    method: 'GET',
-    path: '/bank-reports/{report_id}',
+    route: 'GET /bank-reports/{report_id}',
     summary: 'Show a file that the bank reported with, and the items of it that are parked',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Report },
-    errors: NONE,
     command: { name: 'bank-reports show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankReport, params.report_id, 'bank report')),
   }),
   endpoint({
     operation: 'readBankReportAgain',
-    method: 'POST',
-    path: '/bank-reports/{report_id}/read-again',
+    route: 'POST /bank-reports/{report_id}/read-again',
     summary: 'Read a report again: what was parked, or refused, may fit now',
     description: 'What was carried out is not carried out again.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({}),
     answers: { 200: Report },
-    errors: NONE,
     command: { name: 'bank-reports read-again' },
     handle: (call) => decided(call, { type: 'ReadAgain' }),
   }),
   endpoint({
     operation: 'resolveBankReportItem',
-    method: 'POST',
-    path: '/bank-reports/{report_id}/items/{line}/resolve',
+    route: 'POST /bank-reports/{report_id}/items/{line}/resolve',
     summary: 'Take note of a parked item: a person has seen to it',
-    access: operator,
-    params: params.extend({ line: z.string() }),
+    params: one.params.extend({ line: z.string() }),
     body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
     answers: { 200: Report },
     errors: {
@@ -148,14 +133,12 @@ export const bankReportEndpoints = [
   }),
   endpoint({
     operation: 'applyBankReportItem',
-    method: 'POST',
-    path: '/bank-reports/{report_id}/items/{line}/apply',
+    route: 'POST /bank-reports/{report_id}/items/{line}/apply',
     summary: 'Apply a parked item to a debit: the bank returned it',
     description:
       'For a return that does not name its debit rightly, or has no code that can be read. The item is applied, and the ' +
       'debit returned, once; an item that was resolved can be applied still. The same again changes nothing.',
-    access: operator,
-    params: params.extend({ line: z.string() }),
+    params: one.params.extend({ line: z.string() }),
     body: z.object({
       transaction_id: id().describe(
         'The debit: it stands in a file for the bank, and has the amount of the item',
@@ -179,7 +162,6 @@ export const bankReportEndpoints = [
     async handle(call) {
       const { report_id, line } = call.params
       const { transaction_id: transactionId, return_code: returnCode, reason } = call.body
-      if (!isId(report_id)) throw notFound(NONE[404])
       const item = { line: Number(line), transactionId, returnCode, reason }
       return shown(accepted(await applyByHand(call.host.app, report_id, item, contextOf(call))))
     },
@@ -192,30 +174,11 @@ type Untimed<Command> = Command extends unknown ? Omit<Command, 'at'> : never
 
 async function decided(call: ReportCall, decision: Untimed<Decision>) {
   const { app } = call.host
-  const { report_id } = call.params
-  if (!isId(report_id)) throw notFound(NONE[404])
   const command = { ...decision, at: app.clock.now() } as Decision
-  return shown(accepted(await decideReport(app, report_id, command, contextOf(call))))
+  return shown(accepted(await decideReport(app, call.params.report_id, command, contextOf(call))))
 }
 
-function shown(report: BankReport) {
-  const { report_id, name, names, status, sha256, bytes, counts, parked, resolved, refusal, at } = report
+function shown({ counts, applied: applied_items, at: received_at, ...report }: BankReport) {
   const { format = null, items = 0, applied = 0, repeated = 0 } = counts ?? {}
-  return {
-    report_id,
-    name,
-    names,
-    status,
-    format,
-    items,
-    applied,
-    repeated,
-    parked,
-    resolved: resolved.map(({ line, note, at }) => ({ line, note, at })),
-    applied_items: report.applied,
-    refusal,
-    sha256,
-    bytes,
-    received_at: at,
-  }
+  return { ...report, format, items, applied, repeated, applied_items, received_at }
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { play } from '../../application/payments/play-payment.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { idOf, text, withDefault } from '../endpoints/fields.ts'
-import { contextOf, endpoint, notFound, operator } from './api.ts'
+import { ofOne, text, withDefault } from '../endpoints/fields.ts'
+import { contextOf, endpoint } from './api.ts'
 
 const Played = z
   .object({
@@ -14,9 +13,9 @@ const Played = z
   })
   .meta({ id: 'PlayedPayment' })
 
-const params = z.object({ id: idOf('payment link, payment session or subscription') })
+const one = ofOne('id', 'payment link, payment session or subscription')
 const errors = {
-  404: 'There is no such payment link, payment session or subscription',
+  ...one.errors,
   409: 'It is not at the simulated card processor, or cannot be paid any more',
   502: 'The card processor could not be reached, or refused',
 } as const
@@ -28,12 +27,10 @@ type PlayCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly 
 export const cardProcessorEndpoints = [
   endpoint({
     operation: 'playPayment',
-    method: 'POST',
-    path: '/card-processor/{id}/succeed',
+    route: 'POST /card-processor/{id}/succeed',
     summary: 'Play a payment that succeeds',
     description: NOTE,
-    access: operator,
-    params,
+    ...one,
     body: z.object({}),
     answers: { 200: Played },
     errors,
@@ -43,12 +40,10 @@ export const cardProcessorEndpoints = [
   }),
   endpoint({
     operation: 'playDecline',
-    method: 'POST',
-    path: '/card-processor/{id}/decline',
+    route: 'POST /card-processor/{id}/decline',
     summary: 'Play a payment that is declined',
     description: `${NOTE} The card declines from then on, until a payment is played that succeeds.`,
-    access: operator,
-    params,
+    ...one,
     body: z.object({ failure_code: withDefault(text(100), 'card_declined') }),
     answers: { 200: Played },
     errors,
@@ -60,7 +55,6 @@ export const cardProcessorEndpoints = [
 
 async function played(call: PlayCall, failureCode: string | null) {
   const { id } = call.params
-  if (!isId(id)) throw notFound('There is no such payment link, payment session or subscription')
   const { kind, alreadyPaid } = accepted(await play(call.host.app, id, failureCode, contextOf(call)))
   const outcome = failureCode === null ? ('succeeded' as const) : ('declined' as const)
   return { _id: id, kind, outcome, already_paid: alreadyPaid }

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import * as carriers from '../../application/parties/carriers.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
-import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
-import { endpoint, keyed, loaded, operator } from './api.ts'
+import { id, ofOne, optional, text, word } from '../endpoints/fields.ts'
+import { endpoint, keyed, loaded } from './api.ts'
 
 const Carrier = z
   .object({
@@ -17,10 +17,8 @@ const Carrier = z
 export const carrierEndpoints = [
   endpoint({
     operation: 'registerCarrier',
-    method: 'POST',
-    path: '/carriers',
+    route: 'POST /carriers',
     summary: 'Register a carrier: an insurer of a tenant',
-    access: operator,
     body: z.object({
       tenant_id: id(),
       name: text(),
@@ -32,25 +30,20 @@ export const carrierEndpoints = [
     answers: created(Carrier),
     errors: { 404: 'There is no such tenant' },
     command: { name: 'carriers create' },
-    handle(call) {
-      const { tenant_id: tenantId, name, settlement_type: settlementType } = call.body
-      return create(keyed(call), 'POST /carriers', {
-        create: (context) => carriers.register(call.host.app, { tenantId, name, settlementType }, context),
+    handle: (call) =>
+      create(keyed(call), 'POST /carriers', {
+        create: (context) => carriers.register(call.host.app, call.body, context),
         idOf: ({ carrier_id }) => carrier_id,
         show: (one) => one,
         repeated: carrier,
-      })
-    },
+      }),
   }),
   endpoint({
     operation: 'showCarrier',
-    method: 'GET',
-    path: '/carriers/{carrier_id}',
+    route: 'GET /carriers/{carrier_id}',
     summary: 'Show a carrier',
-    access: operator,
-    params: z.object({ carrier_id: idOf('carrier') }),
+    ...ofOne('carrier_id', 'carrier'),
     answers: { 200: Carrier },
-    errors: { 404: 'There is no such carrier' },
     command: { name: 'carriers show' },
     handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
   }),

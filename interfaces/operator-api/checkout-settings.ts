@@ -5,9 +5,9 @@ import { tenant } from '../../domain/parties/tenant.ts'
 import { type Checkout, checkoutSettings, DEFAULT_CHECKOUT } from '../../domain/payments/checkout-settings.ts'
 import { LINK_FORMAT, staysAsItIs } from '../../domain/payments/web-address.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
+import { email, id, ofOne, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, loaded, type OperatorHost, operator } from './api.ts'
+import { contextOf, endpoint, loaded, type OperatorHost } from './api.ts'
 
 /** Names and IPv4 addresses of hosts, with a port. The last label of a name begins with a letter: else it is a number. */
 const host = (alphanumeric: string, letter: string) => {
@@ -118,23 +118,19 @@ const Looked = Settings.extend({
     .describe('What was found; null where you vouch for the address'),
 }).meta({ id: 'CheckoutSettingsLooked' })
 
-const params = z.object({ tenant_id: idOf('tenant') })
-const NONE = { 404: 'There is no such tenant' } as const
+const one = ofOne('tenant_id', 'tenant')
 
 export const checkoutSettingsEndpoints = [
   endpoint({
     operation: 'setCheckout',
-    method: 'PUT',
-    path: '/tenants/{tenant_id}/checkout',
+    route: 'PUT /tenants/{tenant_id}/checkout',
     summary: 'Set how a tenant sells: branding, senders, lifetimes',
     description:
       'What is left out is back at its default; what is only shown may be repeated. Links that exist keep the lifetime they ' +
       'were created with.',
-    access: operator,
-    params,
+    ...one,
     body: repeating(Settings, body),
     answers: { 200: Settings },
-    errors: NONE,
     command: { name: 'tenants checkout' },
     async handle(call) {
       const { host } = call
@@ -147,13 +143,10 @@ export const checkoutSettingsEndpoints = [
   }),
   endpoint({
     operation: 'showCheckout',
-    method: 'GET',
-    path: '/tenants/{tenant_id}/checkout',
+    route: 'GET /tenants/{tenant_id}/checkout',
     summary: 'Show how a tenant sells',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Settings },
-    errors: NONE,
     command: { name: 'tenants show-checkout' },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
@@ -162,14 +155,12 @@ export const checkoutSettingsEndpoints = [
   }),
   endpoint({
     operation: 'verifyWebAddress',
-    method: 'POST',
-    path: '/tenants/{tenant_id}/checkout/verify-web-address',
+    route: 'POST /tenants/{tenant_id}/checkout/verify-web-address',
     summary: 'Look whether the web address of a tenant is its own',
     description:
       'Once it is, links lead there. It is looked again every day; an address that no longer proves itself is not used ' +
       'for new links, and is looked at ever more rarely, every 30 days in the end. One that you vouch for is looked at only when you ask for it.',
-    access: operator,
-    params,
+    ...one,
     body: z.object({
       force: withDefault(z.boolean(wrongType('must be true or false')), false).describe(
         'Vouch for it: nobody looks',
@@ -177,7 +168,7 @@ export const checkoutSettingsEndpoints = [
     }),
     answers: { 200: Looked },
     errors: {
-      ...NONE,
+      ...one.errors,
       409: 'There is no web address, it is the service’s own, or it is verified for another tenant',
     },
     command: { name: 'tenants verify-web-address' },

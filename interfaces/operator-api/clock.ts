@@ -3,7 +3,7 @@ import type { Application } from '../../application/application.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { optional, time, wrongType } from '../endpoints/fields.ts'
-import { contextOf, endpoint, operator } from './api.ts'
+import { contextOf, endpoint } from './api.ts'
 import { shownTime } from './values.ts'
 
 const AMOUNT = 'must be a number of 0 or more'
@@ -13,21 +13,17 @@ export const Clock = z.object({ now: shownTime(), kind: z.enum(['system', 'virtu
 export const clockEndpoints = [
   endpoint({
     operation: 'showClock',
-    method: 'GET',
-    path: '/clock',
+    route: 'GET /clock',
     summary: 'Show what time it is for the service',
-    access: operator,
     answers: { 200: Clock },
     command: { name: 'clock show' },
     handle: async ({ host }) => clockOf(host.app),
   }),
   endpoint({
     operation: 'advanceClock',
-    method: 'POST',
-    path: '/clock/advance',
+    route: 'POST /clock/advance',
     summary: 'Move a virtual clock on; what falls due on the way is done in order',
     description: 'Takes either `seconds` or `to`.',
-    access: operator,
     body: z
       .object({
         seconds: optional(z.number(wrongType(AMOUNT)).min(0, AMOUNT)),

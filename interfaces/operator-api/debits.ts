@@ -2,12 +2,11 @@ import { z } from 'zod'
 import { listDebits, resolveQuarantine, type Verdict } from '../../application/banking/operator-debits.ts'
 import { debitSource } from '../../domain/banking/bank-debit-events.ts'
 import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, notFound, operator } from './api.ts'
-import { scope, scopeOf } from './lists.ts'
+import { id, ofOne, optional, text, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint } from './api.ts'
+import { scope } from './lists.ts'
 import { shownTime } from './values.ts'
 
 const shownDate = () => z.string().meta({ format: 'date' })
@@ -35,33 +34,30 @@ const Debit = z
   })
   .meta({ id: 'OperatorDebit' })
 
-const params = z.object({ transaction_id: idOf('bank debit') })
+const one = ofOne('transaction_id', 'bank debit')
 const body = z.object({
   note: optional(text()).describe(
     'Why, for the history of the debit, which partners read. Names nobody: it is kept as it is',
   ),
 })
 const errors = {
-  404: 'There is no such bank debit',
+  ...one.errors,
   409: 'The verb does not fit how the debit stands; nothing is changed',
 } as const
 
 export const debitEndpoints = [
   endpoint({
     operation: 'listDebits',
-    method: 'GET',
-    path: '/debits',
+    route: 'GET /debits',
     summary: 'List bank debits, newest first',
     description: 'Those with the status `quarantined` wait for an operator.',
-    access: operator,
     query: z.object({
       ...page,
       ...scope,
-      employer_id: id().optional(),
-      status: word(...DEBIT_STATUSES).optional(),
+      employer_id: narrowing(id()),
+      status: narrowing(word(...DEBIT_STATUSES)),
     }),
-    answers: { 200: z.array(Debit).readonly() },
-    pagination,
+    ...listOf(Debit),
     command: {
       name: 'debits list',
       columns: {
@@ -75,23 +71,16 @@ export const debitEndpoints = [
         effective: 'effective_date',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const { employer_id: employerId = null, status = null } = query
-      const { items, total } = await listDebits(app, { ...scopeOf(query), employerId, status }, wanted)
-      return listAnswer(wanted, { items: items.map(shown), total })
-    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
   }),
   endpoint({
     operation: 'releaseDebit',
-    method: 'POST',
-    path: '/debits/{transaction_id}/release',
+    route: 'POST /debits/{transaction_id}/release',
     summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',
     description:
       'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but ' +
       'the one that put it there. A record that still has its premium stops it again: correct the record first.',
-    access: operator,
-    params,
+    ...one,
     body,
     answers: { 200: Debit },
     errors,
@@ -100,11 +89,9 @@ export const debitEndpoints = [
   }),
   endpoint({
     operation: 'rejectDebit',
-    method: 'POST',
-    path: '/debits/{transaction_id}/reject',
+    route: 'POST /debits/{transaction_id}/reject',
     summary: 'End a bank debit in quarantine: it has failed',
-    access: operator,
-    params,
+    ...one,
     body,
     answers: { 200: Debit },
     errors,
@@ -119,36 +106,13 @@ type DebitCall = Parameters<typeof contextOf>[0] & {
 }
 
 async function resolved(call: DebitCall, verdict: Verdict['verdict']) {
-  const { transaction_id } = call.params
-  if (!isId(transaction_id)) throw notFound(errors[404])
-  const { note } = call.body
-  return shown(
-    accepted(await resolveQuarantine(call.host.app, transaction_id, { verdict, note }, contextOf(call))),
-  )
+  const { host, params, body } = call
+  const decided = { verdict, note: body.note }
+  return shown(accepted(await resolveQuarantine(host.app, params.transaction_id, decided, contextOf(call))))
 }
 
 function shown(debit: BankDebit) {
-  const { leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source, account } = debit
-  const { status, reason, amount_cents, entry_date, batch_closes_at, return_code } = debit
-  const { ingested_at, created_at, updated_at } = debit
-  return {
-    transaction_id: leg_id,
-    tenant_id,
-    environment,
-    employer_id,
-    carrier_id,
-    policy_id,
-    source,
-    status,
-    reason,
-    amount_cents,
-    account_last4: account.account_last4,
-    effective_date: effectiveDateOf(debit),
-    entry_date,
-    batch_closes_at,
-    return_code,
-    ingested_at,
-    created_at,
-    updated_at,
-  }
+  const { leg_id: transaction_id, account } = debit
+  const { account_last4 } = account
+  return { ...debit, transaction_id, account_last4, effective_date: effectiveDateOf(debit) }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { withDefault, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { endpoint, operator } from './api.ts'
+import { endpoint } from './api.ts'
 import { Clock, clockOf } from './clock.ts'
 
 const DEFAULT_SECONDS = 30
@@ -11,13 +11,11 @@ const SECONDS = 'must be a whole number of 0 or more'
 export const drainEndpoints = [
   endpoint({
     operation: 'drain',
-    method: 'POST',
-    path: '/drain',
+    route: 'POST /drain',
     summary: 'Wait until no work is left at the present clock',
     description:
       'Then nothing is in flight, and all process managers and projections are at the head of the log. Work that is held, ' +
       'due later or failed is not waited for.',
-    access: operator,
     body: z.object({
       timeout_seconds: withDefault(
         z.int(wrongType(SECONDS)).min(0, SECONDS).max(MAX_SECONDS, `must not exceed ${MAX_SECONDS}`),

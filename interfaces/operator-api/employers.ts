@@ -8,11 +8,11 @@ import { employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { email, id, idOf, optional, text, wrongType } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { email, id, ofOne, optional, text, wrongType } from '../endpoints/fields.ts'
+import { listAnswer, listed, listOf, page, pageOf } from '../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, keyed, loaded, operator, record } from './api.ts'
-import { scope, scopeOf } from './lists.ts'
+import { contextOf, endpoint, keyed, loaded, record } from './api.ts'
+import { scope } from './lists.ts'
 import { environment, given, list, reveal, shownTime } from './values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
@@ -78,15 +78,13 @@ const RegisteredEmployee = z
   })
   .meta({ id: 'RegisteredEmployee' })
 
-const params = z.object({ employer_id: idOf('employer') })
+const one = ofOne('employer_id', 'employer')
 
 export const employerEndpoints = [
   endpoint({
     operation: 'registerEmployer',
-    method: 'POST',
-    path: '/employers',
+    route: 'POST /employers',
     summary: 'Register an employer',
-    access: operator,
     body: z.object({
       tenant_id: id(),
       environment: environment(),
@@ -105,16 +103,7 @@ export const employerEndpoints = [
     command: { name: 'employers create' },
     handle(call) {
       const { app } = call.host
-      const { body } = call
-      const input = {
-        tenantId: body.tenant_id,
-        environment: body.environment,
-        legalName: body.legal_name,
-        fein: body.fein,
-        address: body.address,
-        contactEmail: body.contact_email,
-        payrollCompanyIds: body.payroll_company_ids ?? [],
-      }
+      const input = { ...call.body, payroll_company_ids: call.body.payroll_company_ids ?? [] }
       return create(keyed(call), 'POST /employers', {
         refuse: (context) => employers.refuseRegistration(app, input, context),
         create: (context) => employers.register(app, input, context),
@@ -126,13 +115,10 @@ export const employerEndpoints = [
   }),
   endpoint({
     operation: 'listEmployers',
-    method: 'GET',
-    path: '/employers',
+    route: 'GET /employers',
     summary: 'List employers, newest first',
-    access: operator,
     query: z.object({ ...page, ...scope }),
-    answers: { 200: z.array(Employer).readonly() },
-    pagination,
+    ...listOf(Employer),
     command: {
       name: 'employers list',
       columns: {
@@ -143,34 +129,26 @@ export const employerEndpoints = [
         'payroll companies': 'payroll_company_ids',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      return listAnswer(wanted, await listEmployers(app, scopeOf(query), wanted))
-    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listEmployers(app, query, wanted)),
   }),
   endpoint({
     operation: 'showEmployer',
-    method: 'GET',
-    path: '/employers/{employer_id}',
+    route: 'GET /employers/{employer_id}',
     summary: 'Show an employer',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Employer },
-    errors: { 404: 'There is no such employer' },
     command: { name: 'employers show' },
     handle: async ({ host, params }) =>
       showEmployer(host.app, await loaded(host, employer, params.employer_id, 'employer')),
   }),
   endpoint({
     operation: 'changeEmployer',
-    method: 'PATCH',
-    path: '/employers/{employer_id}',
+    route: 'PATCH /employers/{employer_id}',
     summary: 'Change an employer',
     description:
       'What is left out stays as it is; null clears address and contact. Tenant, environment and FEIN may be repeated, ' +
       'not changed.',
-    access: operator,
-    params,
+    ...one,
     body: repeating(Employer, Changes),
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
@@ -184,29 +162,17 @@ export const employerEndpoints = [
         { ...sent, ...('fein' in sent && { fein: normalizeFein(sent.fein) }) },
         { employer_id, tenant_id, environment, fein, data_subject },
       )
-      const changes = given({
-        legalName: body.legal_name,
-        address: body.address,
-        contactEmail: body.contact_email,
-        payrollCompanyIds: body.payroll_company_ids,
-      })
-      return showEmployer(
-        host.app,
-        accepted(await employers.change(host.app, employer_id, changes, contextOf(call))),
-      )
+      const changed = await employers.change(host.app, employer_id, given(body), contextOf(call))
+      return showEmployer(host.app, accepted(changed))
     },
   }),
   endpoint({
     operation: 'listEmployeeRegister',
-    method: 'GET',
-    path: '/employers/{employer_id}/register',
+    route: 'GET /employers/{employer_id}/register',
     summary: 'List the employee register of an employer',
-    access: operator,
-    params,
+    ...one,
     query: z.object({ ...page, reveal }),
-    answers: { 200: z.array(RegisteredEmployee).readonly() },
-    pagination,
-    errors: { 404: 'There is no such employer' },
+    ...listOf(RegisteredEmployee),
     command: {
       name: 'employers register',
       columns: {

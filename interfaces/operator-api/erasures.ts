@@ -9,7 +9,7 @@ import { employer } from '../../domain/parties/employer.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { id, optional, text, withDefault } from '../endpoints/fields.ts'
-import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost, operator } from './api.ts'
+import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from './api.ts'
 
 const subjects = {
   subject: z.string().describe('The first of them'),
@@ -40,15 +40,13 @@ const body = z.object({
 export const erasureEndpoints = [
   endpoint({
     operation: 'erase',
-    method: 'POST',
-    path: '/erasures',
+    route: 'POST /erasures',
     summary:
       'Destroy the data key of a person, an employer, a bank connection, a carrier or a bank account; there is no way back',
     description:
       'Names a `subject`, or with `employer_id` what is known of a person: `employee_id`, `ssn`, or first and last name. ' +
       'All data subjects that these lead to are erased. `connection_id`, `carrier_id` or `bank_account_id` alone name ' +
       'what has no employer; a connection with one is erased with the employer.',
-    access: operator,
     body,
     answers: {
       200: z

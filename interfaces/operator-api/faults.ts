@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { FAULT_POINTS } from '../../application/ports/faults.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { optional, withDefault, word, wrongType } from '../endpoints/fields.ts'
-import { conflict, endpoint, operator, record } from './api.ts'
+import { conflict, endpoint, record } from './api.ts'
 
 const MAX_FAULTS = 10_000
 const TIMES = 'must be a whole number of 0 or more'
@@ -13,10 +13,8 @@ const mode = word('unreachable', 'decline', 'timeout', 'hold')
 export const faultEndpoints = [
   endpoint({
     operation: 'injectFault',
-    method: 'POST',
-    path: '/faults',
+    route: 'POST /faults',
     summary: 'Make the next uses of a point fail; with the virtual clock only',
-    access: operator,
     body: z
       .object({
         point,

@@ -7,12 +7,11 @@ import {
   type FinancingSession,
   financingStatusAt,
 } from '../../domain/financing/financing-session.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { email, id, idOf, optional, text, wholeNumber, withDefault } from '../endpoints/fields.ts'
+import { email, id, ofOne, optional, text, wholeNumber, withDefault } from '../endpoints/fields.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, loaded, notFound, operator } from './api.ts'
+import { contextOf, endpoint, loaded } from './api.ts'
 import { list } from './values.ts'
 
 const Settings = z
@@ -32,8 +31,7 @@ const settings = z.object({
   agreements_enabled: withDefault(z.boolean(), true).describe('Whether agreements can be downloaded'),
 })
 
-const ofTenant = z.object({ tenant_id: idOf('tenant') })
-const NO_TENANT = { 404: 'There is no such tenant' } as const
+const ofTenant = ofOne('tenant_id', 'tenant')
 
 const Played = z
   .object({
@@ -46,9 +44,9 @@ const Played = z
   })
   .meta({ id: 'PlayedFinancing' })
 
-const ofSession = z.object({ session_id: idOf('financing session') })
+const ofSession = ofOne('session_id', 'financing session')
 const errors = {
-  404: 'There is no such financing session',
+  ...ofSession.errors,
   409: 'It does not fit how the request stands; nothing is changed',
 } as const
 const NOTE = 'Plays the simulated financing provider.'
@@ -57,12 +55,10 @@ const NOTE = 'Plays the simulated financing provider.'
 const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
   endpoint({
     operation,
-    method: 'POST',
-    path: `/financing/{session_id}/${verb}`,
+    route: `POST /financing/{session_id}/${verb}`,
     summary,
     description: NOTE,
-    access: operator,
-    params: ofSession,
+    ...ofSession,
     body: z.object({}),
     answers: { 200: Played },
     errors,
@@ -73,15 +69,12 @@ const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
 export const financingEndpoints = [
   endpoint({
     operation: 'setFinancing',
-    method: 'PUT',
-    path: '/tenants/{tenant_id}/financing',
+    route: 'PUT /tenants/{tenant_id}/financing',
     summary: 'Set what of the financing test path is open to a tenant',
     description: 'What is left out is back at its default; what is only shown may be repeated.',
-    access: operator,
-    params: ofTenant,
+    ...ofTenant,
     body: repeating(Settings, settings),
     answers: { 200: Settings },
-    errors: NO_TENANT,
     command: { name: 'tenants financing' },
     async handle(call) {
       const { host } = call
@@ -92,13 +85,10 @@ export const financingEndpoints = [
   }),
   endpoint({
     operation: 'showFinancingSettings',
-    method: 'GET',
-    path: '/tenants/{tenant_id}/financing',
+    route: 'GET /tenants/{tenant_id}/financing',
     summary: 'Show what of the financing test path is open to a tenant',
-    access: operator,
-    params: ofTenant,
+    ...ofTenant,
     answers: { 200: Settings },
-    errors: NO_TENANT,
     command: { name: 'tenants show-financing' },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
@@ -107,12 +97,10 @@ export const financingEndpoints = [
   }),
   endpoint({
     operation: 'playFinancingQuotes',
-    method: 'POST',
-    path: '/financing/{session_id}/quotes',
+    route: 'POST /financing/{session_id}/quotes',
     summary: 'The provider has quotes; those that are stored already stay',
     description: NOTE,
-    access: operator,
-    params: ofSession,
+    ...ofSession,
     body: z.object({
       count: withDefault(z.int().min(1).max(MOST_QUOTES), 3).describe('How many'),
     }),
@@ -125,12 +113,10 @@ export const financingEndpoints = [
   simple('playFinancingExpiry', 'expire', 'The request has expired at the provider'),
   endpoint({
     operation: 'playDownPaymentNotice',
-    method: 'POST',
-    path: '/financing/{session_id}/down-payment-notice',
+    route: 'POST /financing/{session_id}/down-payment-notice',
     summary: 'The provider says that a down payment was received',
     description: `${NOTE} The same notice again changes nothing.`,
-    access: operator,
-    params: ofSession,
+    ...ofSession,
     body: z.object({
       notice_id: optional(text(200)),
       amount_cents: optional(wholeNumber()).describe('Default: the down payment of the first quote'),
@@ -152,7 +138,6 @@ type PlayCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly 
 async function played(call: PlayCall, what: PlayedFinancing) {
   const { app } = call.host
   const { session_id } = call.params
-  if (!isId(session_id)) throw notFound('There is no such financing session')
   return shown(accepted(await playFinancing(app, session_id, what, contextOf(call))), app.clock.now())
 }
 

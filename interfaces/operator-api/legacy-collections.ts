@@ -22,14 +22,13 @@ import {
   legacyGroupOf,
 } from '../../domain/banking/legacy-collection.ts'
 import { MAX_LINES } from '../../domain/banking/legacy-import.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { date, id, ofOne, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
 import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { parseJson } from '../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../http/lines.ts'
-import { contextOf, endpoint, keyed, notFound, operator, operatorApi } from './api.ts'
+import { contextOf, endpoint, keyed, notFound, operatorApi } from './api.ts'
 import { shownTime } from './values.ts'
 
 const Input = z.object({
@@ -85,18 +84,16 @@ const Progress = z
   })
   .meta({ id: 'LegacyImportProgress' })
 
-const NONE = 'There is no such record of the legacy service'
+const one = ofOne('transaction_id', 'record')
 const importName = () => text(200)
 
 export const legacyCollectionEndpoints = [
   endpoint({
     operation: 'recordLegacyCollection',
-    method: 'POST',
-    path: '/legacy-collections',
+    route: 'POST /legacy-collections',
     summary: 'Record what the legacy service has of a debit',
     description:
       'It stands in the ledger of its employer, and keeps the same premium from being collected again.',
-    access: operator,
     body: Input,
     idempotent: REPEATED.answered,
     answers: created(Record),
@@ -114,8 +111,7 @@ export const legacyCollectionEndpoints = [
   }),
   endpoint({
     operation: 'importLegacyCollections',
-    method: 'POST',
-    path: '/legacy-collections/import',
+    route: 'POST /legacy-collections/import',
     summary: 'Import records of the legacy service, one a line',
     description:
       'Each line is a record as `POST /legacy-collections` takes it, at most ' +
@@ -123,7 +119,6 @@ export const legacyCollectionEndpoints = [
       'they come. Sent again under its `import_id`, whole, after whatever became of the first attempt, every line is ' +
       'stored once: lines are known by their number, blank ones counted. A line that cannot be stored is refused for ' +
       'itself, and may be corrected in its place.',
-    access: operator,
     query: z.object({
       import_id: importName()
         .optional()
@@ -143,10 +138,8 @@ export const legacyCollectionEndpoints = [
   }),
   endpoint({
     operation: 'showLegacyImport',
-    method: 'GET',
-    path: '/legacy-collections/import',
+    route: 'GET /legacy-collections/import',
     summary: 'Show how far an import is',
-    access: operator,
     query: z.object({ import_id: importName() }),
     answers: { 200: Progress },
     errors: { 404: 'No line is stored under this `import_id`' },
@@ -166,44 +159,35 @@ export const legacyCollectionEndpoints = [
   }),
   endpoint({
     operation: 'showLegacyCollection',
-    method: 'GET',
-    path: '/legacy-collections/{transaction_id}',
+    route: 'GET /legacy-collections/{transaction_id}',
     summary: 'Show a record of the legacy service',
-    access: operator,
-    params: z.object({ transaction_id: idOf('record') }),
+    ...one,
     answers: { 200: Record },
-    errors: { 404: 'There is no such record' },
     command: { name: 'legacy-collections show' },
     async handle({ host: { app }, params: { transaction_id } }) {
-      const record = isId(transaction_id) ? await legacyRecordOf(app, transaction_id) : null
-      if (!record) throw notFound(NONE)
+      const record = await legacyRecordOf(app, transaction_id)
+      if (!record) throw notFound(one.errors[404])
       return shown(app, record)
     },
   }),
   endpoint({
     operation: 'correctLegacyCollection',
-    method: 'POST',
-    path: '/legacy-collections/{transaction_id}/correct',
+    route: 'POST /legacy-collections/{transaction_id}/correct',
     summary: 'Put right how a record of the legacy service stands',
     description:
       'To any status, whatever it is: by the new one it keeps a debit from being collected, or does so no more. What it ' +
       'has stopped already is raised anew by `POST /debits/{transaction_id}/release`. The same status again changes nothing.',
-    access: operator,
-    params: z.object({ transaction_id: idOf('record') }),
+    ...one,
     body: z.object({
       status: word(...LEGACY_STATUSES),
       reason: text().describe('For its history, which partners read. Names nobody: it is kept as it is'),
     }),
     answers: { 200: Record },
-    errors: { 404: 'There is no such record' },
     command: { name: 'legacy-collections correct' },
     async handle(call) {
       const { app } = call.host
-      const { transaction_id } = call.params
-      const record = isId(transaction_id)
-        ? await correctLegacyRecord(app, transaction_id, call.body, contextOf(call))
-        : null
-      if (!record) throw notFound(NONE)
+      const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))
+      if (!record) throw notFound(one.errors[404])
       return shown(app, accepted(record))
     },
   }),
@@ -248,8 +232,5 @@ function readLine({ line, bytes }: BodyLine): ImportLine {
   }
   const result = checkClosed(Input, parsed.value, 'field')
   if ('faults' in result) return refused(operatorApi.refuse(result.faults).message)
-  const { employer_id, carrier_id, policy_id, period_start, period_end, premium_cents, status } = result.value
-  return {
-    row: { line, employer_id, carrier_id, policy_id, period_start, period_end, premium_cents, status },
-  }
+  return { row: { line, ...result.value } }
 }

@@ -16,10 +16,10 @@ import {
 } from '../../domain/banking/return-rate.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { endpoint, keyed, operator } from './api.ts'
-import { scope, scopeOf } from './lists.ts'
+import { id, ofOne } from '../endpoints/fields.ts'
+import { listed, listOf, page } from '../endpoints/lists.ts'
+import { endpoint, keyed } from './api.ts'
+import { scope } from './lists.ts'
 import { shownTime } from './values.ts'
 
 const cents = (meaning: string) => z.int().describe(meaning)
@@ -97,13 +97,10 @@ const Reconciliation = z
 export const moneyEndpoints = [
   endpoint({
     operation: 'showCarrierBalances',
-    method: 'GET',
-    path: '/carriers/{carrier_id}/balances',
+    route: 'GET /carriers/{carrier_id}/balances',
     summary: 'Show where the money of a carrier stands',
-    access: operator,
-    params: z.object({ carrier_id: idOf('carrier') }),
+    ...ofOne('carrier_id', 'carrier'),
     answers: { 200: z.array(Balances).readonly() },
-    errors: { 404: 'There is no such carrier' },
     command: {
       name: 'carriers balances',
       columns: {
@@ -131,13 +128,10 @@ export const moneyEndpoints = [
   }),
   endpoint({
     operation: 'listReturnRates',
-    method: 'GET',
-    path: '/return-rates',
+    route: 'GET /return-rates',
     summary: `List how many debits came back in the last ${RATE_DAYS} days, by tenant and environment`,
-    access: operator,
     query: z.object({ ...page, ...scope }),
-    answers: { 200: z.array(ReturnRates).readonly() },
-    pagination,
+    ...listOf(ReturnRates),
     command: {
       name: 'return-rates list',
       columns: {
@@ -155,19 +149,14 @@ export const moneyEndpoints = [
         ),
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const { items, total } = await listReturnRates(app, scopeOf(query), wanted)
-      return listAnswer(wanted, { items: items.map(shownRates), total })
-    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) => listReturnRates(app, query, wanted), shownRates),
   }),
   endpoint({
     operation: 'reconcile',
-    method: 'POST',
-    path: '/reconciliations',
+    route: 'POST /reconciliations',
     summary: 'Compare events, ledger, balances, credits and files for the bank now',
     description: 'It changes none of them. The same is done in each night after a day on which money moved.',
-    access: operator,
     body: z.object({}),
     idempotent: REPEATED.answered,
     answers: created(Reconciliation),
@@ -182,13 +171,10 @@ export const moneyEndpoints = [
   }),
   endpoint({
     operation: 'listReconciliations',
-    method: 'GET',
-    path: '/reconciliations',
+    route: 'GET /reconciliations',
     summary: 'List comparisons of the money, newest first',
-    access: operator,
     query: z.object(page),
-    answers: { 200: z.array(Reconciliation).readonly() },
-    pagination,
+    ...listOf(Reconciliation),
     command: {
       name: 'reconciliations list',
       columns: {
@@ -198,26 +184,20 @@ export const moneyEndpoints = [
         differences: 'difference_count',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      return listAnswer(wanted, await listReconciliations(app, wanted))
-    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listReconciliations(app, wanted)),
   }),
   endpoint({
     operation: 'showReconciliation',
-    method: 'GET',
-    path: '/reconciliations/{reconciliation_id}',
+    route: 'GET /reconciliations/{reconciliation_id}',
     summary: 'Show a comparison of the money, with what differs',
-    access: operator,
-    params: z.object({ reconciliation_id: idOf('reconciliation') }),
+    ...ofOne('reconciliation_id', 'reconciliation'),
     answers: { 200: Reconciliation },
-    errors: { 404: 'There is no such reconciliation' },
     command: { name: 'reconciliations show' },
     handle: ({ host, params }) => findReconciliation(host.app, params.reconciliation_id),
   }),
 ]
 
-function shownRates({ tenant_id, environment, from, to, ...counted }: OriginatorReturns) {
+function shownRates(counted: OriginatorReturns) {
   const rateOf = (kind: ReturnRateKind) => {
     const returned = counted.returned[kind]
     const exact = returned === 0 ? 0 : returned / Math.max(counted.entries, 1)
@@ -229,11 +209,7 @@ function shownRates({ tenant_id, environment, from, to, ...counted }: Originator
     }
   }
   return {
-    tenant_id,
-    environment,
-    from,
-    to,
-    entries: counted.entries,
+    ...counted,
     unauthorized: rateOf('unauthorized'),
     administrative: rateOf('administrative'),
     overall: rateOf('overall'),

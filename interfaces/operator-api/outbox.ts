@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { endpoint, operator, record } from './api.ts'
+import { listAnswer, listOf, narrowing, page, pageOf } from '../endpoints/lists.ts'
+import { endpoint, record } from './api.ts'
 import { shownTime } from './values.ts'
 
 const channel = word('email', 'sms')
@@ -20,18 +20,15 @@ const Message = z
 export const outboxEndpoints = [
   endpoint({
     operation: 'listOutbox',
-    method: 'GET',
-    path: '/outbox',
+    route: 'GET /outbox',
     summary: 'List e-mails and texts that were recorded because no provider is set, newest first',
     description: 'Messages are kept for 30 days. That they are read is recorded.',
-    access: operator,
     query: z.object({
       ...page,
-      channel: channel.optional(),
-      to: text().optional().describe('Exactly this address or number'),
+      channel: narrowing(channel),
+      to: narrowing(text()).describe('Exactly this address or number'),
     }),
-    answers: { 200: z.array(Message).readonly() },
-    pagination,
+    ...listOf(Message),
     command: {
       name: 'outbox list',
       columns: { at: 'at', channel: 'channel', to: 'to', subject: 'subject', text: 'text' },
@@ -39,8 +36,7 @@ export const outboxEndpoints = [
     async handle(call) {
       const { query, host } = call
       const wanted = pageOf(query)
-      const filter = { channel: query.channel ?? null, to: query.to ?? null }
-      const found = await host.services.outbox.list(filter, wanted)
+      const found = await host.services.outbox.list(query, wanted)
       if (found.items.length > 0)
         await record(call, 'read-outbox', 'outbox', { messages: found.items.length })
       return listAnswer(wanted, found)

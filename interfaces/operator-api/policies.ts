@@ -4,11 +4,11 @@ import * as policies from '../../application/policies/policies.ts'
 import { type Policy as PolicyState, policy } from '../../domain/policies/policy.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optional, text, wholeNumber, withDefault, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator } from './api.ts'
-import { scope, scopeOf } from './lists.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost } from './api.ts'
+import { scope } from './lists.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 import { given } from './values.ts'
 
@@ -50,19 +50,16 @@ const Changes = z.object({
   billing_type: billingType.nullish(),
 })
 
-const params = z.object({ policy_id: idOf('policy') })
-const NONE = { 404: 'There is no such policy' } as const
+const one = ofOne('policy_id', 'policy')
 
 export const policyEndpoints = [
   endpoint({
     operation: 'issuePolicy',
-    method: 'POST',
-    path: '/policies',
+    route: 'POST /policies',
     summary: 'Issue a policy',
     description:
       'It stands in the tenant and environment of its employer. Of two active policies within one tenant and environment, ' +
       'each has a number of its own.',
-    access: operator,
     body: z.object({
       employer_id: id(),
       carrier_id: id(),
@@ -100,13 +97,10 @@ export const policyEndpoints = [
   }),
   endpoint({
     operation: 'listPolicies',
-    method: 'GET',
-    path: '/policies',
+    route: 'GET /policies',
     summary: 'List policies, newest first',
-    access: operator,
-    query: z.object({ ...page, ...scope, employer_id: id().optional() }),
-    answers: { 200: z.array(Policy).readonly() },
-    pagination,
+    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
+    ...listOf(Policy),
     command: {
       name: 'policies list',
       columns: {
@@ -120,37 +114,28 @@ export const policyEndpoints = [
         'annual premium': 'annual_premium_cents',
       },
     },
-    async handle({ host: { app }, query }) {
-      const wanted = pageOf(query)
-      const narrowed = { ...scopeOf(query), employerId: query.employer_id ?? null }
-      return listAnswer(wanted, await listPolicies(app, narrowed, wanted))
-    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPolicies(app, query, wanted)),
   }),
   endpoint({
     operation: 'showPolicy',
-    method: 'GET',
-    path: '/policies/{policy_id}',
+    route: 'GET /policies/{policy_id}',
     summary: 'Show a policy',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Policy },
-    errors: NONE,
     command: { name: 'policies show' },
     handle: async ({ host, params }) => today(host, await loaded(host, policy, params.policy_id, 'policy')),
   }),
   endpoint({
     operation: 'changePolicy',
-    method: 'PATCH',
-    path: '/policies/{policy_id}',
+    route: 'PATCH /policies/{policy_id}',
     summary: 'Change terms of a policy',
     description:
       'What is left out or null stays as it is; a `billing_type` of null unsets it. Everything else that a policy has may ' +
       'be repeated, not changed.',
-    access: operator,
-    params,
+    ...one,
     body: repeating(Policy, Changes),
     answers: { 200: Policy },
-    errors: { ...NONE, 409: 'The policy is cancelled' },
+    errors: { ...one.errors, 409: 'The policy is cancelled' },
     command: { name: 'policies update' },
     async handle(call) {
       const { host } = call
@@ -164,15 +149,13 @@ export const policyEndpoints = [
   }),
   endpoint({
     operation: 'activatePolicy',
-    method: 'POST',
-    path: '/policies/{policy_id}/activate',
+    route: 'POST /policies/{policy_id}/activate',
     summary: 'Make a policy active that is in progress',
     description:
       'A payment link that is paid does this by itself; this is for a policy that could not be activated then.',
-    access: operator,
-    params,
+    ...one,
     answers: { 200: Policy },
-    errors: { ...NONE, 409: 'The policy is cancelled, or another active one has its number' },
+    errors: { ...one.errors, 409: 'The policy is cancelled, or another active one has its number' },
     command: { name: 'policies activate' },
     async handle(call) {
       const { host } = call
@@ -182,14 +165,11 @@ export const policyEndpoints = [
   }),
   endpoint({
     operation: 'cancelPolicy',
-    method: 'POST',
-    path: '/policies/{policy_id}/cancel',
+    route: 'POST /policies/{policy_id}/cancel',
     summary: 'Cancel a policy and free its number',
-    access: operator,
-    params,
+    ...one,
     body: z.object({ reason: optional(text()) }),
     answers: { 200: Policy },
-    errors: NONE,
     command: { name: 'policies cancel' },
     async handle(call) {
       const { host, body } = call

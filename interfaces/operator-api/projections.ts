@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Answer, type Call } from '../endpoints/endpoint.ts'
 import { optional, text, withDefault } from '../endpoints/fields.ts'
-import { endpoint, type OperatorHost, operator, record } from './api.ts'
+import { endpoint, type OperatorHost, record } from './api.ts'
 import { Projection, ProjectionWithParked, Redriven, switching } from './projection-schemas.ts'
 import type { ProjectionOperations } from './services.ts'
 
@@ -41,10 +41,8 @@ async function recorded<Result>(
 export const projectionEndpoints = [
   endpoint({
     operation: 'listProjections',
-    method: 'GET',
-    path: '/projections',
+    route: 'GET /projections',
     summary: 'List the projections with state, position and lag',
-    access: operator,
     answers: { 200: z.array(Projection).readonly() },
     command: {
       name: 'projections list',
@@ -63,10 +61,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'showProjection',
-    method: 'GET',
-    path: '/projections/{name}',
+    route: 'GET /projections/{name}',
     summary: 'Show a projection with its parked streams and the progress of a rebuild',
-    access: operator,
     params,
     answers: { 200: ProjectionWithParked },
     errors: NONE,
@@ -75,10 +71,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'rebuildProjection',
-    method: 'POST',
-    path: '/projections/{name}/rebuild',
+    route: 'POST /projections/{name}/rebuild',
     summary: 'Build a read model anew beside the live one, which goes on answering',
-    access: operator,
     params,
     body: z.object({
       switch: withDefault(switching, 'auto').describe('`manual` waits for a switch once it has caught up'),
@@ -93,10 +87,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'switchProjection',
-    method: 'POST',
-    path: '/projections/{name}/switch',
+    route: 'POST /projections/{name}/switch',
     summary: 'Put the rebuilt read model in place of the live one',
-    access: operator,
     params,
     answers: { 200: Generation },
     errors: REFUSED,
@@ -108,10 +100,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'rollBackProjection',
-    method: 'POST',
-    path: '/projections/{name}/rollback',
+    route: 'POST /projections/{name}/rollback',
     summary: 'Put the read model back that was live before',
-    access: operator,
     params,
     answers: { 200: RolledBack, 202: RolledBack },
     errors: REFUSED,
@@ -125,10 +115,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'cancelProjectionRebuild',
-    method: 'POST',
-    path: '/projections/{name}/cancel',
+    route: 'POST /projections/{name}/cancel',
     summary: 'Give a rebuild up; the live read model stays as it is',
-    access: operator,
     params,
     answers: { 200: Generation },
     errors: REFUSED,
@@ -140,10 +128,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'pauseProjection',
-    method: 'POST',
-    path: '/projections/{name}/pause',
+    route: 'POST /projections/{name}/pause',
     summary: 'Stop applying events, also across restarts; queries go on with what is there',
-    access: operator,
     params,
     answers: { 200: State },
     errors: REFUSED,
@@ -153,10 +139,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'resumeProjection',
-    method: 'POST',
-    path: '/projections/{name}/resume',
+    route: 'POST /projections/{name}/resume',
     summary: 'Go on applying events',
-    access: operator,
     params,
     answers: { 200: State },
     errors: REFUSED,
@@ -166,10 +150,8 @@ export const projectionEndpoints = [
   }),
   endpoint({
     operation: 'redriveProjection',
-    method: 'POST',
-    path: '/projections/{name}/redrive',
+    route: 'POST /projections/{name}/redrive',
     summary: 'Try parked streams again, all or one',
-    access: operator,
     params,
     body: z.object({
       stream: optional(text()).describe('Only this one'),

@@ -7,7 +7,7 @@ import {
 } from '../../application/audit/streams.ts'
 import { Answer } from '../endpoints/endpoint.ts'
 import { id, optionalWholeNumberText, time, wholeNumberText } from '../endpoints/fields.ts'
-import { endpoint, notFound, operator, record } from './api.ts'
+import { endpoint, notFound, record } from './api.ts'
 import { given, reveal, shownTime } from './values.ts'
 
 const DEFAULT_EVENTS = 100
@@ -61,12 +61,10 @@ const columns = {
 export const streamEndpoints = [
   endpoint({
     operation: 'listStreamEvents',
-    method: 'GET',
-    path: '/streams/{stream}',
+    route: 'GET /streams/{stream}',
     summary: 'List events of a stream in order',
     description:
       'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
-    access: operator,
     params,
     query: z.object({
       from: wholeNumberText({ min: 0, max: MAX_REVISION, missing: 0 }).describe('The first revision'),
@@ -90,10 +88,8 @@ export const streamEndpoints = [
   }),
   endpoint({
     operation: 'showStreamState',
-    method: 'GET',
-    path: '/streams/{stream}/state',
+    route: 'GET /streams/{stream}/state',
     summary: 'Show the folded state of a stream, now or at a point',
-    access: operator,
     params,
     query: z
       .object({
@@ -124,12 +120,10 @@ export const streamEndpoints = [
   }),
   endpoint({
     operation: 'listEvents',
-    method: 'GET',
-    path: '/events',
+    route: 'GET /events',
     summary: 'List events in log order',
     description:
       'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
-    access: operator,
     query: z.object({
       from: wholeNumberText({ min: 0, missing: 0 }).describe('Go on after this position'),
       ...reading,

@@ -2,18 +2,16 @@ import { z } from 'zod'
 import * as tenants from '../../application/parties/tenants.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
-import { id, idOf, text } from '../endpoints/fields.ts'
-import { endpoint, keyed, loaded, operator } from './api.ts'
+import { id, ofOne, text } from '../endpoints/fields.ts'
+import { endpoint, keyed, loaded } from './api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
 
 export const tenantEndpoints = [
   endpoint({
     operation: 'registerTenant',
-    method: 'POST',
-    path: '/tenants',
+    route: 'POST /tenants',
     summary: 'Register a tenant: one partner account',
-    access: operator,
     body: z.object({ name: text() }),
     idempotent: REPEATED.answered,
     answers: created(Tenant),
@@ -28,13 +26,10 @@ export const tenantEndpoints = [
   }),
   endpoint({
     operation: 'showTenant',
-    method: 'GET',
-    path: '/tenants/{tenant_id}',
+    route: 'GET /tenants/{tenant_id}',
     summary: 'Show a tenant',
-    access: operator,
-    params: z.object({ tenant_id: idOf('tenant') }),
+    ...ofOne('tenant_id', 'tenant'),
     answers: { 200: Tenant },
-    errors: { 404: 'There is no such tenant' },
     command: { name: 'tenants show' },
     handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
   }),

@@ -4,8 +4,8 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
-import { id, idOf } from '../endpoints/fields.ts'
-import { contextOf, endpoint, loaded, operator } from './api.ts'
+import { id, idOf, ofOne } from '../endpoints/fields.ts'
+import { contextOf, endpoint, loaded } from './api.ts'
 import { shownTime } from './values.ts'
 
 const Subscription = z
@@ -31,13 +31,10 @@ const NONE = { 404: 'The tenant has no such webhook subscription' } as const
 export const webhookSubscriptionEndpoints = [
   endpoint({
     operation: 'listTenantWebhooks',
-    method: 'GET',
-    path: '/tenants/{tenant_id}/webhooks',
+    route: 'GET /tenants/{tenant_id}/webhooks',
     summary: 'List the webhook subscriptions of a tenant, newest first, without secrets',
-    access: operator,
-    params: z.object({ tenant_id: idOf('tenant') }),
+    ...ofOne('tenant_id', 'tenant'),
     answers: { 200: z.array(Subscription).readonly() },
-    errors: { 404: 'There is no such tenant' },
     command: {
       name: 'webhook-subscriptions list',
       columns: {
@@ -55,10 +52,8 @@ export const webhookSubscriptionEndpoints = [
   }),
   endpoint({
     operation: 'disableTenantWebhook',
-    method: 'POST',
-    path: '/tenants/{tenant_id}/webhooks/{subscription_id}/disable',
+    route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/disable',
     summary: 'Stop deliveries to an address, until the partner enables its subscription again',
-    access: operator,
     params,
     answers: { 200: Subscription },
     errors: NONE,
@@ -71,11 +66,9 @@ export const webhookSubscriptionEndpoints = [
   }),
   endpoint({
     operation: 'deleteTenantWebhook',
-    method: 'DELETE',
-    path: '/tenants/{tenant_id}/webhooks/{subscription_id}',
+    route: 'DELETE /tenants/{tenant_id}/webhooks/{subscription_id}',
     summary: 'Remove a webhook subscription: nothing is sent there any more',
     description: 'The answer shows it as it was.',
-    access: operator,
     params,
     answers: { 200: Subscription },
     errors: NONE,
@@ -89,17 +82,11 @@ export const webhookSubscriptionEndpoints = [
 ]
 
 function shown(one: subscriptions.OperatedSubscription) {
-  const { _id: subscription_id, tenant_id, environment, client_id, url, events, status, failure_count } = one
+  const { created_at, updated_at } = one
   return {
-    subscription_id,
-    tenant_id,
-    environment,
-    client_id,
-    url,
-    events,
-    status,
-    failure_count,
-    created_at: isoTime(one.created_at),
-    updated_at: isoTime(one.updated_at),
+    ...one,
+    subscription_id: one._id,
+    created_at: isoTime(created_at),
+    updated_at: isoTime(updated_at),
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { optional, text, withDefault } from '../endpoints/fields.ts'
-import { endpoint, operator, record } from './api.ts'
+import { endpoint, record } from './api.ts'
 import { Work } from './work-schema.ts'
 
 const dry_run = withDefault(z.boolean(), false).describe('Only count it')
@@ -11,21 +11,17 @@ const NAMES = ['process_manager', 'kind', 'key'] as const
 export const workEndpoints = [
   endpoint({
     operation: 'showWork',
-    method: 'GET',
-    path: '/work',
+    route: 'GET /work',
     summary: 'Show work of the process managers: counts, what failed, where each of them stands',
-    access: operator,
     answers: { 200: Work },
     command: { name: 'work list' },
     handle: ({ host }) => host.services.work.overview(),
   }),
   endpoint({
     operation: 'redriveWork',
-    method: 'POST',
-    path: '/work/redrive',
+    route: 'POST /work/redrive',
     summary: 'Try failed work again, all of it or one piece',
     description: 'One piece is named by `process_manager`, `kind` and `key` together.',
-    access: operator,
     body: z
       .object({
         dry_run,
@@ -50,10 +46,8 @@ export const workEndpoints = [
   }),
   endpoint({
     operation: 'discardWork',
-    method: 'POST',
-    path: '/work/discard',
+    route: 'POST /work/discard',
     summary: 'Remove work of a kind that this release does not have',
-    access: operator,
     body: z.object({
       process_manager: text(),
       kind: text(),

@@ -13,10 +13,10 @@ import { CONNECTION_TYPES } from '../../domain/banking/bank-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { create, created, once, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, word, wrongType } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { id, ofOne, word, wrongType } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
 import { changeOf } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { contextOf, endpoint, keyed } from './api.ts'
 import {
   AchAccount,
   AchAccountVerification,
@@ -26,8 +26,7 @@ import {
   showAchAccount,
 } from './bank-account-schemas.ts'
 
-const params = z.object({ ach_account_id: idOf('ACH account') })
-const NONE = { 404: 'There is no such ACH account' } as const
+const one = ofOne('ach_account_id', 'ACH account')
 const AMOUNT = 'must be a whole number of 1 to 99'
 const amount = () => z.int(wrongType(AMOUNT)).min(1, AMOUNT).max(99, AMOUNT)
 
@@ -35,34 +34,21 @@ const amount = () => z.int(wrongType(AMOUNT)).min(1, AMOUNT).max(99, AMOUNT)
 export const achAccountEndpoints = [
   endpoint({
     operation: 'createAchAccount',
-    method: 'POST',
-    path: '/bank-accounts/ach',
+    route: 'POST /bank-accounts/ach',
     summary: 'Create an ACH account from a routing and an account number',
     description:
       'It is `unverified` until micro-deposits or an operator verify it; debits of it are taken meanwhile. Of its numbers the ' +
       'last four digits are shown. The same numbers again are another account, which is `disabled` at once where a bank ' +
       'returned a debit of them with a code that disables. `is_primary` takes the place of the ' +
       "owner's account that was primary.",
-    access: partner,
     body: newAchAccount,
     idempotent: REPEATED.answered,
     answers: created(AchAccount),
     errors: { 404: '`owner_id` names no employer or carrier of this account' },
     handle(call) {
       const { host, caller, body } = call
-      const input = {
-        ownerType: body.owner_type,
-        ownerId: body.owner_id,
-        routingNumber: body.routing_number,
-        accountNumber: body.account_number,
-        accountType: body.account_type,
-        bankName: body.bank_name,
-        nickname: body.nickname,
-        isPrimary: body.is_primary,
-        linked: null,
-      }
       return create(keyed(call), 'POST /bank-accounts/ach', {
-        create: (context) => createAchAccount(host.app, caller.client, input, context),
+        create: (context) => createAchAccount(host.app, caller.client, { ...body, linked: null }, context),
         idOf: ({ ach_account_id }) => ach_account_id,
         // as it began, also when it is answered again
         show: (account) => showAchAccount({ account, isPrimary: account.is_primary }),
@@ -72,36 +58,25 @@ export const achAccountEndpoints = [
   }),
   endpoint({
     operation: 'listAchAccounts',
-    method: 'GET',
-    path: '/bank-accounts/ach',
+    route: 'GET /bank-accounts/ach',
     summary: 'List ACH accounts, newest first',
-    access: partner,
     query: z.object({
       ...page,
-      owner_id: id().optional(),
-      owner_type: word('employer', 'carrier').optional(),
-      status: word(...ACH_ACCOUNT_STATUSES).optional(),
-      connection_type: word(...CONNECTION_TYPES).optional(),
+      owner_id: narrowing(id()),
+      owner_type: narrowing(word('employer', 'carrier')),
+      status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
+      connection_type: narrowing(word(...CONNECTION_TYPES)),
     }),
-    answers: { 200: z.array(AchAccount).readonly() },
-    pagination,
-    async handle({ host: { app }, caller, query }) {
-      const wanted = pageOf(query)
-      const { owner_id = null, owner_type = null, status = null, connection_type = null } = query
-      const filter = { ownerId: owner_id, ownerType: owner_type, status, connectionType: connection_type }
-      const { items, total } = await listAchAccounts(app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: items.map(showAchAccount), total })
-    },
+    ...listOf(AchAccount),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, (wanted) => listAchAccounts(app, caller.client, query, wanted), showAchAccount),
   }),
   endpoint({
     operation: 'showAchAccount',
-    method: 'GET',
-    path: '/bank-accounts/ach/{ach_account_id}',
+    route: 'GET /bank-accounts/ach/{ach_account_id}',
     summary: 'Show an ACH account',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: AchAccount },
-    errors: NONE,
     async handle({ host: { app }, caller, params }) {
       const account = accepted(await achAccountOf(app, caller.client, params.ach_account_id))
       return showAchAccount(await shownAchAccount(app, account))
@@ -109,14 +84,11 @@ export const achAccountEndpoints = [
   }),
   endpoint({
     operation: 'changeAchAccount',
-    method: 'PATCH',
-    path: '/bank-accounts/ach/{ach_account_id}',
+    route: 'PATCH /bank-accounts/ach/{ach_account_id}',
     summary: 'Change fields of an ACH account; its numbers and its owner stay',
-    access: partner,
-    params,
+    ...one,
     body: changing(AchAccount, achAccountChange),
     answers: { 200: AchAccount },
-    errors: NONE,
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
@@ -127,16 +99,13 @@ export const achAccountEndpoints = [
   }),
   endpoint({
     operation: 'deleteAchAccount',
-    method: 'DELETE',
-    path: '/bank-accounts/ach/{ach_account_id}',
+    route: 'DELETE /bank-accounts/ach/{ach_account_id}',
     summary: 'Delete an ACH account: it is hidden, and nothing new is debited from it',
     description:
       'Debits that were created go their way. The numbers are removed once none of them can be returned any more. No other ' +
       'account becomes primary in its place.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }).meta({ id: 'DeletedAchAccount' }) },
-    errors: NONE,
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
@@ -146,20 +115,18 @@ export const achAccountEndpoints = [
   }),
   endpoint({
     operation: 'sendMicroDeposits',
-    method: 'POST',
-    path: '/bank-accounts/ach/{ach_account_id}/micro-deposits',
+    route: 'POST /bank-accounts/ach/{ach_account_id}/micro-deposits',
     summary: 'Start to verify an ACH account by two credits under one dollar',
     description:
       'They are shown on its statement as `ACCTVERIFY` within a few banking days. Tell both amounts with `verify`: there are ' +
       '3 tries, within 14 days. Afterwards another verification can be started; where a bank pays them, 3 within 14 days for ' +
       'all accounts with the same numbers.',
-    access: partner,
-    params,
+    ...one,
     body: z.object({}),
     idempotent: REPEATED.answered,
     answers: { 200: AchAccountVerification },
     errors: {
-      ...NONE,
+      ...one.errors,
       409: 'The account is verified or disabled, deposits are on their way already, or they were too often',
     },
     async handle(call) {
@@ -176,18 +143,16 @@ export const achAccountEndpoints = [
   }),
   endpoint({
     operation: 'verifyAchAccount',
-    method: 'POST',
-    path: '/bank-accounts/ach/{ach_account_id}/verify',
+    route: 'POST /bank-accounts/ach/{ach_account_id}/verify',
     summary: 'Tell the amounts of the two credits: the account is active if they are right',
     description:
       'In either order. Other amounts are refused with 400, and cost a try; the message says how many are left.',
-    access: partner,
-    params,
+    ...one,
     body: z.object({
       amounts_cents: z.tuple([amount(), amount()], wrongType('must be a list of two amounts')),
     }),
     answers: { 200: AchAccount },
-    errors: { ...NONE, 409: 'No verification is under way, or the account is verified or disabled' },
+    errors: { ...one.errors, 409: 'No verification is under way, or the account is verified or disabled' },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))

@@ -9,7 +9,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { id, text, wrongType } from '../endpoints/fields.ts'
 import { bodyKey } from './ach-debits.ts'
-import { endpoint, keyed, partner } from './api.ts'
+import { endpoint, keyed } from './api.ts'
 
 const DOLLARS = 'must be a number of dollars from 0.01 to 99999999.99, without fractions of a cent'
 
@@ -71,13 +71,11 @@ const AcceptedCollection = z
 export const achCollectionEndpoints = [
   endpoint({
     operation: 'createAchCollection',
-    method: 'POST',
-    path: '/ach/collections',
+    route: 'POST /ach/collections',
     summary: 'Debit one account for several policies of an employer, all of them or none',
     description:
       'One debit for each entry, of the carrier of its policy, with the purpose `paygo`. The same collection again is ' +
       'answered as the first time, with 202; in another one an entry whose key is known is its first transaction.',
-    access: partner,
     body: newCollection,
     idempotent: 'The same key and body are answered as the first time, with 202; another body is 409',
     answers: { 202: AcceptedCollection },

@@ -11,13 +11,12 @@ import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, momentOf, optional, text, word, wrongType } from '../endpoints/fields.ts'
+import { date, id, momentOf, ofOne, optional, text, word, wrongType } from '../endpoints/fields.ts'
 import { shownState, TransactionState } from './ach-transaction-schemas.ts'
-import { contextOf, endpoint, keyed, partner, partnerIn } from './api.ts'
+import { contextOf, endpoint, keyed, partnerIn } from './api.ts'
 import { metadata } from './metadata.ts'
 
-const params = z.object({ transaction_id: idOf('debit') })
-const REACH = { 404: 'There is no such debit' } as const
+const one = ofOne('transaction_id', 'debit')
 const AMOUNT = `must be a whole number of cents from 1 to ${MOST_DEBIT_CENTS}`
 const DATE =
   'must be an existing date in ISO 8601, like 2026-01-31 or 2026-01-31T12:00:00Z, until the year 9998'
@@ -75,13 +74,11 @@ const CreatedDebit = z
 export const achDebitEndpoints = [
   endpoint({
     operation: 'createAchDebit',
-    method: 'POST',
-    path: '/ach/debits',
+    route: 'POST /ach/debits',
     summary: 'Debit a bank account of an employer',
     description:
       'Whether it is collected is decided later, by gates that no field of the request moves: read its status for a ' +
       '`reason`. No webhook tells of it.',
-    access: partner,
     body: newDebit,
     idempotent: 'The same key and body are answered as the first time, with 200; another body is 409',
     answers: {
@@ -128,28 +125,23 @@ export const achDebitEndpoints = [
   }),
   endpoint({
     operation: 'showAchDebitStatus',
-    method: 'GET',
-    path: '/ach/debits/{transaction_id}/status',
+    route: 'GET /ach/debits/{transaction_id}/status',
     summary: 'Show how a debit stands',
     description: 'Of a debit that a gate stopped, `status_group` and `reason` tell so.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: TransactionState },
-    errors: REACH,
     async handle({ host: { app }, caller, params }) {
       return shownState(accepted(await transactionOf(app, caller.client, params.transaction_id)))
     },
   }),
   endpoint({
     operation: 'cancelAchDebit',
-    method: 'POST',
-    path: '/ach/debits/{transaction_id}/cancel',
+    route: 'POST /ach/debits/{transaction_id}/cancel',
     summary: 'Cancel a debit before its batch closes; cancelling again changes nothing',
-    access: partner,
-    params,
+    ...one,
     body: z.object({}),
     answers: { 200: TransactionState },
-    errors: { ...REACH, 409: 'Its batch has closed, or it has ended' },
+    errors: { ...one.errors, 409: 'Its batch has closed, or it has ended' },
     async handle(call) {
       const { app } = call.host
       const debit = accepted(await debitOf(app, call.caller.client, call.params.transaction_id))
@@ -169,17 +161,16 @@ function simulation<Body extends z.ZodObject>(
 ) {
   return endpoint({
     operation: declared.operation,
-    method: 'POST',
-    path: `/sandbox/ach/debits/{transaction_id}/${declared.verb}`,
+    route: `POST /sandbox/ach/debits/{transaction_id}/${declared.verb}`,
     summary: declared.summary,
     description:
       'A report that does not fit how the debit stands is 409, and changes nothing. With a sandbox key only.',
     access: sandbox,
-    params,
+    ...one,
     body,
     answers: { 200: TransactionState },
     errors: {
-      ...REACH,
+      ...one.errors,
       403: 'The key is not of the sandbox, or does not reach the debit',
       409: 'The report does not fit how the debit stands',
     },

@@ -10,6 +10,7 @@ import {
 import { debitSource } from '../../domain/banking/bank-debit-events.ts'
 import { datedAt, type LegacyCollection, legacyGroupOf } from '../../domain/banking/legacy-collection.ts'
 import { id } from '../endpoints/fields.ts'
+import { withoutNulls } from '../endpoints/shown.ts'
 
 const time = () => z.iso.datetime({ precision: 3 })
 
@@ -63,92 +64,35 @@ export const HistoryEntry = z
 
 /** How a transaction stands. */
 export function shownState(transaction: Transaction) {
-  if (transaction.kind === 'debit') {
-    const { debit } = transaction
-    return {
-      transaction_id: debit.leg_id,
-      status: debit.status,
-      status_group: groupOf(debit.status),
-      reason: debit.reason,
-      failure_reason: failureReasonOf(debit),
-      ...moneyOf(debit),
-    }
-  }
+  if (transaction.kind === 'debit') return shownDebit(transaction.debit)
   const { record } = transaction
-  const amount_cents = record.premium_cents
-  return {
-    transaction_id: record.transaction_id,
-    status: record.status,
-    status_group: legacyGroupOf(record.status),
-    reason: null,
-    failure_reason: null,
-    ...moneyOf({ ...record, ...timesOf(record), amount_cents }),
-  }
+  // a legacy record is dated by its period, until something happens to it
+  const created_at = datedAt(record.period_end)
+  const updated_at = record.changes.at(-1)?.at ?? created_at
+  return { ...shownLegacy(record), amount_cents: record.premium_cents, created_at, updated_at }
 }
 
-/** A legacy record is dated by its period, until something happens to it. */
-function timesOf({ period_end, changes }: LegacyCollection) {
-  const created_at = datedAt(period_end)
-  return { created_at, updated_at: changes.at(-1)?.at ?? created_at }
+function shownDebit<Debit extends Parameters<typeof failureReasonOf>[0] & { readonly leg_id: string }>(
+  debit: Debit,
+) {
+  const [status_group, failure_reason] = [groupOf(debit.status), failureReasonOf(debit)]
+  return { ...debit, transaction_id: debit.leg_id, status_group, failure_reason }
 }
 
-interface Money {
-  readonly amount_cents: number
-  readonly employer_id: string
-  readonly policy_id: string | null
-  readonly carrier_id: string | null
-  readonly created_at: string
-  readonly updated_at: string
-}
-
-function moneyOf({ amount_cents, employer_id, policy_id, carrier_id, created_at, updated_at }: Money) {
-  return { amount_cents, employer_id, policy_id, carrier_id, created_at, updated_at }
+function shownLegacy<Record extends Pick<LegacyCollection, 'status'>>(record: Record) {
+  return { ...record, status_group: legacyGroupOf(record.status), reason: null, failure_reason: null }
 }
 
 /** A row of the ledger. */
 export function shownRow(row: LedgerRow) {
+  const currency = 'usd' as const
   if (row.kind === 'debit') {
-    const { debit } = row
-    const { leg_id, payment_session_id, installment_number, collection_id } = debit
-    return {
-      transaction_id: leg_id,
-      leg_id,
-      source: debit.source,
-      ...(payment_session_id === null ? {} : { payment_session_id }),
-      ...(installment_number === null ? {} : { installment_number }),
-      ...(collection_id === null ? {} : { collection_id }),
-      status: debit.status,
-      status_group: groupOf(debit.status),
-      reason: debit.reason,
-      failure_reason: failureReasonOf(debit),
-      return_code: debit.return_code,
-      ...moneyOf(debit),
-      currency: 'usd' as const,
-      payment_purpose: debit.payment_purpose,
-      description: debit.description,
-      bank_account_id: debit.bank_account_id,
-      account_last4: debit.account_last4,
-      effective_date: debit.effective_date,
-      metadata: debit.metadata,
-    }
+    const { payment_session_id, installment_number, collection_id, ...debit } = row.debit
+    const origin = withoutNulls({ payment_session_id, installment_number, collection_id })
+    return { ...shownDebit(debit), ...origin, currency }
   }
-  const { record } = row
-  return {
-    transaction_id: record.transaction_id,
-    leg_id: record.transaction_id,
-    source: 'legacy' as const,
-    status: record.status,
-    status_group: legacyGroupOf(record.status),
-    reason: null,
-    failure_reason: null,
-    return_code: record.return_code,
-    ...moneyOf(record),
-    currency: 'usd' as const,
-    payment_purpose: null,
-    description: null,
-    bank_account_id: null,
-    account_last4: null,
-    effective_date: record.effective_date,
-    metadata: {},
-  }
+  const unknown = { payment_purpose: null, description: null, bank_account_id: null, account_last4: null }
+  const record = shownLegacy(row.record)
+  const leg_id = record.transaction_id
+  return { ...record, ...unknown, leg_id, source: 'legacy' as const, currency, metadata: {} }
 }

@@ -4,67 +4,58 @@ import { historyOf } from '../../application/banking/transaction-history.ts'
 import { statusesOf, transactionOf } from '../../application/banking/transactions.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { dateOrTime, id, idOf, text, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pageOfAll, pagination } from '../endpoints/lists.ts'
+import { dateOrTime, id, ofOne, text, word } from '../endpoints/fields.ts'
+import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../endpoints/lists.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
-import { endpoint, partner } from './api.ts'
+import { endpoint } from './api.ts'
 
-const params = z.object({ transaction_id: idOf('transaction') })
-const NONE = { 404: 'There is no such transaction' } as const
+const one = ofOne('transaction_id', 'transaction')
 
 const bound = (description: string) => dateOrTime().optional().describe(description)
 
 export const achTransactionEndpoints = [
   endpoint({
     operation: 'listAchTransactions',
-    method: 'GET',
-    path: '/ach/transactions',
+    route: 'GET /ach/transactions',
     summary: 'List bank debits and records of the legacy service, newest first unless sorted otherwise',
     description:
       '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
       '`COMPLETED` is `money_landed`. A group finds the words of the legacy service, too; `at_sb` and `file_transmitted` ' +
       'are found as both of the first two.',
-    access: partner,
     query: z.object({
       ...page,
-      carrier_id: id().optional(),
-      employer_id: id().optional(),
-      policy_id: id().optional(),
+      carrier_id: narrowing(id()),
+      employer_id: narrowing(id()),
+      policy_id: narrowing(id()),
       status: text(40).optional(),
       from_date: bound('Created at or after; a date or a time, UTC where it has no zone'),
       to_date: bound('Created at or before; of a date its whole day, UTC'),
       sort_by: word(...SORTS).default('created_at'),
       sort_order: word('asc', 'desc').default('desc'),
     }),
-    answers: { 200: z.array(AchTransaction).readonly() },
-    pagination,
-    async handle({ host: { app }, caller, query }) {
-      const wanted = pageOf(query)
-      const { carrier_id = null, employer_id = null, policy_id = null, status, from_date, to_date } = query
+    ...listOf(AchTransaction),
+    handle({ host: { app }, caller, query }) {
+      const { status, from_date, to_date, sort_by: sort, sort_order: order } = query
       const filter = {
-        carrierId: carrier_id,
-        employerId: employer_id,
-        policyId: policy_id,
+        ...query,
         statuses: status === undefined ? null : statusesOf(status),
         from: boundOf(from_date, 'T00:00:00.000Z'),
         to: boundOf(to_date, 'T23:59:59.999Z'),
       }
-      const sorting = { sort: query.sort_by, order: query.sort_order }
-      const { items, total } = await readLedger(app, caller.client, filter, sorting, wanted)
-      return listAnswer(wanted, { items: items.map(shownRow), total })
+      return listed(
+        query,
+        (wanted) => readLedger(app, caller.client, filter, { sort, order }, wanted),
+        shownRow,
+      )
     },
   }),
   endpoint({
     operation: 'showAchTransactionHistory',
-    method: 'GET',
-    path: '/ach/transactions/{transaction_id}/history',
+    route: 'GET /ach/transactions/{transaction_id}/history',
     summary: 'Show what happened to a transaction, oldest first',
-    access: partner,
-    params,
+    ...one,
     query: z.object(page),
-    answers: { 200: z.array(HistoryEntry).readonly() },
-    pagination,
-    errors: NONE,
+    ...listOf(HistoryEntry),
     async handle({ host: { app }, caller, params, query }) {
       const transaction = accepted(await transactionOf(app, caller.client, params.transaction_id))
       const wanted = pageOf(query)
@@ -73,11 +64,9 @@ export const achTransactionEndpoints = [
   }),
   endpoint({
     operation: 'showAchTransactionFees',
-    method: 'GET',
-    path: '/ach/transactions/{transaction_id}/fees',
+    route: 'GET /ach/transactions/{transaction_id}/fees',
     summary: 'Show the fees of a transaction: the service takes none',
-    access: partner,
-    params,
+    ...one,
     answers: {
       200: z
         .object({
@@ -87,7 +76,6 @@ export const achTransactionEndpoints = [
         })
         .meta({ id: 'AchTransactionFees' }),
     },
-    errors: NONE,
     async handle({ host: { app }, caller, params: { transaction_id } }) {
       accepted(await transactionOf(app, caller.client, transaction_id))
       return { transaction_id, fees: [], total_cents: 0 }

@@ -75,10 +75,6 @@ export const paymentsApi: Api = {
   },
 }
 
-export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
-/** What pages ask for in the name of payers. */
-export const publicEndpoint = endpointsOf<PaymentsHost>({ ...paymentsApi, prefixes: ['/public'] })
-
 /**
  * Whoever has the address of a page. The token in it is the credential: payers share addresses, so an address is limited
  * only for what opens no page, and nothing of it is read.
@@ -109,6 +105,13 @@ export const partner = partnerAccess({
       ? null
       : new HttpError(403, null, 'This key is not for payments'),
 })
+
+export const endpoint = endpointsOf<PaymentsHost, AuthenticatedClient>(paymentsApi, partner)
+/** What pages ask for in the name of payers. */
+export const publicEndpoint = endpointsOf<PaymentsHost, null>(
+  { ...paymentsApi, prefixes: ['/public'] },
+  payerOf('payment session'),
+)
 
 /** The same, and only with a key of one environment. @param message tells the others why. */
 export function partnerIn(

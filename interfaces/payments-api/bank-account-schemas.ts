@@ -28,21 +28,7 @@ export const BankAccount = z
   .meta({ id: 'BankAccount' })
 
 export function showBankAccount({ account, isPrimary: primary }: ShownBankAccount) {
-  const { bank_account_id: _id, user_id, name, bank_name, employer_id, carrier_id } = account
-  const { connection_type, status, created_at, updated_at } = account
-  return {
-    _id,
-    user_id,
-    name,
-    bank_name,
-    employer_id,
-    carrier_id,
-    connection_type,
-    status,
-    primary,
-    created_at,
-    updated_at,
-  }
+  return { ...account, _id: account.bank_account_id, primary }
 }
 
 export const newBankAccount = z.object({
@@ -95,27 +81,15 @@ export const AchAccount = z
   })
   .meta({ id: 'AchAccount' })
 
-export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
-  const { ach_account_id: _id, routing_last4, status, bank_name, owner_type, owner_id } = account
-  const { nickname, connection_type, created_at, updated_at } = account
-  const { account_last4, account_type } = account.account
+export function showAchAccount({ account: shown, isPrimary: is_primary }: ShownAchAccount) {
+  const { account: numbers, unverified_reason, unlisted, ...account } = shown
   return {
-    _id,
-    account_last4,
-    routing_last4,
-    status,
-    bank_name,
-    account_type,
-    owner_type,
-    owner_id,
-    nickname,
-    is_primary: isPrimary,
-    connection_type,
-    verified: account.verified,
-    ...(account.status === 'unverified' && { unverified_reason: account.unverified_reason }),
-    ...(account.unlisted && { unlisted: true as const }),
-    created_at,
-    updated_at,
+    ...numbers,
+    ...account,
+    _id: account.ach_account_id,
+    is_primary,
+    ...(account.status === 'unverified' && { unverified_reason }),
+    ...(unlisted && { unlisted: true as const }),
   }
 }
 

@@ -13,10 +13,10 @@ import { bankAccount, CONNECTION_TYPES } from '../../domain/banking/bank-account
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optionalFlagText, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { id, ofOne, optionalFlagText, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
 import { changeOf } from '../endpoints/repeating.ts'
-import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { contextOf, endpoint, keyed } from './api.ts'
 import {
   BankAccount,
   bankAccountChange,
@@ -25,21 +25,18 @@ import {
   showBankAccount,
 } from './bank-account-schemas.ts'
 
-const params = z.object({ bank_account_id: idOf('bank account') })
-const NONE = { 404: 'There is no such bank account' } as const
+const one = ofOne('bank_account_id', 'bank account')
 const OWNER = 'Employer or carrier is not there; the message names which'
 
 /** Bank accounts of the metadata layer: for display and association. */
 export const bankAccountEndpoints = [
   endpoint({
     operation: 'createBankAccount',
-    method: 'POST',
-    path: '/bank-accounts',
+    route: 'POST /bank-accounts',
     summary: 'Create a bank account of the metadata layer',
     description:
       'For display and association: it holds no numbers, and moves no money. `primary` takes the place of the account that ' +
       'was primary of the same employer, else carrier, else user.',
-    access: partner,
     body: newBankAccount,
     idempotent: REPEATED.answered,
     answers: created(BankAccount),
@@ -58,43 +55,26 @@ export const bankAccountEndpoints = [
   }),
   endpoint({
     operation: 'listBankAccounts',
-    method: 'GET',
-    path: '/bank-accounts',
+    route: 'GET /bank-accounts',
     summary: 'List bank accounts of the metadata layer, newest first',
-    access: partner,
     query: z.object({
       ...page,
-      employer_id: id().optional(),
-      carrier_id: id().optional(),
-      connection_type: word(...CONNECTION_TYPES).optional(),
-      status: word(...ACH_ACCOUNT_STATUSES).optional(),
-      primary: optionalFlagText(),
+      employer_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      connection_type: narrowing(word(...CONNECTION_TYPES)),
+      status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
+      primary: narrowing(optionalFlagText()),
     }),
-    answers: { 200: z.array(BankAccount).readonly() },
-    pagination,
-    async handle({ host: { app }, caller, query }) {
-      const wanted = pageOf(query)
-      const { employer_id = null, carrier_id = null, connection_type = null, status = null } = query
-      const filter = {
-        employerId: employer_id,
-        carrierId: carrier_id,
-        connectionType: connection_type,
-        status,
-        primary: query.primary ?? null,
-      }
-      const { items, total } = await listBankAccounts(app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: items.map(showBankAccount), total })
-    },
+    ...listOf(BankAccount),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, (wanted) => listBankAccounts(app, caller.client, query, wanted), showBankAccount),
   }),
   endpoint({
     operation: 'showBankAccount',
-    method: 'GET',
-    path: '/bank-accounts/{bank_account_id}',
+    route: 'GET /bank-accounts/{bank_account_id}',
     summary: 'Show a bank account of the metadata layer',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: BankAccount },
-    errors: NONE,
     async handle({ host: { app }, caller, params }) {
       const account = accepted(await bankAccountOf(app, caller.client, params.bank_account_id))
       return showBankAccount(await shownBankAccount(app, account))
@@ -102,14 +82,12 @@ export const bankAccountEndpoints = [
   }),
   endpoint({
     operation: 'changeBankAccount',
-    method: 'PATCH',
-    path: '/bank-accounts/{bank_account_id}',
+    route: 'PATCH /bank-accounts/{bank_account_id}',
     summary: 'Change fields of a bank account of the metadata layer',
     description:
       'Null for `employer_id` or `carrier_id` ends the association. One that moves to another owner is not primary there, ' +
       'unless `primary` says so.',
-    access: partner,
-    params,
+    ...one,
     body: changing(BankAccount, bankAccountChange),
     answers: { 200: BankAccount },
     errors: { 404: `There is no such bank account. ${OWNER}` },
@@ -124,14 +102,11 @@ export const bankAccountEndpoints = [
   }),
   endpoint({
     operation: 'makeBankAccountDefault',
-    method: 'PATCH',
-    path: '/bank-accounts/{bank_account_id}/default',
+    route: 'PATCH /bank-accounts/{bank_account_id}/default',
     summary: 'Make a bank account of the metadata layer the primary one of its owner',
-    access: partner,
-    params,
+    ...one,
     body: z.object({ primary: z.literal(true, 'must be true') }),
     answers: { 200: BankAccount },
-    errors: NONE,
     async handle(call) {
       const { app } = call.host
       const { client } = call.caller
@@ -142,14 +117,11 @@ export const bankAccountEndpoints = [
   }),
   endpoint({
     operation: 'deleteBankAccount',
-    method: 'DELETE',
-    path: '/bank-accounts/{bank_account_id}',
+    route: 'DELETE /bank-accounts/{bank_account_id}',
     summary: 'Delete a bank account of the metadata layer',
     description: 'No other account becomes primary in its place.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }).meta({ id: 'DeletedBankAccount' }) },
-    errors: NONE,
     async handle(call) {
       const { app } = call.host
       const account = accepted(await bankAccountOf(app, call.caller.client, call.params.bank_account_id))

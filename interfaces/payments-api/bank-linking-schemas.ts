@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ShownBankTransaction } from '../../application/banking/bank-transactions.ts'
 import type { HandedOutConnection } from '../../application/banking/link-bank.ts'
-import type { ShownLinkedAccount, SyncedConnection } from '../../application/banking/sync-connection.ts'
+import type { SyncedConnection } from '../../application/banking/sync-connection.ts'
 import type { LinkedBalance } from '../../application/ports/bank-link.ts'
 import { type BankConnection, CONNECTION_STATUSES } from '../../domain/banking/bank-connection.ts'
 import { date, id, optional, text, withDefault, word } from '../endpoints/fields.ts'
@@ -42,19 +42,8 @@ const connection = {
 export const Connection = z.object(connection).meta({ id: 'BankConnection' })
 
 export function showConnection(state: BankConnection) {
-  const { connection_id: _id, item_id: bankconnect_item_id, institution_name, user_id } = state
-  const { employer_id, carrier_id, status, linked_at: created_at, updated_at } = state
-  return {
-    _id,
-    bankconnect_item_id,
-    institution_name,
-    user_id,
-    employer_id,
-    carrier_id,
-    status,
-    created_at,
-    updated_at,
-  }
+  const { connection_id: _id, item_id: bankconnect_item_id, linked_at: created_at } = state
+  return { ...state, _id, bankconnect_item_id, created_at }
 }
 
 export const exchangeRequest = z.object({
@@ -76,8 +65,8 @@ export const ExchangedConnection = z
   })
   .meta({ id: 'ExchangedBankConnection' })
 
-export function showExchanged({ connection, accounts, handle }: HandedOutConnection) {
-  return { ...showConnection(connection), access_token: handle, accounts: accounts.map(showAccount) }
+export function showExchanged({ connection, accounts, handle: access_token }: HandedOutConnection) {
+  return { ...showConnection(connection), access_token, accounts: [...accounts] }
 }
 
 export const Synced = z
@@ -95,18 +84,7 @@ export const Synced = z
 
 export function showSynced({ connection, accounts, transactions }: SyncedConnection) {
   const { item_id: bankconnect_item_id } = connection
-  return { bankconnect_item_id, synced: accounts.length, accounts: accounts.map(showAccount), transactions }
-}
-
-function showAccount({
-  bankconnect_account_id,
-  bank_account_id,
-  name,
-  mask,
-  type,
-  bank_name,
-}: ShownLinkedAccount) {
-  return { bankconnect_account_id, bank_account_id, name, mask, type, bank_name }
+  return { bankconnect_item_id, synced: accounts.length, accounts: [...accounts], transactions }
 }
 
 export const Balances = z
@@ -161,19 +139,8 @@ export const BankTransaction = z
   .meta({ id: 'BankTransaction' })
 
 export function showTransaction(one: ShownBankTransaction) {
-  const { transaction_id: _id, item_id, account_id, employer_id, amount_cents, direction } = one
-  return {
-    _id,
-    bankconnect_item_id: item_id,
-    bankconnect_account_id: account_id,
-    employer_id,
-    date: one.date,
-    amount_cents,
-    direction,
-    currency: one.currency,
-    description: one.description,
-    pending: one.pending,
-  }
+  const { transaction_id: _id, item_id: bankconnect_item_id, account_id: bankconnect_account_id } = one
+  return { ...one, _id, bankconnect_item_id, bankconnect_account_id }
 }
 
 export const TransactionSummary = z

@@ -19,9 +19,9 @@ import { achAccount } from '../../domain/banking/ach-account.ts'
 import { CONNECTION_STATUSES } from '../../domain/banking/bank-connection.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optionalFlagText, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { date, id, ofOne, optionalFlagText, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed } from './api.ts'
 import { AchAccount, showAchAccount } from './bank-account-schemas.ts'
 import {
   Balances,
@@ -52,24 +52,17 @@ const OF_ITEM = {
 
 /** What a list of transactions and its summary are narrowed by. */
 const filters = {
-  employer_id: id().optional(),
-  bankconnect_item_id: handedOut().optional(),
-  date_from: date().optional().describe('Of this day or later'),
-  date_to: date().optional().describe('Of this day or earlier'),
-}
-function filterOf(query: z.output<z.ZodObject<typeof filters>>) {
-  const { employer_id = null, bankconnect_item_id = null, date_from = null, date_to = null } = query
-  const what = { employerId: employer_id, itemId: bankconnect_item_id, accountId: null, pending: null }
-  return { ...what, from: date_from, to: date_to }
+  employer_id: narrowing(id()),
+  bankconnect_item_id: narrowing(handedOut()),
+  date_from: narrowing(date()).describe('Of this day or later'),
+  date_to: narrowing(date()).describe('Of this day or earlier'),
 }
 
 export const bankLinkingEndpoints = [
   endpoint({
     operation: 'createLinkToken',
-    method: 'POST',
-    path: '/bankconnect/link-token',
+    route: 'POST /bankconnect/link-token',
     summary: 'Get a token that opens the bank-linking widget',
-    access: partner,
     body: z.object({ user_id: userId() }),
     answers: { 200: LinkToken },
     errors: AWAY,
@@ -84,13 +77,11 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'createUpdateLinkToken',
-    method: 'POST',
-    path: '/bankconnect/link-token/update',
+    route: 'POST /bankconnect/link-token/update',
     summary: 'Get a token that opens the widget for a linked item',
     description:
       'The user logs in at the bank again, or adds products and accounts. Sync the item afterwards; its ids and its ' +
       '`access_token` stay the same.',
-    access: partner,
     body: z.object({ user_id: userId(), item_id: handedOut() }),
     answers: { 200: LinkToken },
     errors: OF_ITEM,
@@ -107,13 +98,11 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'exchangePublicToken',
-    method: 'POST',
-    path: '/bankconnect/exchange',
+    route: 'POST /bankconnect/exchange',
     summary: 'Turn a public token of the widget into a connection',
     description:
       'Creates the connection, and a bank account of `connection_type` `bankconnect` for each of its accounts. The same ' +
       'item again is the same connection with a further `access_token`.',
-    access: partner,
     body: exchangeRequest,
     idempotent: REPEATED.secret,
     answers: { 201: ExchangedConnection },
@@ -145,11 +134,9 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'syncBankConnection',
-    method: 'POST',
-    path: '/bankconnect/sync-accounts',
+    route: 'POST /bankconnect/sync-accounts',
     summary: 'Fetch the accounts and transactions of a linked item',
     description: 'Accounts that are new get a bank account. Asked again, it finds nothing new.',
-    access: partner,
     body: z.object({ item_id: handedOut() }),
     answers: { 200: Synced },
     errors: OF_ITEM,
@@ -163,10 +150,8 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'showBankBalance',
-    method: 'POST',
-    path: '/bankconnect/balance',
+    route: 'POST /bankconnect/balance',
     summary: 'Ask the bank for the balances of a linked item',
-    access: partner,
     body: z.object({ bankconnect_item_id: handedOut() }),
     answers: { 200: Balances },
     errors: OF_ITEM,
@@ -185,36 +170,28 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'listBankConnections',
-    method: 'GET',
-    path: '/bankconnect/connections',
+    route: 'GET /bankconnect/connections',
     summary: 'List bank connections, newest first',
-    access: partner,
     query: z.object({
-      employer_id: id().optional(),
-      carrier_id: id().optional(),
-      status: word(...CONNECTION_STATUSES).optional(),
+      employer_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      status: narrowing(word(...CONNECTION_STATUSES)),
       ...page,
     }),
-    answers: { 200: z.array(Connection).readonly() },
-    pagination,
-    async handle({ host, caller, query }) {
-      const { employer_id = null, carrier_id = null, status = null } = query
-      const filter = { employerId: employer_id, carrierId: carrier_id, status }
-      const wanted = pageOf(query)
-      const { items, total } = await listConnections(host.app, caller.client, filter, wanted)
-      const opened = await Promise.all(items.map((one) => withLinkingUser(host.app, one)))
-      return listAnswer(wanted, { items: opened.map(showConnection), total })
-    },
+    ...listOf(Connection),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, async (wanted) => {
+        const { items, total } = await listConnections(app, caller.client, query, wanted)
+        const shown = items.map(async (one) => showConnection(await withLinkingUser(app, one)))
+        return { items: await Promise.all(shown), total }
+      }),
   }),
   endpoint({
     operation: 'showBankConnection',
-    method: 'GET',
-    path: '/bankconnect/connections/{connection_id}',
+    route: 'GET /bankconnect/connections/{connection_id}',
     summary: 'Show a bank connection',
-    access: partner,
-    params: z.object({ connection_id: idOf('bank connection') }),
+    ...ofOne('connection_id', 'bank connection'),
     answers: { 200: Connection },
-    errors: { 404: 'There is no such bank connection' },
     async handle({ host, caller, params }) {
       const connection = accepted(await connectionOf(host.app, caller.client, params.connection_id))
       return showConnection(await withLinkingUser(host.app, connection))
@@ -222,42 +199,36 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'listBankTransactions',
-    method: 'GET',
-    path: '/bankconnect/transactions',
+    route: 'GET /bankconnect/transactions',
     summary: 'List transactions of linked accounts, the latest date first',
     description: 'As of the latest sync of each item.',
-    access: partner,
     query: z.object({
       ...filters,
-      bankconnect_account_id: handedOut().optional(),
-      pending: optionalFlagText(),
+      bankconnect_account_id: narrowing(handedOut()),
+      pending: narrowing(optionalFlagText()),
       ...page,
     }),
-    answers: { 200: z.array(BankTransaction).readonly() },
-    pagination,
-    async handle({ host, caller, query }) {
-      const { bankconnect_account_id = null, pending } = query
-      const filter = {
-        ...filterOf(query),
-        accountId: bankconnect_account_id,
-        pending: pending ?? null,
-      }
-      const wanted = pageOf(query)
-      const { items, total } = await listBankTransactions(host.app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: items.map(showTransaction), total })
+    ...listOf(BankTransaction),
+    handle({ host: { app }, caller, query }) {
+      const { bankconnect_item_id: item_id, bankconnect_account_id: account_id } = query
+      const filter = { ...query, item_id, account_id }
+      return listed(
+        query,
+        (wanted) => listBankTransactions(app, caller.client, filter, wanted),
+        showTransaction,
+      )
     },
   }),
   // before the one by id, which it would be taken for
   endpoint({
     operation: 'summarizeBankTransactions',
-    method: 'GET',
-    path: '/bankconnect/transactions/summary',
+    route: 'GET /bankconnect/transactions/summary',
     summary: 'Add up transactions of linked accounts',
-    access: partner,
     query: z.object(filters),
     answers: { 200: TransactionSummary },
     async handle({ host, caller, query }) {
-      const { total, debitCents, creditCents } = await totalsOf(host.app, caller.client, filterOf(query))
+      const filter = { ...query, item_id: query.bankconnect_item_id, account_id: null, pending: null }
+      const { total, debitCents, creditCents } = await totalsOf(host.app, caller.client, filter)
       return {
         total_transactions: total,
         total_debits_cents: debitCents,
@@ -268,13 +239,10 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'showBankTransaction',
-    method: 'GET',
-    path: '/bankconnect/transactions/{transaction_id}',
+    route: 'GET /bankconnect/transactions/{transaction_id}',
     summary: 'Show a transaction of a linked account',
-    access: partner,
-    params: z.object({ transaction_id: idOf('bank transaction') }),
+    ...ofOne('transaction_id', 'bank transaction'),
     answers: { 200: BankTransaction },
-    errors: { 404: 'There is no such bank transaction' },
     async handle({ host, caller, params }) {
       return showTransaction(
         accepted(await bankTransactionOf(host.app, caller.client, params.transaction_id)),
@@ -283,14 +251,12 @@ export const bankLinkingEndpoints = [
   }),
   endpoint({
     operation: 'createAchAccountFromBank',
-    method: 'POST',
-    path: '/bank-accounts/ach/from-bankconnect',
+    route: 'POST /bank-accounts/ach/from-bankconnect',
     summary: 'Create an ACH account from an account of a linked item',
     description:
       'Numbers, type and bank come from the bank. The account is `active` where the bank link vouches for it, ' +
       'else `unverified`, which each sync looks at again. It is tied to the bank ' +
       'account that the exchange created: debits take either id.',
-    access: partner,
     body: newLinkedAchAccount,
     idempotent: REPEATED.answered,
     answers: created(AchAccount),
@@ -304,17 +270,8 @@ export const bankLinkingEndpoints = [
     asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
-      const input = {
-        ownerType: body.owner_type,
-        ownerId: body.owner_id,
-        handle: body.access_token,
-        itemId: body.bankconnect_item_id,
-        accountId: body.bankconnect_account_id,
-        nickname: body.nickname,
-        isPrimary: body.is_primary,
-      }
       return create(keyed(call), 'POST /bank-accounts/ach/from-bankconnect', {
-        create: (context) => createLinkedAchAccount(host.app, caller.client, input, context),
+        create: (context) => createLinkedAchAccount(host.app, caller.client, body, context),
         idOf: ({ ach_account_id }) => ach_account_id,
         // as it began, also when it is answered again
         show: (account) => showAchAccount({ account, isPrimary: account.is_primary }),

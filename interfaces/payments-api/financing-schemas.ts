@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { FinancingCheckout, FinancingCheckoutRequest } from '../../application/financing/checkout.ts'
-import type { NewFinancingSession } from '../../application/financing/create-session.ts'
 import type { ShownFinancingSession, ShownInvitation } from '../../application/financing/show-session.ts'
 import {
   FINANCING_STATUSES,
@@ -86,32 +85,10 @@ export const financingCheckoutRequest = z.object({
   ),
 })
 
-export function newSessionOf(
-  body: z.output<typeof newFinancingSession> | z.output<typeof financingCheckoutRequest>,
-): NewFinancingSession {
-  return {
-    key: body.idempotency_key,
-    employerId: body.employer_id,
-    carrierId: body.carrier_id,
-    policyId: body.policy_id,
-    amounts: {
-      amountCents: body.amount_cents,
-      premiumCents: body.premium_cents,
-      feeCents: body.fee_cents,
-      feeBreakdown: body.fee_breakdown,
-    },
-    description: body.description,
-    customer: body.customer,
-    ttlMinutes: body.ttl_minutes,
-    singleUse: body.single_use,
-    createdBy: body.created_by,
-  }
-}
-
 export function checkoutRequestOf(body: z.output<typeof financingCheckoutRequest>): FinancingCheckoutRequest {
   const { insured, policy, deliver, customer } = body
   return {
-    session: newSessionOf(body),
+    session: body,
     insured,
     policy: {
       effective_date: policy?.effective_date ?? null,
@@ -228,35 +205,21 @@ export function showAsPaymentSession({
   customer,
   invitation,
 }: ShownFinancingSession): z.input<typeof ShownPaymentSession> {
-  const { line_items, expires_at, single_use, config_version, created_at, updated_at } = session
   const { error, ...sent } = invitation ? delivered(invitation) : { error: undefined }
   return {
+    ...session,
     id: session.financing_session_id,
     token_prefix: null,
     billing_method: FINANCED,
     mode: 'embedded',
     status,
-    amount_cents: session.amount_cents,
-    line_items,
-    expires_at,
-    single_use,
+    customer,
     host_is_custom: false,
-    config_version,
     delivery: 'to' in sent ? [{ ...sent, ...(error && { reason: error }) }] : [],
     delivery_ok: invitation?.status !== 'failed',
-    employer_id: session.employer_id,
-    policy_id: session.policy_id,
-    carrier_id: session.carrier_id,
-    premium_cents: session.premium_cents,
-    fee_cents: session.fee_cents,
-    description: session.description,
-    customer,
-    created_by: session.created_by,
-    created_at,
-    updated_at,
+    line_items: [...session.line_items],
     opened_at: null,
     scheduled_at: null,
     paid_at: null,
-    cancelled_at: session.cancelled_at,
   }
 }

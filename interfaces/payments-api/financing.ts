@@ -22,7 +22,6 @@ import {
   FinancingStatusAnswer,
   financingCheckoutRequest,
   newFinancingSession,
-  newSessionOf,
   showCreatedFinancing,
   showFinancingCheckout,
 } from './financing-schemas.ts'
@@ -71,7 +70,7 @@ export async function createFinanced(call: PartnerCall, body: z.output<typeof ne
   const { app } = call.host
   const { caller: whose, key, context, sent } = keyed(call)
   const run = async (within: typeof context) => {
-    const made = await createFinancingSession(app, call.caller.client, newSessionOf(body), within)
+    const made = await createFinancingSession(app, call.caller.client, body, within)
     if (isRejection(made)) return made
     const shown = showCreatedFinancing(made.session, app.clock.now())
     return { status: made.isNew ? 201 : 200, body: shown, createdId: made.session.financing_session_id }
@@ -91,8 +90,7 @@ export async function createFinanced(call: PartnerCall, body: z.output<typeof ne
 export const financingEndpoints = [
   endpoint({
     operation: 'checkoutFinancing',
-    method: 'POST',
-    path: '/payment-sessions/financing-checkout',
+    route: 'POST /payment-sessions/financing-checkout',
     summary: 'Ask for financing quotes, and tell how that stands',
     description:
       'The session is created, or found by its `idempotency_key`. Send the same request again to learn whether quotes ' +
@@ -117,8 +115,7 @@ export const financingEndpoints = [
   }),
   endpoint({
     operation: 'showFinancing',
-    method: 'GET',
-    path: '/payment-sessions/{payment_session_id}/financing',
+    route: 'GET /payment-sessions/{payment_session_id}/financing',
     summary: 'Show how the financing of a session stands',
     description: 'Nobody is asked for anything, and nothing changes.',
     access: sandbox,
@@ -133,8 +130,7 @@ export const financingEndpoints = [
   }),
   endpoint({
     operation: 'downloadFinancingAgreement',
-    method: 'GET',
-    path: '/payment-sessions/{payment_session_id}/financing/agreements/{quote_key}',
+    route: 'GET /payment-sessions/{payment_session_id}/financing/agreements/{quote_key}',
     summary: 'Download the agreement of a quote',
     description: 'A PDF. It is neither signed nor a receipt.',
     access: sandbox,
@@ -160,8 +156,7 @@ export const financingEndpoints = [
 export const publicFinancingEndpoints = [
   publicEndpoint({
     operation: 'showFinancingPage',
-    method: 'GET',
-    path: '/financing-checkouts/{finance_access_token}',
+    route: 'GET /financing-checkouts/{finance_access_token}',
     summary: 'What the page of a financing session shows; nothing can be paid by it',
     access: payerOf('financing checkout'),
     params: z.object({ finance_access_token: z.string().describe('The token in the address of the page') }),

@@ -8,7 +8,7 @@ import { readFein } from '../../domain/parties/fein.ts'
 import { Answer } from '../endpoints/endpoint.ts'
 import { date, id, optional, state, text, withDefault, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { endpoint, keyed, partner } from './api.ts'
+import { endpoint, keyed } from './api.ts'
 
 const FEIN = 'must be a string of 9 digits: XX-XXXXXXX, XXXXXXXXX, or XXX-XX-XXXX of a sole proprietor'
 const PREMIUM = 'must be a whole number of 1 or more'
@@ -70,13 +70,11 @@ const Intake = z.object({ employer_id: id(), policy_id: id() }).meta({ id: 'Inta
 export const intakeEndpoints = [
   endpoint({
     operation: 'takeInPolicy',
-    method: 'POST',
-    path: '/intake/policies',
+    route: 'POST /intake/policies',
     summary: 'Create an employer and a direct-billing policy in one call',
     description:
       'An employer of the account that has the FEIN is taken as it is. The policy is `in_progress` until a payment link ' +
       'for it is paid.',
-    access: partner,
     body,
     idempotent: 'The same key and body are answered as the first time; another body is 409',
     answers: { 201: Intake, 200: Intake },

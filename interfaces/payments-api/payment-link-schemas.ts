@@ -183,65 +183,32 @@ export const refundRequest = z.object({
 /** A link as its creation is answered. */
 export function showCreated(link: PaymentLink) {
   return {
+    ...link,
     _id: link.payment_link_id,
-    processor_payment_link_id: link.processor_payment_link_id,
-    processor_url: link.processor_url,
-    status: link.status,
     billing_entity_type: 'employer' as const,
     total_cents: totalCents(link),
     link_amount_cents: linkAmountCents(link),
-    installment_plan: link.installment_plan,
   }
 }
 
 /** A link as it is read. */
 export function showPaymentLink({ link, status, refunded_cents, customer }: ShownLink) {
   const { installment_plan, payment, metadata } = link
-  const feeSource = link.fee_cents > 0 && { fee_source: 'partner' as const }
-  const refunds = shownRefunds(link)
+  const money = {
+    currency: 'usd' as const,
+    ...(link.fee_cents > 0 && { fee_source: 'partner' as const }),
+    refunded_cents,
+    refunds: shownRefunds(link),
+  }
   return {
     ...showCreated(link),
+    ...money,
     status,
-    environment: link.environment,
-    employer_id: link.employer_id,
-    carrier_id: link.carrier_id,
-    policy_id: link.policy_id,
-    premium_cents: link.premium_cents,
-    fee_cents: link.fee_cents,
-    fee_breakdown: link.fee_breakdown,
-    ...feeSource,
-    currency: 'usd' as const,
-    payment_type: link.payment_type,
-    payment_context: link.payment_context,
     customer,
-    delivery: link.delivery,
     total_installments: installment_plan?.total_installments ?? null,
-    down_payment_months: link.down_payment_months,
-    created_by: link.created_by,
-    after_completion_url: link.after_completion_url,
-    invoice_id: link.invoice_id,
-    metadata,
     ...(payment && { payment_id: payment.payment_id }),
-    payment: payment && {
-      payment_id: payment.payment_id,
-      amount_cents: payment.amount_cents,
-      currency: 'usd' as const,
-      paid_at: payment.paid_at,
-      processor_payment_id: payment.processor_payment_id,
-      late_payment: payment.late,
-      ...feeSource,
-      metadata,
-      refunded_cents,
-      refunds,
-    },
-    refunded_cents,
-    refunds,
-    created_at: link.created_at,
-    updated_at: link.updated_at,
-    expires_at: link.expires_at,
-    sent_at: link.sent_at,
+    payment: payment && { ...payment, ...money, late_payment: payment.late, metadata },
     paid_at: payment?.paid_at ?? null,
-    cancelled_at: link.cancelled_at,
   }
 }
 

@@ -10,9 +10,9 @@ import { LINK_STATUSES, paymentLink } from '../../domain/payments/payment-link.t
 import { refundedCents } from '../../domain/payments/payment-link-refunds.ts'
 import { create, created, once, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, partner, partnerIn, payerOf, publicEndpoint } from './api.ts'
+import { id, ofOne, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from './api.ts'
 import {
   CreatedPaymentLink,
   InstallmentPlan,
@@ -25,21 +25,18 @@ import {
   showPaymentLink,
 } from './payment-link-schemas.ts'
 
-const params = z.object({ payment_link_id: idOf('payment link') })
-const NONE = { 404: 'There is no such payment link' } as const
+const one = ofOne('payment_link_id', 'payment link')
 const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
 
 export const paymentLinkEndpoints = [
   endpoint({
     operation: 'createPaymentLink',
-    method: 'POST',
-    path: '/payment-links',
+    route: 'POST /payment-links',
     summary: 'Create a hosted checkout for a one-time charge, or for the down payment of an installment plan',
     description:
       'The service adds no fee: `total_cents` is `premium_cents` and `fee_cents`. For DIRECT_BILLING the link charges the ' +
       'down payment, and a monthly subscription takes the rest once that is paid. A live link is sent to the customer ' +
       'shortly after the answer.',
-    access: partner,
     body: newPaymentLink,
     idempotent: REPEATED.answered,
     answers: created(CreatedPaymentLink),
@@ -51,10 +48,8 @@ export const paymentLinkEndpoints = [
     asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
-      const { total_installments = null, down_payment_months = null } = body
-      const input = { ...body, total_installments, down_payment_months }
       return create(keyed(call), 'POST /payment-links', {
-        create: (context) => createLink(host.app, caller.client, input, context),
+        create: (context) => createLink(host.app, caller.client, body, context),
         idOf: ({ payment_link_id }) => payment_link_id,
         show: showCreated,
         repeated: paymentLink,
@@ -63,35 +58,27 @@ export const paymentLinkEndpoints = [
   }),
   endpoint({
     operation: 'listPaymentLinks',
-    method: 'GET',
-    path: '/payment-links',
+    route: 'GET /payment-links',
     summary: 'List payment links, newest first',
-    access: partner,
     query: z.object({
       ...page,
-      carrier_id: id().optional(),
-      employer_id: id().optional(),
-      status: word(...LINK_STATUSES).optional(),
+      carrier_id: narrowing(id()),
+      employer_id: narrowing(id()),
+      status: narrowing(word(...LINK_STATUSES)),
     }),
-    answers: { 200: z.array(ShownPaymentLink).readonly() },
-    pagination,
-    async handle({ host: { app }, caller, query }) {
-      const wanted = pageOf(query)
-      const { carrier_id = null, employer_id = null, status = null } = query
-      const filter = { carrierId: carrier_id, employerId: employer_id, status }
-      const { items, total } = await listLinks(app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: (await showLinks(app, items)).map(showPaymentLink), total })
-    },
+    ...listOf(ShownPaymentLink),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, async (wanted) => {
+        const { items, total } = await listLinks(app, caller.client, query, wanted)
+        return { items: (await showLinks(app, items)).map(showPaymentLink), total }
+      }),
   }),
   endpoint({
     operation: 'showPaymentLink',
-    method: 'GET',
-    path: '/payment-links/{payment_link_id}',
+    route: 'GET /payment-links/{payment_link_id}',
     summary: 'Show a payment link',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: ShownPaymentLink },
-    errors: NONE,
     async handle({ host: { app }, caller, params }) {
       const link = accepted(await linkOf(app, caller.client, params.payment_link_id))
       return showPaymentLink(await showLink(app, link))
@@ -99,15 +86,13 @@ export const paymentLinkEndpoints = [
   }),
   endpoint({
     operation: 'cancelPaymentLink',
-    method: 'DELETE',
-    path: '/payment-links/{payment_link_id}',
+    route: 'DELETE /payment-links/{payment_link_id}',
     summary: 'Cancel a payment link that is not paid; cancelling again changes nothing',
     description: 'A payment that was under way at the card processor still counts, with `late_payment`.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: ShownPaymentLink },
     errors: {
-      ...NONE,
+      ...one.errors,
       ...AWAY,
       409: 'The link is paid (refund it instead), or has expired',
     },
@@ -120,21 +105,19 @@ export const paymentLinkEndpoints = [
   }),
   endpoint({
     operation: 'refundPaymentLink',
-    method: 'POST',
-    path: '/payment-links/{payment_link_id}/refund',
+    route: 'POST /payment-links/{payment_link_id}/refund',
     summary: 'Refund a paid link, in part or in full',
     description:
       'Send an `Idempotency-Key`: only then can a request be repeated safely at any time. When the card processor does ' +
       'not answer (502), it may have refunded: the refund stays `pending`, and the service finds out after 15 minutes. ' +
       'Until then the same request without a key goes on with it; later it is a second refund. A refund that the ' +
       'processor takes its time for is answered as `pending`.',
-    access: partner,
-    params,
+    ...one,
     body: refundRequest,
     idempotent: REPEATED.answered,
     answers: { 200: RefundedPaymentLink },
     errors: {
-      ...NONE,
+      ...one.errors,
       ...AWAY,
       409: 'The link is not paid, nothing is left to refund, or another refund of it is under way',
     },
@@ -158,18 +141,17 @@ export const paymentLinkEndpoints = [
   }),
   endpoint({
     operation: 'simulateCompletion',
-    method: 'POST',
-    path: '/payment-links/{payment_link_id}/simulate-completion',
+    route: 'POST /payment-links/{payment_link_id}/simulate-completion',
     summary: 'Pay a ONE_TIME link of the sandbox in full; a paid one stays as it is',
     access: partnerIn('sandbox', 'Completion simulation is available for sandbox keys only'),
-    params,
+    ...one,
     body: z.looseObject({}).describe('Whatever it holds is discarded'),
     answers: {
       200: z
         .object({ _id: id(), status: z.literal('paid'), already_paid: z.literal(true).optional() })
         .meta({ id: 'SimulatedCompletion' }),
     },
-    errors: { ...NONE, 409: 'The link is cancelled or has expired' },
+    errors: { ...one.errors, 409: 'The link is cancelled or has expired' },
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
@@ -186,11 +168,10 @@ export const paymentLinkEndpoints = [
 export const publicPaymentLinkEndpoints = [
   publicEndpoint({
     operation: 'showPaymentLinkPage',
-    method: 'GET',
-    path: '/payment-links/{payment_link_id}',
+    route: 'GET /payment-links/{payment_link_id}',
     summary: 'What the page of a payment link shows to whoever has its address',
     access: payerOf('payment link'),
-    params,
+    ...one,
     answers: {
       200: z
         .object({
@@ -211,7 +192,6 @@ export const publicPaymentLinkEndpoints = [
         })
         .meta({ id: 'PaymentLinkPage' }),
     },
-    errors: NONE,
     handle: ({ host: { app }, params }) => linkPage(app, params.payment_link_id),
   }),
 ]

@@ -6,6 +6,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { MOST_SESSION_INSTALLMENTS } from '../../domain/payments/session-plan.ts'
 import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { withoutNulls } from '../endpoints/shown.ts'
 
 const MOST_LINES = 200
 /** What fees take on the payer's page at the most, which stays below 50 KiB with all else that is on it. */
@@ -193,65 +194,33 @@ export const ShownPaymentSession = z
 
 /** A session as it is handed out: with its address, or with what mounts its checkout. */
 export function showHandedOut({ session, url, checkout }: HandedOutSession, shown: ShownSession) {
-  const replaces = session.replaces === null ? {} : { replaces: session.replaces }
-  const { payment_session_id, status, config_version, token_prefix } = session
-  if (checkout) return { id: payment_session_id, ...checkout, status, config_version, ...replaces }
-  return {
-    id: payment_session_id,
-    url: url!,
-    token_prefix: token_prefix!,
-    ...sharedOf(shown),
-    ...replaces,
-  }
+  const { payment_session_id: id, status, config_version, token_prefix } = session
+  const replaces = withoutNulls({ replaces: session.replaces })
+  if (checkout) return { id, ...checkout, status, config_version, ...replaces }
+  return { ...sharedOf(shown), id, url: url!, token_prefix: token_prefix!, ...replaces }
 }
 
 /** A session as it is read. */
 export function showPaymentSession(shown: ShownSession) {
-  const { session, customer } = shown
-  const leg = session.debit?.leg_id
+  const { replaces, replaced_by, debit, paid_late } = shown.session
   return {
-    id: session.payment_session_id,
-    token_prefix: session.token_prefix,
     ...sharedOf(shown),
-    employer_id: session.employer_id,
-    policy_id: session.policy_id,
-    carrier_id: session.carrier_id,
-    premium_cents: session.premium_cents,
-    fee_cents: session.fee_cents,
-    description: session.description,
-    customer,
-    created_by: session.created_by,
-    ...(leg ? { leg_id: leg } : {}),
-    ...(session.paid_late ? { late_payment: true as const } : {}),
-    ...(session.replaces === null ? {} : { replaces: session.replaces }),
-    ...(session.replaced_by === null ? {} : { replaced_by: session.replaced_by }),
-    created_at: session.created_at,
-    updated_at: session.updated_at,
-    opened_at: session.opened_at,
-    scheduled_at: session.debit?.scheduled_at ?? null,
-    paid_at: session.paid_at,
-    cancelled_at: session.cancelled_at,
+    id: shown.session.payment_session_id,
+    customer: shown.customer,
+    ...withoutNulls({ replaces, replaced_by, leg_id: debit?.leg_id ?? null }),
+    ...(paid_late && { late_payment: true as const }),
+    scheduled_at: debit?.scheduled_at ?? null,
   }
 }
 
+/** What all answers show of a session; its answers leave out what they do not name. */
 function sharedOf({ session, status, invitations }: ShownSession) {
-  const { mode, amount_cents, line_items, expires_at, single_use, host_is_custom, config_version } = session
+  const { replaces: _replaces, replaced_by: _replacedBy, ...fields } = session
   return {
-    mode,
+    ...fields,
+    line_items: [...session.line_items],
     status,
-    amount_cents,
-    line_items,
-    expires_at,
-    single_use,
-    host_is_custom,
-    config_version,
-    delivery: invitations.map(({ channel, to, status, at, reason }) => ({
-      channel,
-      to,
-      status,
-      at,
-      ...(reason === null ? {} : { reason }),
-    })),
+    delivery: invitations.map(({ reason, ...sent }) => ({ ...sent, ...withoutNulls({ reason }) })),
     delivery_ok: invitations.every(({ status }) => status === 'sent'),
   }
 }

@@ -9,9 +9,9 @@ import { isRejection, reject } from '../../domain/kernel/rejection.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { create, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, type PaymentsHost, partner, partnerIn } from './api.ts'
+import { id, ofOne, word } from '../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from './api.ts'
 import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing.ts'
 import { CreatedFinancingSession, newFinancingSession, showAsPaymentSession } from './financing-schemas.ts'
 import {
@@ -25,8 +25,7 @@ import {
   showPaymentSession,
 } from './payment-session-schemas.ts'
 
-const params = z.object({ payment_session_id: idOf('payment session') })
-const NONE = { 404: 'There is no such payment session' } as const
+const one = ofOne('payment_session_id', 'payment session')
 const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
 const OFF = {
   403: 'The key does not open this API or reach what is named, or custom checkout is off or lacks a setting',
@@ -37,13 +36,11 @@ const seller = partnerIn('live', NO_SANDBOX, 400)
 export const paymentSessionEndpoints = [
   endpoint({
     operation: 'createPaymentSession',
-    method: 'POST',
-    path: '/payment-sessions',
+    route: 'POST /payment-sessions',
     summary: 'Invite a customer to pay, on a page of yours or embedded in your application',
     description:
       'The address, or the client secret, is shown once. With `total_installments` the page sells a payment plan by ' +
       'bank debit: `amount_cents` is its down payment then. Sandbox keys create financing test sessions, and nothing else.',
-    access: partner,
     body: z.union([newPaymentSession, newFinancingSession]),
     bodyFor: sessionRequestFor,
     idempotent: `${REPEATED.secret}. A financing session is answered again`,
@@ -58,29 +55,9 @@ export const paymentSessionEndpoints = [
       if ('billing_method' in body) return createFinanced(call, body)
       const { customer, deliver } = body
       const invitations = accepted(invitationsOf(deliver, customer))
-      const input = {
-        employerId: body.employer_id,
-        carrierId: body.carrier_id,
-        policyId: body.policy_id,
-        amounts: {
-          amountCents: body.amount_cents,
-          premiumCents: body.premium_cents,
-          feeCents: body.fee_cents,
-          feeBreakdown: body.fee_breakdown,
-          totalInstallments: body.total_installments,
-          downPaymentPercent: body.down_payment_percent,
-          downPaymentCents: body.down_payment_cents,
-        },
-        description: body.description,
-        customer,
-        mode: body.mode,
-        ttlMinutes: body.ttl_minutes,
-        singleUse: body.single_use,
-        invitations,
-        createdBy: body.created_by,
-      }
       return create(keyed(call), 'POST /payment-sessions', {
-        create: (context) => createSession(host.app, caller.client, input, host.portalUrl(), context),
+        create: (context) =>
+          createSession(host.app, caller.client, body, invitations, host.portalUrl(), context),
         idOf: ({ session }) => session.payment_session_id,
         show: (handedOut) => shown(host, handedOut),
         repeated: null,
@@ -89,37 +66,30 @@ export const paymentSessionEndpoints = [
   }),
   endpoint({
     operation: 'listPaymentSessions',
-    method: 'GET',
-    path: '/payment-sessions',
+    route: 'GET /payment-sessions',
     summary: 'List payment sessions, newest first',
     access: seller,
     query: z.object({
       ...page,
-      employer_id: id().optional(),
-      policy_id: id().optional(),
-      carrier_id: id().optional(),
-      status: word(...SESSION_STATUSES).optional(),
+      employer_id: narrowing(id()),
+      policy_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      status: narrowing(word(...SESSION_STATUSES)),
     }),
-    answers: { 200: z.array(ShownPaymentSession).readonly() },
-    pagination,
-    async handle({ host: { app }, caller, query }) {
-      const wanted = pageOf(query)
-      const { employer_id = null, policy_id = null, carrier_id = null, status = null } = query
-      const filter = { employerId: employer_id, policyId: policy_id, carrierId: carrier_id, status }
-      const { items, total } = await listSessions(app, caller.client, filter, wanted)
-      return listAnswer(wanted, { items: (await showSessions(app, items)).map(showPaymentSession), total })
-    },
+    ...listOf(ShownPaymentSession),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, async (wanted) => {
+        const { items, total } = await listSessions(app, caller.client, query, wanted)
+        return { items: (await showSessions(app, items)).map(showPaymentSession), total }
+      }),
   }),
   endpoint({
     operation: 'showPaymentSession',
-    method: 'GET',
-    path: '/payment-sessions/{payment_session_id}',
+    route: 'GET /payment-sessions/{payment_session_id}',
     summary: 'Show a payment session',
     description: 'With a sandbox key, a financing test session.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: ShownPaymentSession },
-    errors: NONE,
     async handle({ host, caller, params }) {
       const { app } = host
       const financed = await financedSession({ host, caller }, params.payment_session_id)
@@ -130,16 +100,14 @@ export const paymentSessionEndpoints = [
   }),
   endpoint({
     operation: 'cancelPaymentSession',
-    method: 'DELETE',
-    path: '/payment-sessions/{payment_session_id}',
+    route: 'DELETE /payment-sessions/{payment_session_id}',
     summary: 'Cancel a payment session that is not paid; cancelling again changes nothing',
     description:
       'A bank debit that was arranged goes its way; instalments that are not yet created are not collected. With a ' +
       'sandbox key, of a financing test session.',
-    access: partner,
-    params,
+    ...one,
     answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },
-    errors: { ...NONE, ...AWAY, 409: 'The session is paid, or has expired' },
+    errors: { ...one.errors, ...AWAY, 409: 'The session is paid, or has expired' },
     asksOutside: true,
     async handle(call) {
       const { app } = call.host
@@ -157,16 +125,15 @@ export const paymentSessionEndpoints = [
   }),
   endpoint({
     operation: 'reissuePaymentSession',
-    method: 'POST',
-    path: '/payment-sessions/{payment_session_id}/reissue',
+    route: 'POST /payment-sessions/{payment_session_id}/reissue',
     summary: 'Issue a payment session anew; the old one is cancelled first',
     access: seller,
-    params,
+    ...one,
     body: reissueRequest,
     idempotent: REPEATED.secret,
     answers: { 201: CreatedSession },
     errors: {
-      ...NONE,
+      ...one.errors,
       ...AWAY,
       ...OFF,
       409: 'The session is paid, a bank debit is arranged for it, or another session replaced it',

@@ -47,18 +47,16 @@ const processor: Access<PaymentsHost, Signed> = {
   },
 }
 
-const endpoint = endpointsOf<PaymentsHost>(processorApi)
+const endpoint = endpointsOf(processorApi, processor)
 
 export const processorEndpoints = [
   endpoint({
     operation: 'takeNotices',
-    method: 'POST',
-    path: '/notices',
+    route: 'POST /notices',
     summary: 'Take signed notices of the card processor',
     description:
       'Each notice counts once. One about something that is unknown here is accepted and changes nothing; one about ' +
       'something of ours that is not understood is kept, and operators are alerted.',
-    access: processor,
     answers: { 200: z.object({ received: z.int() }) },
     async handle({ host, caller, requestId }) {
       const { app } = host

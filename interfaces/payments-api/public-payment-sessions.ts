@@ -11,10 +11,9 @@ import {
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id } from '../endpoints/fields.ts'
-import { type PaymentsHost, payerOf, publicEndpoint } from './api.ts'
+import { type PaymentsHost, publicEndpoint } from './api.ts'
 import { payersAccount, payersAccountRequest } from './payers-account.ts'
 
-const payer = payerOf('payment session')
 const params = z.object({ token: z.string().describe('The token in the address of the page') })
 const NONE = { 404: 'There is no such payment session' } as const
 const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
@@ -60,10 +59,8 @@ const Page = z
 export const publicPaymentSessionEndpoints = [
   publicEndpoint({
     operation: 'showPaymentSessionPage',
-    method: 'GET',
-    path: '/payment-sessions/{token}',
+    route: 'GET /payment-sessions/{token}',
     summary: 'What the page of a payment session shows; the first look opens it',
-    access: payer,
     params,
     answers: { 200: Page },
     errors: NONE,
@@ -78,10 +75,8 @@ export const publicPaymentSessionEndpoints = [
   }),
   publicEndpoint({
     operation: 'showPaymentPlan',
-    method: 'GET',
-    path: '/payment-sessions/{token}/plan',
+    route: 'GET /payment-sessions/{token}/plan',
     summary: 'The schedule of a payment plan',
-    access: payer,
     params,
     answers: { 200: Plan },
     errors: { 404: 'There is no such payment session, it sells no plan, or it was cancelled or has expired' },
@@ -89,10 +84,8 @@ export const publicPaymentSessionEndpoints = [
   }),
   publicEndpoint({
     operation: 'checkoutPaymentSession',
-    method: 'POST',
-    path: '/payment-sessions/{token}/checkout',
+    route: 'POST /payment-sessions/{token}/checkout',
     summary: 'Begin to pay by card; the checkout that is open already is answered again',
-    access: payer,
     params,
     body: z.object({}),
     answers: {
@@ -113,10 +106,8 @@ export const publicPaymentSessionEndpoints = [
   }),
   publicEndpoint({
     operation: 'arrangeBankDebit',
-    method: 'POST',
-    path: '/payment-sessions/{token}/bank-debit',
+    route: 'POST /payment-sessions/{token}/bank-debit',
     summary: 'Pay from a bank account, now and by the instalments of a plan',
-    access: payer,
     params,
     body: payersAccountRequest,
     answers: {

@@ -24,8 +24,7 @@ type Call = Parameters<typeof contextOf>[0] & { readonly params: { readonly paym
 export const sandboxLinkEndpoints = [
   endpoint({
     operation: 'failPaymentLink',
-    method: 'POST',
-    path: '/sandbox/payment-links/{payment_link_id}/fail',
+    route: 'POST /sandbox/payment-links/{payment_link_id}/fail',
     summary: 'Have a payment of a link of the sandbox declined; the link stays payable',
     access,
     params,
@@ -42,8 +41,7 @@ export const sandboxLinkEndpoints = [
   }),
   endpoint({
     operation: 'expirePaymentLink',
-    method: 'POST',
-    path: '/sandbox/payment-links/{payment_link_id}/expire',
+    route: 'POST /sandbox/payment-links/{payment_link_id}/expire',
     summary: 'Have a link of the sandbox expire; one that has stays as it is',
     access,
     params,

@@ -12,8 +12,7 @@ const sandbox = partnerIn('sandbox', 'Charges can be simulated with sandbox keys
 function simulation(verb: 'charge' | 'fail', operation: string, summary: string, failureCode: string | null) {
   return endpoint({
     operation,
-    method: 'POST',
-    path: `/sandbox/subscriptions/{subscription_id}/${verb}`,
+    route: `POST /sandbox/subscriptions/{subscription_id}/${verb}`,
     summary,
     description:
       'It is the payment that failed before, else the next one, though it may not be due yet. With a sandbox key only.',

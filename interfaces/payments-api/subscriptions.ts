@@ -3,7 +3,6 @@ import { carrierIdOf } from '../../application/access/named-policy.ts'
 import { listSubscriptions, showSubscription } from '../../application/payments/show-subscriptions.ts'
 import {
   cancelSubscription,
-  type NewSubscription,
   refuseSubscription,
   startSubscription,
   subscriptionOfClient,
@@ -13,8 +12,8 @@ import { subscription } from '../../domain/payments/subscription.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, optional, text } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { listed, listOf, narrowing, page } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed } from './api.ts'
 import { metadata } from './metadata.ts'
 import { params, REACH, Subscription, status } from './subscription-schemas.ts'
 
@@ -23,13 +22,11 @@ const PROCESSOR_AWAY = 'The card processor could not be reached, or refused; not
 export const subscriptionEndpoints = [
   endpoint({
     operation: 'createSubscription',
-    method: 'POST',
-    path: '/subscriptions',
+    route: 'POST /subscriptions',
     summary: 'Charge an employer every month until it is cancelled',
     description:
       'The first payment is taken at once: the subscription is `incomplete` until it succeeds, and `canceled` when it has ' +
       'not after 23 hours. In the sandbox it is `active` in the answer already. The webhook `subscription.created` follows.',
-    access: partner,
     body: z.object({
       employer_id: text().describe(
         'Has a customer at the card processor, which its first payment link creates',
@@ -58,14 +55,7 @@ export const subscriptionEndpoints = [
     handle(call) {
       const { host, caller, body } = call
       const { client } = caller
-      const input: NewSubscription = {
-        employerId: body.employer_id,
-        carrierId: accepted(carrierIdOf(client, body.carrier_id)),
-        policyId: body.policy_id,
-        amountCents: body.amount_cents,
-        paymentMethodId: body.payment_method_id,
-        metadata: body.metadata,
-      }
+      const input = { ...body, carrier_id: accepted(carrierIdOf(client, body.carrier_id)) }
       return create(keyed(call), 'POST /subscriptions', {
         refuse: () => refuseSubscription(host.app, client, input),
         create: (context) => startSubscription(host.app, client, input, context),
@@ -79,26 +69,18 @@ export const subscriptionEndpoints = [
   }),
   endpoint({
     operation: 'listSubscriptions',
-    method: 'GET',
-    path: '/subscriptions',
+    route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
     description: 'What lies outside the scope of the key is left out.',
-    access: partner,
-    query: z.object({ carrier_id: id().optional(), status: status.optional(), ...page }),
-    answers: { 200: z.array(Subscription).readonly() },
-    pagination,
-    async handle({ host, caller, query }) {
-      const wanted = { carrierId: query.carrier_id ?? null, status: query.status ?? null }
-      const asked = pageOf(query)
-      return listAnswer(asked, await listSubscriptions(host.app, caller.client, wanted, asked))
-    },
+    query: z.object({ carrier_id: narrowing(id()), status: narrowing(status), ...page }),
+    ...listOf(Subscription),
+    handle: ({ host: { app }, caller, query }) =>
+      listed(query, (wanted) => listSubscriptions(app, caller.client, query, wanted)),
   }),
   endpoint({
     operation: 'showSubscription',
-    method: 'GET',
-    path: '/subscriptions/{subscription_id}',
+    route: 'GET /subscriptions/{subscription_id}',
     summary: 'Show a subscription',
-    access: partner,
     params,
     answers: { 200: Subscription },
     errors: REACH,
@@ -110,14 +92,12 @@ export const subscriptionEndpoints = [
   }),
   endpoint({
     operation: 'cancelSubscription',
-    method: 'DELETE',
-    path: '/subscriptions/{subscription_id}',
+    route: 'DELETE /subscriptions/{subscription_id}',
     summary: 'Cancel a subscription',
     description:
       'It is cancelled at the card processor, and payments that were to come are `cancelled`. The webhook ' +
       '`subscription.cancelled` follows. One that is `canceled` already stays as it is. When the answer of the processor ' +
       'is lost (502), the service finds out by itself, from 15 minutes later on, and cancels it then.',
-    access: partner,
     params,
     answers: { 200: Subscription },
     errors: { ...REACH, 502: 'The card processor refused, could not be reached, or did not answer in time' },

@@ -11,11 +11,11 @@ import {
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf, optional, word } from '../endpoints/fields.ts'
-import { listAnswer, page, pageOf, pageOfAll, pagination } from '../endpoints/lists.ts'
+import { listAnswer, listOf, page, pageOf, pageOfAll } from '../endpoints/lists.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { CallSlots } from '../http/call-slots.ts'
 import { JsonText, objectText } from '../http/json/writer.ts'
-import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { contextOf, endpoint, keyed } from './api.ts'
 
 const MAX_URL = 2_048
 /** Test deliveries of one tenant that are under way at once: each may take 10 seconds. */
@@ -119,13 +119,11 @@ const OFTEN = {
 export const webhookEndpoints = [
   endpoint({
     operation: 'registerWebhook',
-    method: 'POST',
-    path: '/webhooks',
+    route: 'POST /webhooks',
     summary: 'Have events delivered to an address; the secret that signs them is shown once',
     description:
       'Carriers and employers outside the scope of the key that registers it are never heard of. Addresses are compared ' +
       'without regard to the case of scheme and host and to the default port.',
-    access: partner,
     body: z.object({ url, events: optional(eventTypes).describe('Default: all types that there are now') }),
     idempotent: REPEATED.secret,
     answers: { 201: Registered },
@@ -140,13 +138,11 @@ export const webhookEndpoints = [
         refuse: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
         create: (context) => subscriptions.register(host.app, caller.client, input, context),
         idOf: ({ subscription }) => subscription._id,
-        show: ({ subscription: { _id, url, events, status, created_at }, secret }) => ({
-          id: _id,
-          url,
+        show: ({ subscription, secret }) => ({
+          ...subscription,
+          id: subscription._id,
           secret,
-          events,
-          status,
-          created_at: isoTime(created_at),
+          created_at: isoTime(subscription.created_at),
         }),
         repeated: null,
       })
@@ -154,13 +150,10 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'listWebhooks',
-    method: 'GET',
-    path: '/webhooks',
+    route: 'GET /webhooks',
     summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
-    access: partner,
     query: z.object(page),
-    answers: { 200: z.array(Subscription).readonly() },
-    pagination,
+    ...listOf(Subscription),
     async handle({ host, caller, query }) {
       const wanted = pageOf(query)
       const all = await subscriptions.list(host.app, caller.client)
@@ -169,12 +162,10 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'changeWebhook',
-    method: 'PATCH',
-    path: '/webhooks/{id}',
+    route: 'PATCH /webhooks/{id}',
     summary: 'Change address, types or status of a subscription',
     description:
       'What is left out stays; what is only shown may be repeated. `status: active` sets `failure_count` to 0 and resumes deliveries that are not 48 hours old.',
-    access: partner,
     params,
     body: repeating(Subscription, changes).refine(
       ({ url, events, status }) => url !== null || events !== null || status !== null,
@@ -193,10 +184,8 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'deleteWebhook',
-    method: 'DELETE',
-    path: '/webhooks/{id}',
+    route: 'DELETE /webhooks/{id}',
     summary: 'Remove a subscription: nothing is sent there any more',
-    access: partner,
     params,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }) },
     errors: UNKNOWN,
@@ -205,10 +194,8 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'rotateWebhookSecret',
-    method: 'POST',
-    path: '/webhooks/{id}/rotate',
+    route: 'POST /webhooks/{id}/rotate',
     summary: 'Give a subscription a new secret, shown once; the old one ends at once',
-    access: partner,
     params,
     idempotent: REPEATED.secret,
     answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: shownTime() }) },
@@ -227,13 +214,11 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'testWebhook',
-    method: 'POST',
-    path: '/webhooks/{id}/test',
+    route: 'POST /webhooks/{id}/test',
     summary: 'Deliver a sample of an event, in exactly one attempt',
     description:
       'Ids in the sample name nothing. How it ends has no meaning for the health of the subscription. Any type may be ' +
       'tested, subscribed to or not.',
-    access: partner,
     params,
     body: z.object({
       event_type: optional(word(...WEBHOOK_EVENT_TYPES)).describe('Default: the first of the subscription'),
@@ -263,15 +248,12 @@ export const webhookEndpoints = [
   }),
   endpoint({
     operation: 'listWebhookDeliveries',
-    method: 'GET',
-    path: '/webhooks/{id}/deliveries',
+    route: 'GET /webhooks/{id}/deliveries',
     summary: 'List what became of deliveries, newest first',
     description: 'Records may get further fields: read those that you know by name.',
-    access: partner,
     params,
     query: z.object(page),
-    answers: { 200: z.array(Delivery).readonly() },
-    pagination,
+    ...listOf(Delivery),
     errors: UNKNOWN,
     async handle({ host, caller, params, query }) {
       const wanted = pageOf(query)
@@ -285,24 +267,6 @@ export const webhookEndpoints = [
   }),
 ]
 
-function shown({
-  _id,
-  url,
-  events,
-  status,
-  created_at,
-  updated_at,
-  failure_count,
-}: WebhookSubscription & {
-  readonly failure_count: number
-}) {
-  return {
-    _id,
-    url,
-    events,
-    status,
-    failure_count,
-    created_at: isoTime(created_at),
-    updated_at: isoTime(updated_at),
-  }
+function shown(one: WebhookSubscription & { readonly failure_count: number }) {
+  return { ...one, created_at: isoTime(one.created_at), updated_at: isoTime(one.updated_at) }
 }

@@ -70,13 +70,14 @@ const client = () =>
     ...({ carrier_ids: 'all', employer_ids: 'all', client_id: 'client' } as const),
   }) as const
 const asked = (overrides: Partial<NewAchAccount> = {}): NewAchAccount => ({
-  ...NUMBERS,
-  ownerType: 'employer',
-  ownerId: insured.employerId,
-  accountType: 'checking',
-  bankName: 'First Bank',
+  routing_number: NUMBERS.routingNumber,
+  account_number: NUMBERS.accountNumber,
+  owner_type: 'employer',
+  owner_id: insured.employerId,
+  account_type: 'checking',
+  bank_name: 'First Bank',
   nickname: null,
-  isPrimary: false,
+  is_primary: false,
   linked: null,
   ...overrides,
 })
@@ -136,7 +137,7 @@ test('an account that is given numbers that are disabled is disabled, a linked o
   const place = { tenant_id: insured.tenantId, environment: 'live' } as const
   await recordDisabled(app, place, [first.account], 'R29', context())
   const linked = await create({ linked: { bankAccountId: null, unverifiedReason: null } })
-  const corrected = await create({ accountNumber: '5557771' })
+  const corrected = await create({ account_number: '5557771' })
   expect([linked.status, corrected.status]).toEqual(['active', 'unverified'])
   const correction = { changeCode: 'C01', accountNumber: NUMBERS.accountNumber }
   accepted(await correctAchAccount(app, corrected.ach_account_id, correction, context()))
@@ -149,7 +150,7 @@ test('an account that is given numbers that are disabled is disabled, a linked o
 test('an account is enabled with every other one that its bank link says is the same', async () => {
   const linked = (accountNumber: string) =>
     create({
-      accountNumber,
+      account_number: accountNumber,
       linked: {
         bankAccountId: null,
         unverifiedReason: null,
@@ -200,7 +201,7 @@ test('one whose creation or correction died before it was disabled is disabled a
   await follow(id)
   expect(await typesOf(id)).toEqual(['Created', 'Disabled'])
 
-  const { ach_account_id: other } = await create({ accountNumber: '5557772' })
+  const { ach_account_id: other } = await create({ account_number: '5557772' })
   const correction = { changeCode: 'C01', accountNumber: '5557773' }
   const corrected = accepted(await correctAchAccount(app, other, correction, context()))
   await disable(corrected.account)
@@ -227,14 +228,14 @@ test('a correction is for debits from then on', async () => {
 test('who is to be primary is chosen also when the request dies before', async () => {
   const again = context()
   const dying = crashingAt(app, { category: 'primaryAccount', at: 'before' })
-  await expect(createAchAccount(dying, client(), asked({ isPrimary: true }), again)).rejects.toThrow(Crashed)
+  await expect(createAchAccount(dying, client(), asked({ is_primary: true }), again)).rejects.toThrow(Crashed)
   expect(await primaryAchAccount(app, insured.employerId)).toBeNull()
   const id = createdId(again, achAccount)
   const item = chooseOf(id)
   const choose = bankAccounts(app).work['choose-primary']
   expect(await choose.run(item)).toEqual({ outcome: 'done' })
   expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(id)
-  const { ach_account_id: next } = await create({ isPrimary: true })
+  const { ach_account_id: next } = await create({ is_primary: true })
   // heard once more, and late
   await choose.run({ ...item, commandId: randomUUID() })
   expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(next)
@@ -247,14 +248,14 @@ test('a metadata account that moved before it was chosen is primary of neither o
       app,
       {
         ...({
-          tenantId: insured.tenantId,
+          tenant_id: insured.tenantId,
           environment: 'live',
-          legalName: 'Other',
+          legal_name: 'Other',
           fein: newFein(),
         } as const),
         address: null,
-        contactEmail: null,
-        payrollCompanyIds: [],
+        contact_email: null,
+        payroll_company_ids: [],
       },
       operatorContext(),
     ),

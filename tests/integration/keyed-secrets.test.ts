@@ -61,11 +61,11 @@ const KINDS: readonly (readonly [string, Kind])[] = [
         const issued = await agentCredentials.issue(
           app,
           {
-            agentName: 'Agent',
-            entityType: 'employer',
-            entityId: 'nobody',
+            agent_name: 'Agent',
+            entity_type: 'employer',
+            entity_id: 'nobody',
             sandbox: false,
-            createdBy: null,
+            created_by: null,
           },
           operatorContext(commandId),
         )
@@ -83,13 +83,13 @@ const KINDS: readonly (readonly [string, Kind])[] = [
         const issued = await apiClients.issue(
           app,
           {
-            tenantId,
+            tenant_id: tenantId,
             name: 'Client',
             environment: 'live',
             products: ['all'],
-            carrierIds: 'all',
-            employerIds: 'all',
-            requestSigning: 'off',
+            carrier_ids: 'all',
+            employer_ids: 'all',
+            request_signing: 'off',
           },
           operatorContext(commandId),
         )
@@ -106,7 +106,7 @@ const KINDS: readonly (readonly [string, Kind])[] = [
       async create(app, commandId) {
         const opened = await inboundConnections.open(
           app,
-          { tenantId, environment: 'live' },
+          { tenant_id: tenantId, environment: 'live' },
           operatorContext(commandId),
         )
         return isRejection(opened) ? opened : { id: opened.connection.connection_id, secret: opened.secret }

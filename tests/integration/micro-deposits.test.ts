@@ -87,10 +87,16 @@ beforeEach(async () => {
     client_id: 'client',
   } as const
   create = async (accountNumber) => {
-    const numbers = { ...NUMBERS, accountNumber, accountType: 'checking' } as const
-    const input = { ownerType: 'employer', ownerId, ...numbers, bankName: 'B', nickname: null } as const
+    const { routingNumber: routing_number } = NUMBERS
+    const numbers = { routing_number, account_number: accountNumber, account_type: 'checking' } as const
+    const input = { owner_type: 'employer', owner_id: ownerId, ...numbers, bank_name: 'B' } as const
     const context = { ...operatorContext(), tenantId, environment: 'live' as const }
-    const created = createAchAccount(app, client, { ...input, isPrimary: false, linked: null }, context)
+    const created = createAchAccount(
+      app,
+      client,
+      { ...input, nickname: null, is_primary: false, linked: null },
+      context,
+    )
     accountId = accepted(await created).ach_account_id
     await start()
   }

@@ -20,7 +20,6 @@ import {
   Crashed,
   crashingAt,
   moveClock,
-  NO_TERMS,
   newPolicy,
   openRegistrationProcess,
   operatorContext,

@@ -182,9 +182,15 @@ test('credits shown before their debit was submitted are looked at again: a repe
   const before = { balances: await balances(), differs: await whatDiffers() }
   const leg = await debited(1_375)
   const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
-  const shown = { carrierId: carrier_id, bankDate: entry_date!, amountCents: 1_375 }
+  const shown = { carrier_id, bank_date: entry_date!, amount_cents: 1_375 }
   const receive = async (bankTransactionId: string, reference: string | null) =>
-    accepted(await receiveCredit(app, { ...shown, bankTransactionId, reference }, operatorContext())).credit
+    accepted(
+      await receiveCredit(
+        app,
+        { ...shown, bank_transaction_id: bankTransactionId, reference },
+        operatorContext(),
+      ),
+    ).credit
   const [unnamed, named] = [await receive('early-1', null), await receive('early-2', leg)]
   expect([unnamed.match, named.match]).toEqual([null, null])
   expect(await creditsShownBefore(app, leg)).toEqual([])
@@ -300,7 +306,7 @@ test('a file that could not be written yet holds up no comparison', async () => 
 
 test('a tenant whose debits come back too often is told of once for each limit', async () => {
   const rates = async () => {
-    const scope = { tenantId: tenant_id, environment: null }
+    const scope = { tenant_id, environment: null }
     const { items, total } = await listReturnRates(app, scope, { page: 1, limit: 10 })
     expect(total).toBe(1)
     return items[0]!
@@ -340,9 +346,15 @@ test('a debit that is presented again does not have the credit back that it lost
   const before = await whatDiffers()
   const leg = await submitted(1_360)
   const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
-  const shown = { carrierId: carrier_id, bankDate: entry_date!, amountCents: 1_360 }
+  const shown = { carrier_id, bank_date: entry_date!, amount_cents: 1_360 }
   const receive = async (bankTransactionId: string, reference: string | null) =>
-    accepted(await receiveCredit(app, { ...shown, bankTransactionId, reference }, operatorContext())).credit
+    accepted(
+      await receiveCredit(
+        app,
+        { ...shown, bank_transaction_id: bankTransactionId, reference },
+        operatorContext(),
+      ),
+    ).credit
   const lost = await receive('lost-1', null)
   expect(lost.match).toEqual({ legId: leg, confidence: 'medium' })
   expect((await receive('lost-2', leg)).match).toEqual({ legId: leg, confidence: 'high' })

@@ -60,13 +60,13 @@ const FEIN = {
     employers.register(
       app,
       {
-        tenantId,
+        tenant_id: tenantId,
         environment: 'live',
-        legalName: `Employer ${fein}`,
+        legal_name: `Employer ${fein}`,
         fein,
         address: null,
-        contactEmail: null,
-        payrollCompanyIds: [],
+        contact_email: null,
+        payroll_company_ids: [],
       },
       operatorContext(commandId),
     ),

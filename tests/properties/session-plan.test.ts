@@ -12,6 +12,13 @@ const percentages = fc
   .integer({ min: 0, max: 6 })
   .chain((scale) => fc.integer({ min: 0, max: 100 * 10 ** scale }).map((digits) => ({ digits, scale })))
 
+const NOTHING = {
+  premium_cents: null,
+  fee_cents: null,
+  fee_breakdown: null,
+  down_payment_cents: null,
+}
+
 describe('the amounts of a plan', () => {
   test('are floors, and the last instalment takes the rest', () => {
     fc.assert(
@@ -35,8 +42,9 @@ describe('the amounts of a plan', () => {
     fc.assert(
       fc.property(totals, percentages, instalments, (amountCents, { digits, scale }, totalInstallments) => {
         const downPaymentPercent = Number(`${digits}e-${scale}`)
-        const asked = { amountCents, totalInstallments, downPaymentPercent, downPaymentCents: null }
-        const amounts = sessionAmounts({ ...asked, premiumCents: null, feeCents: null, feeBreakdown: null })
+        const plan = { total_installments: totalInstallments, down_payment_percent: downPaymentPercent }
+        const asked = { ...NOTHING, amount_cents: amountCents, ...plan }
+        const amounts = sessionAmounts(asked)
         const exact = (BigInt(amountCents) * BigInt(digits)) / (100n * 10n ** BigInt(scale))
         expect(amounts).toMatchObject({ amount_cents: Number(exact) })
       }),

@@ -110,13 +110,18 @@ export async function registerInsured(
 ): Promise<{ readonly tenantId: string; readonly carrierId: string; readonly employerId: string }> {
   const context = operatorContext
   const { tenant_id: tenantId } = accepted(await tenants.register(app, { name: 'Tenant' }, context()))
-  const carrier = { tenantId, name: 'Carrier', settlementType: null }
+  const carrier = { tenant_id: tenantId, name: 'Carrier', settlement_type: null }
   const { carrier_id: carrierId } = accepted(await carriers.register(app, carrier, context()))
-  const employer = { tenantId, environment: 'live', legalName: 'Insured', fein: newFein() } as const
+  const employer = {
+    tenant_id: tenantId,
+    environment: 'live',
+    legal_name: 'Insured',
+    fein: newFein(),
+  } as const
   const { employer_id: employerId } = accepted(
     await employers.register(
       app,
-      { ...employer, address: null, contactEmail: null, payrollCompanyIds: [] },
+      { ...employer, address: null, contact_email: null, payroll_company_ids: [] },
       context(),
     ),
   )

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
+import { type Access, endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
 import { routesOf } from '../../interfaces/endpoints/request-pipeline.ts'
 import { CallerGone } from '../../interfaces/http/body.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
@@ -15,18 +15,20 @@ import { listenWith } from '../support/http-hosts.ts'
 let handle: (call: { readonly signal: AbortSignal }) => Promise<void>
 /** When the connection of the request is closed. */
 let closed: Promise<unknown>
-const endpoint = endpointsOf<null>(paymentsApi)({
-  operation: 'wait',
-  method: 'GET',
-  path: '/wait',
-  summary: 'Wait',
-  access: {
-    security: [],
-    errors: {},
-    async identify(_, { request: { socket } }) {
-      closed = once(socket, 'close')
-    },
+const access: Access<null, void> = {
+  security: [],
+  errors: {},
+  async identify(_, { request: { socket } }) {
+    closed = once(socket, 'close')
   },
+}
+const endpoint = endpointsOf<null, void>(
+  paymentsApi,
+  access,
+)({
+  operation: 'wait',
+  route: 'GET /wait',
+  summary: 'Wait',
   answers: { 200: z.object({}) },
   async handle(call) {
     await handle(call)

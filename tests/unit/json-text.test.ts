@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { Answer, endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
+import { type Access, Answer, endpointsOf } from '../../interfaces/endpoints/endpoint.ts'
 import { openApiOf } from '../../interfaces/endpoints/openapi.ts'
 import { routesOf } from '../../interfaces/endpoints/request-pipeline.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
@@ -20,18 +20,20 @@ const PER_SECOND = 100
 
 const Item = z.object({ _id: z.string(), payload: objectText.describe('What was sent'), last: z.null() })
 
-const endpoint = endpointsOf<null>(paymentsApi)({
-  operation: 'listThings',
-  method: 'GET',
-  path: '/things',
-  summary: 'List things',
-  access: {
-    security: [],
-    errors: {},
-    async identify(_, { costs }) {
-      await costs.admit('caller')
-    },
+const access: Access<null, void> = {
+  security: [],
+  errors: {},
+  async identify(_, { costs }) {
+    await costs.admit('caller')
   },
+}
+const endpoint = endpointsOf<null, void>(
+  paymentsApi,
+  access,
+)({
+  operation: 'listThings',
+  route: 'GET /things',
+  summary: 'List things',
   answers: { 200: z.array(Item).readonly() },
   async handle() {
     const texts = [ODD, LARGE]

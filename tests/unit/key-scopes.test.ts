@@ -40,7 +40,7 @@ describe('a request to the payments API', () => {
       [`carrier ${TWO}`]: place,
       [`policy ${POLICY}`]: { ...policy, ...of },
     })
-  const ids = { employerId: EMPLOYER, carrierId: ONE, policyId: POLICY }
+  const ids = { employer_id: EMPLOYER, carrier_id: ONE, policy_id: POLICY }
   const toOne = { ...all, carrier_ids: [ONE] }
 
   type Row = readonly [string, Parameters<typeof app>[0], Parameters<typeof namedPolicy>[1], string]

@@ -42,7 +42,7 @@ const key: Access<null, null> = {
   errors: { 401: 'The key is wrong' },
   identify: async () => null,
 }
-const endpoint = endpointsOf<null>(api)
+const endpoint = endpointsOf<null, null>(api, key)
 
 const Thing = z.object({ name: z.string(), tags: z.array(z.string()).readonly() }).meta({ id: 'Thing' })
 const Row = z.looseObject({ amount: z.number() }).meta({ id: 'Row' })
@@ -50,10 +50,8 @@ const Row = z.looseObject({ amount: z.number() }).meta({ id: 'Row' })
 const things = [
   endpoint({
     operation: 'makeThing',
-    method: 'POST',
-    path: '/things/{thing_id}',
+    route: 'POST /things/{thing_id}',
     summary: 'Make a thing',
-    access: key,
     params: z.object({ thing_id: idOf('thing') }),
     query: z.object({
       limit: wholeNumberText({ min: 1, max: 9, missing: 5 }).describe('How many'),
@@ -74,10 +72,8 @@ const things = [
   }),
   endpoint({
     operation: 'listThings',
-    method: 'GET',
-    path: '/things',
+    route: 'GET /things',
     summary: 'List things',
-    access: key,
     answers: { 200: z.array(Thing) },
     pagination: z.object({ next: z.string().nullable() }),
     handle: async () => [],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ResultOf } from '../../application/ports/read-database.ts'
 import { readModels } from '../../application/read-models/index.ts'
-import { equalsIfGiven, type Parameter, statement } from '../../application/read-models/statement.ts'
+import { equalIfGiven, type Parameter, statement } from '../../application/read-models/statement.ts'
 import { projections } from '../../projections/index.ts'
 
 describe('the tables that queries read', () => {
@@ -23,7 +23,7 @@ describe('a statement', () => {
           .selectFrom('policies')
           .select(['policy_id', 'fee_count'])
           .where('employer_id', '=', $('employerId'))
-          .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+          .where((eb) => equalIfGiven(eb, $, 'environment'))
           .orderBy('seq', 'desc')
           .limit($('limit')),
     )
@@ -49,24 +49,27 @@ describe('a statement', () => {
   })
 
   it('is checked against the tables: names, parameters and rows', () => {
-    const found = statement('test/types', (db, $: Parameter<{ id: string; count: number }>) => {
-      const policies = db.selectFrom('policies')
-      // @ts-expect-error no such table
-      db.selectFrom('policy')
-      // @ts-expect-error no such column
-      policies.select('policy_name')
-      // @ts-expect-error no such column
-      policies.orderBy('sequence')
-      // @ts-expect-error no such column
-      policies.where('number', '=', $('id'))
-      // @ts-expect-error a column of another table
-      policies.where((eb) => equalsIfGiven(eb, 'entity_id', $('id')))
-      // @ts-expect-error a number where the column holds text
-      policies.where('policy_number', '=', $('count'))
-      // @ts-expect-error no such parameter
-      $('limit')
-      return policies.select(['seq', 'billing_type', 'locations']).where('policy_id', '=', $('id'))
-    })
+    const found = statement(
+      'test/types',
+      (db, $: Parameter<{ id: string; count: number; entity_id: string }>) => {
+        const policies = db.selectFrom('policies')
+        // @ts-expect-error no such table
+        db.selectFrom('policy')
+        // @ts-expect-error no such column
+        policies.select('policy_name')
+        // @ts-expect-error no such column
+        policies.orderBy('sequence')
+        // @ts-expect-error no such column
+        policies.where('number', '=', $('id'))
+        // @ts-expect-error a column of another table
+        policies.where((eb) => equalIfGiven(eb, $, 'entity_id'))
+        // @ts-expect-error a number where the column holds text
+        policies.where('policy_number', '=', $('count'))
+        // @ts-expect-error no such parameter
+        $('limit')
+        return policies.select(['seq', 'billing_type', 'locations']).where('policy_id', '=', $('id'))
+      },
+    )
     const row: ResultOf<typeof found> = { seq: 1, billing_type: null, locations: [] }
     // @ts-expect-error not one of the billing types
     const other: ResultOf<typeof found> = { ...row, billing_type: 'MONTHLY' }

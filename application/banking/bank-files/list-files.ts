@@ -3,7 +3,7 @@ import type { BANK_REPORT_STATUSES } from '../../../domain/banking/bank-report.t
 import type { Application } from '../../application.ts'
 import type { ResultOf } from '../../ports/read-database.ts'
 import { type ListPage, type PageRequest, pagedList, readPage } from '../../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, statement } from '../../read-models/statement.ts'
+import { equalIfGiven, type Parameter, statement } from '../../read-models/statement.ts'
 
 type Parts = Pick<Application, 'read' | 'readModels' | 'log'>
 const projection = 'bank-files'
@@ -15,7 +15,7 @@ const FILES = pagedList({ projection, name: 'bank-files' }, (db, $: Parameter<Fi
   db
     .selectFrom('bank_files')
     .selectAll()
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+    .where((eb) => equalIfGiven(eb, $, 'status'))
     .orderBy('seq', 'desc'),
 )
 
@@ -37,7 +37,7 @@ const REPORTS = pagedList({ projection, name: 'bank-reports' }, (db, $: Paramete
   db
     .selectFrom('bank_reports')
     .selectAll()
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+    .where((eb) => equalIfGiven(eb, $, 'status'))
     .where('parked', '>=', $('leastParked'))
     .orderBy('seq', 'desc'),
 )
