@@ -10,13 +10,8 @@ export const agentCredentials = projection({
   handlers: (on) => [
     on(AgentCredentialIssued, {
       apply({ data, metadata, position }, { agent_credentials }) {
-        const { key_hash: _hash, created_by: _by, ...shown } = data
-        agent_credentials.put({
-          ...shown,
-          status: 'active',
-          created_at: metadata.recorded_at,
-          seq: position,
-        })
+        const { recorded_at: created_at } = metadata
+        agent_credentials.put({ ...data, status: 'active', created_at, seq: position })
       },
     }),
     on(AgentCredentialRevoked, {

@@ -38,19 +38,7 @@ export const bankAccounts = projection({
   handlers: (on) => [
     on(BankAccountCreated, {
       apply({ data, position }, { bank_accounts }) {
-        const { bank_account_id, tenant_id, environment, employer_id, carrier_id } = data
-        bank_accounts.put({
-          bank_account_id,
-          tenant_id,
-          environment,
-          employer_id,
-          carrier_id,
-          client_id: data.client_id ?? null,
-          connection_type: data.connection_type,
-          status: 'active',
-          owner: ownerOf({ employer_id, carrier_id }),
-          seq: position,
-        })
+        bank_accounts.put({ ...data, status: 'active', owner: ownerOf(data), seq: position })
       },
     }),
     on(BankAccountChanged, {
@@ -84,21 +72,14 @@ export const bankAccounts = projection({
     }),
     on(AchAccountCreated, {
       apply({ data, position }, { ach_accounts }) {
-        const { ach_account_id, tenant_id, environment, owner_type, owner_id, bank_account_id } = data
+        const { owner_type, owner_id } = data
         ach_accounts.put({
-          ach_account_id,
-          tenant_id,
-          environment,
-          owner_type,
-          owner_id,
-          bank_account_id,
+          ...data,
           employer_id: owner_type === 'employer' ? owner_id : null,
           carrier_id: owner_type === 'carrier' ? owner_id : null,
-          connection_type: data.connection_type,
           status: data.verified ? 'active' : 'unverified',
           seq: position,
           fingerprint: data.account.fingerprint,
-          persistent_fingerprint: data.persistent_fingerprint ?? null,
         })
       },
     }),

@@ -20,19 +20,8 @@ export const bankConnections = projection({
   tables: [connectionsTable],
   handlers: (on) => [
     on(BankConnectionLinked, {
-      apply({ data, position }, { bank_connections }) {
-        const { connection_id, tenant_id, environment, employer_id, carrier_id } = data
-        bank_connections.put({
-          connection_id,
-          tenant_id,
-          environment,
-          employer_id,
-          carrier_id,
-          client_id: data.client_id ?? null,
-          status: 'active',
-          seq: position,
-        })
-      },
+      apply: ({ data, position }, { bank_connections }) =>
+        bank_connections.put({ ...data, status: 'active', seq: position }),
     }),
     on(BankConnectionLoginRequired, {
       reads: ofConnection,

@@ -17,18 +17,8 @@ export const employers = projection({
   tables: [table],
   handlers: (on) => [
     on(EmployerRegistered, {
-      apply({ data, metadata, position }, { employers }) {
-        const { employer_id, tenant_id, environment, legal_name, payroll_company_ids } = data
-        employers.put({
-          employer_id,
-          tenant_id,
-          environment,
-          legal_name,
-          payroll_company_ids,
-          created_at: metadata.recorded_at,
-          seq: position,
-        })
-      },
+      apply: ({ data, metadata, position }, { employers }) =>
+        employers.put({ ...data, created_at: metadata.recorded_at, seq: position }),
     }),
     on(EmployerDetailsChanged, {
       reads: ofEmployer,

@@ -18,20 +18,8 @@ export const paymentLinks = projection({
   tables: [table],
   handlers: (on) => [
     on(PaymentLinkCreated, {
-      apply({ data, position }, { payment_links }) {
-        const { payment_link_id, tenant_id, environment, employer_id, carrier_id, expires_at } = data
-        payment_links.put({
-          payment_link_id,
-          tenant_id,
-          environment,
-          employer_id,
-          carrier_id,
-          expires_at,
-          status: 'created',
-          open: true,
-          seq: position,
-        })
-      },
+      apply: ({ data, position }, { payment_links }) =>
+        payment_links.put({ ...data, status: 'created', open: true, seq: position }),
     }),
     on(PaymentLinkSent, {
       reads: ofLink,

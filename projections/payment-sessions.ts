@@ -24,22 +24,8 @@ export const paymentSessions = projection({
   tables: [table],
   handlers: (on) => [
     on(PaymentSessionCreated, {
-      apply({ data, position }, { payment_sessions }) {
-        const { payment_session_id, tenant_id, environment, employer_id, carrier_id, policy_id, expires_at } =
-          data
-        payment_sessions.put({
-          payment_session_id,
-          tenant_id,
-          environment,
-          employer_id,
-          carrier_id,
-          policy_id,
-          expires_at,
-          status: 'pending',
-          open: true,
-          seq: position,
-        })
-      },
+      apply: ({ data, position }, { payment_sessions }) =>
+        payment_sessions.put({ ...data, status: 'pending', open: true, seq: position }),
     }),
     on(PaymentSessionOpened, {
       reads: ofSession,

@@ -15,15 +15,8 @@ export const policies = projection({
   tables: [policiesTable, carriers],
   handlers: (on) => [
     on(PolicyIssued, {
-      apply({ data, position }, { policies }) {
-        const {
-          annual_premium_cents: _premium,
-          overtime_exclusion: _overtime,
-          rates: _rates,
-          ...shown
-        } = data
-        policies.put({ ...shown, fee_count: data.fees.length, seq: position })
-      },
+      apply: ({ data, position }, { policies }) =>
+        policies.put({ ...data, fee_count: data.fees.length, seq: position }),
     }),
     on(PolicyTermsChanged, {
       reads: ({ data }) => ({ policies: [[data.policy_id]] }),
@@ -41,8 +34,7 @@ export const policies = projection({
       apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'active' }),
     }),
     on(CarrierRegistered, {
-      apply: ({ data: { carrier_id, tenant_id, name } }, { carriers }) =>
-        carriers.put({ carrier_id, tenant_id, name }),
+      apply: ({ data }, { carriers }) => carriers.put(data),
     }),
   ],
 })

@@ -9,17 +9,7 @@ export const reconciliations = projection({
   tables: [table],
   handlers: (on) => [
     on(ReconciliationMade, {
-      apply({ data, position }, { reconciliations }) {
-        const { reconciliation_id, trigger, through_position, difference_count, at } = data
-        reconciliations.put({
-          reconciliation_id,
-          trigger,
-          through_position,
-          difference_count,
-          at,
-          seq: position,
-        })
-      },
+      apply: ({ data, position }, { reconciliations }) => reconciliations.put({ ...data, seq: position }),
     }),
   ],
 })

@@ -23,20 +23,8 @@ export const subscriptions = projection({
   tables: [table],
   handlers: (on) => [
     on(SubscriptionStarted, {
-      apply({ data, position }, { subscriptions }) {
-        const { subscription_id, tenant_id, environment, employer_id, carrier_id, policy_id } = data
-        subscriptions.put({
-          subscription_id,
-          tenant_id,
-          environment,
-          employer_id,
-          carrier_id,
-          policy_id,
-          status: statusAtStart(data),
-          status_at: null,
-          seq: position,
-        })
-      },
+      apply: ({ data, position }, { subscriptions }) =>
+        subscriptions.put({ ...data, status: statusAtStart(data), status_at: null, seq: position }),
     }),
     ...TELL_STATUS.map((type) =>
       on(type, {

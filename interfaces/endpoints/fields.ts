@@ -98,6 +98,11 @@ export function time() {
     .meta({ format: 'date-time' })
 }
 
+/** A moment as answers tell it: ISO 8601, UTC, with milliseconds. */
+export function isoMoment() {
+  return z.iso.datetime({ precision: 3 })
+}
+
 const WHEN = 'must be an existing date or a time in ISO 8601, like 2026-01-31 or 2026-01-31T12:00:00Z'
 
 /** A date, as it is, or a moment in ISO 8601, as epoch milliseconds: one without a zone is taken for UTC, like dates. */

@@ -3,7 +3,6 @@ import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
-import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -11,9 +10,10 @@ import { ProjectionError } from '../../projections/runtime/projections.ts'
 import type { Api } from '../endpoints/api.ts'
 import type { KeyedRequest } from '../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../endpoints/endpoint.ts'
+import { WITH_ENVELOPE } from '../endpoints/envelope.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
-import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
+import { HttpError, refusalOf } from '../http/errors.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -35,38 +35,18 @@ export const operatorApi: Api = {
   prefixes: ['/ops/v1'],
   securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The operator token' } },
   bodyLimit: SMALL_BODY,
-  takesEmptyBodies: true,
-  objectOf(value) {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Readonly<Record<string, unknown>>
-    }
-    throw badRequest('The body must be a JSON object')
-  },
-  unreadable: () => null,
-  refuse(faults) {
-    // what is wrong with a list as a whole goes before what is wrong in it
-    const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
-    const { field, message } = whole ?? faults[0]!
-    return badRequest(`${field} ${message}`.trim())
-  },
+  ...WITH_ENVELOPE,
   rejected: (rejection) => refusalOf(rejection, null),
   refusalOf(error) {
-    if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) {
-      return new HttpError(502, null, error.message)
-    }
+    const refusal = WITH_ENVELOPE.refusalOf(error)
+    if (refusal) return refusal
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
     if (!(error instanceof ProjectionError)) return null
     const headers: Record<string, string> = error.kind === 'unavailable' ? { 'Retry-After': '5' } : {}
     return new HttpError(OF_PROJECTIONS[error.kind], null, error.message, headers)
   },
   errors: { 409: 'An event of a stream that is needed cannot be read' },
-  writeError: writeEnvelopeError,
   errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string() }),
-  envelope: {
-    wrap: (data, pagination) =>
-      pagination === undefined ? { ok: true, data } : { ok: true, data, pagination },
-    schema: (data, pagination) => z.object({ ok: z.literal(true), data, ...(pagination && { pagination }) }),
-  },
 }
 
 /** The bearer of the operator token, and nobody else. */

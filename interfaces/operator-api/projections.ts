@@ -38,6 +38,30 @@ async function recorded<Result>(
   return (await run(projections, name)) as Result
 }
 
+/** A verb that takes nothing. @param action what is recorded of it. */
+function verb<Schema extends z.ZodType>(
+  operation: string,
+  name: 'switch' | 'cancel' | 'pause' | 'resume',
+  schema: Schema,
+  summary: string,
+  action: string = name,
+) {
+  return endpoint({
+    operation,
+    route: `POST /projections/{name}/${name}`,
+    summary,
+    params,
+    answers: { 200: schema },
+    errors: REFUSED,
+    command: { name: `projections ${name}` },
+    handle: async (call) =>
+      new Answer(
+        200,
+        await recorded<z.input<Schema>>(call, action, {}, (all, projection) => all[name](projection)),
+      ),
+  })
+}
+
 export const projectionEndpoints = [
   endpoint({
     operation: 'listProjections',
@@ -85,19 +109,7 @@ export const projectionEndpoints = [
         projections.rebuild(name, call.body),
       ),
   }),
-  endpoint({
-    operation: 'switchProjection',
-    route: 'POST /projections/{name}/switch',
-    summary: 'Put the rebuilt read model in place of the live one',
-    params,
-    answers: { 200: Generation },
-    errors: REFUSED,
-    command: { name: 'projections switch' },
-    handle: (call) =>
-      recorded<z.input<typeof Generation>>(call, 'switch', {}, (projections, name) =>
-        projections.switch(name),
-      ),
-  }),
+  verb('switchProjection', 'switch', Generation, 'Put the rebuilt read model in place of the live one'),
   endpoint({
     operation: 'rollBackProjection',
     route: 'POST /projections/{name}/rollback',
@@ -113,41 +125,20 @@ export const projectionEndpoints = [
       return new Answer(data.switched ? 200 : 202, data)
     },
   }),
-  endpoint({
-    operation: 'cancelProjectionRebuild',
-    route: 'POST /projections/{name}/cancel',
-    summary: 'Give a rebuild up; the live read model stays as it is',
-    params,
-    answers: { 200: Generation },
-    errors: REFUSED,
-    command: { name: 'projections cancel' },
-    handle: (call) =>
-      recorded<z.input<typeof Generation>>(call, 'cancel-rebuild', {}, (projections, name) =>
-        projections.cancel(name),
-      ),
-  }),
-  endpoint({
-    operation: 'pauseProjection',
-    route: 'POST /projections/{name}/pause',
-    summary: 'Stop applying events, also across restarts; queries go on with what is there',
-    params,
-    answers: { 200: State },
-    errors: REFUSED,
-    command: { name: 'projections pause' },
-    handle: (call) =>
-      recorded<z.input<typeof State>>(call, 'pause', {}, (projections, name) => projections.pause(name)),
-  }),
-  endpoint({
-    operation: 'resumeProjection',
-    route: 'POST /projections/{name}/resume',
-    summary: 'Go on applying events',
-    params,
-    answers: { 200: State },
-    errors: REFUSED,
-    command: { name: 'projections resume' },
-    handle: (call) =>
-      recorded<z.input<typeof State>>(call, 'resume', {}, (projections, name) => projections.resume(name)),
-  }),
+  verb(
+    'cancelProjectionRebuild',
+    'cancel',
+    Generation,
+    'Give a rebuild up; the live read model stays as it is',
+    'cancel-rebuild',
+  ),
+  verb(
+    'pauseProjection',
+    'pause',
+    State,
+    'Stop applying events, also across restarts; queries go on with what is there',
+  ),
+  verb('resumeProjection', 'resume', State, 'Go on applying events'),
   endpoint({
     operation: 'redriveProjection',
     route: 'POST /projections/{name}/redrive',

@@ -9,10 +9,8 @@ import {
 } from '../../application/banking/transactions.ts'
 import { debitSource } from '../../domain/banking/bank-debit-events.ts'
 import { datedAt, type LegacyCollection, legacyGroupOf } from '../../domain/banking/legacy-collection.ts'
-import { id } from '../endpoints/fields.ts'
+import { id, isoMoment } from '../endpoints/fields.ts'
 import { withoutNulls } from '../endpoints/shown.ts'
-
-const time = () => z.iso.datetime({ precision: 3 })
 
 /** How a transaction stands, as the status route shows it. */
 const status = {
@@ -27,8 +25,8 @@ const status = {
   employer_id: id(),
   policy_id: id().nullable().describe('Null: a record of the legacy service that names none'),
   carrier_id: id().nullable().describe('Null: a record of the legacy service that names none'),
-  created_at: time(),
-  updated_at: time(),
+  created_at: isoMoment(),
+  updated_at: isoMoment(),
 }
 
 export const TransactionState = z.object(status).meta({ id: 'AchTransactionState' })
@@ -54,7 +52,7 @@ export const AchTransaction = z
 
 export const HistoryEntry = z
   .object({
-    at: time(),
+    at: isoMoment(),
     from_status: z.enum(TRANSACTION_STATUSES).nullable().describe('Null: it was created'),
     to_status: z.enum(TRANSACTION_STATUSES),
     reason: z.string().nullable(),

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { tenantOfPage } from '../../application/payments/web-addresses.ts'
-import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { Api } from '../endpoints/api.ts'
 import type { KeyedRequest } from '../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../endpoints/endpoint.ts'
-import type { Fault } from '../endpoints/faults.ts'
+import { WITH_ENVELOPE } from '../endpoints/envelope.ts'
 import {
   type AuthenticatedClient,
   PARTNER_SCHEMES,
@@ -15,7 +14,7 @@ import {
   partnerAccess,
 } from '../endpoints/partner-access.ts'
 import { SMALL_BODY } from '../http/body.ts'
-import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
+import { HttpError, refusalOf } from '../http/errors.ts'
 import { limitAddress } from '../http/rate-limit.ts'
 
 /** What handlers of the payments API work with. */
@@ -42,23 +41,8 @@ export const paymentsApi: Api = {
   prefixes: ['/api/v1'],
   securitySchemes: PARTNER_SCHEMES,
   bodyLimit: SMALL_BODY,
-  takesEmptyBodies: true,
-  objectOf(value) {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Readonly<Record<string, unknown>>
-    }
-    throw new HttpError(400, null, 'The body must be a JSON object')
-  },
-  unreadable: () => null,
-  refuse,
+  ...WITH_ENVELOPE,
   rejected,
-  refusalOf(error) {
-    if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) {
-      return new HttpError(502, null, error.message)
-    }
-    return null
-  },
-  writeError: writeEnvelopeError,
   errorBody: z.object({
     ok: z.literal(false),
     error: z.string(),
@@ -68,11 +52,6 @@ export const paymentsApi: Api = {
     replaced_by: z.string().optional().describe('The payment session that stands for it now'),
     intake_id: z.string().optional().describe('The intake to resume with the same key'),
   }),
-  envelope: {
-    wrap: (data, pagination) =>
-      pagination === undefined ? { ok: true, data } : { ok: true, data, pagination },
-    schema: (data, pagination) => z.object({ ok: z.literal(true), data, ...(pagination && { pagination }) }),
-  },
 }
 
 /**
@@ -152,13 +131,6 @@ export function keyed(call: PartnerCall): KeyedRequest {
   const { host, caller, key, sent, unlessRepeated } = call
   const context = { ...contextOf(call), unlessRepeated }
   return { app: host.app, caller: caller.client.client_id, key, sent, context }
-}
-
-/** The first thing that is wrong; what is wrong with a list as a whole goes before what is wrong in it. */
-function refuse(faults: readonly Fault[]): HttpError {
-  const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
-  const { field, message } = whole ?? faults[0]!
-  return new HttpError(400, null, `${field} ${message}`.trim())
 }
 
 function rejected(rejection: Rejection): HttpError {

@@ -3,10 +3,9 @@ import type { ShownAchAccount } from '../../application/banking/ach-accounts.ts'
 import type { ShownBankAccount } from '../../application/banking/bank-accounts.ts'
 import { ACH_ACCOUNT_STATUSES } from '../../domain/banking/ach-account.ts'
 import { BANK_ACCOUNT_STATUSES, CONNECTION_TYPES } from '../../domain/banking/bank-account.ts'
-import { id, optional, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { id, isoMoment, optional, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
 import { repeating } from '../endpoints/repeating.ts'
 
-const time = () => z.iso.datetime({ precision: 3 })
 const NAME = 200
 const accountType = () => word('checking', 'savings')
 
@@ -22,8 +21,8 @@ export const BankAccount = z
     connection_type: z.enum(CONNECTION_TYPES),
     status: z.enum(BANK_ACCOUNT_STATUSES),
     primary: z.boolean().describe('Of its employer, else its carrier, else its user'),
-    created_at: time(),
-    updated_at: time(),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
   })
   .meta({ id: 'BankAccount' })
 
@@ -76,8 +75,8 @@ export const AchAccount = z
       .literal(true)
       .optional()
       .describe('The bank does not list the linked account any more: it cannot be debited'),
-    created_at: time(),
-    updated_at: time(),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
   })
   .meta({ id: 'AchAccount' })
 
@@ -129,6 +128,6 @@ export const AchAccountVerification = z
     _id: id(),
     status: z.enum(ACH_ACCOUNT_STATUSES),
     tries_left: z.int(),
-    expires_at: time().describe('Until when the amounts can be told'),
+    expires_at: isoMoment().describe('Until when the amounts can be told'),
   })
   .meta({ id: 'AchAccountVerification' })

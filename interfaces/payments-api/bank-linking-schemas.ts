@@ -4,9 +4,8 @@ import type { HandedOutConnection } from '../../application/banking/link-bank.ts
 import type { SyncedConnection } from '../../application/banking/sync-connection.ts'
 import type { LinkedBalance } from '../../application/ports/bank-link.ts'
 import { type BankConnection, CONNECTION_STATUSES } from '../../domain/banking/bank-connection.ts'
-import { date, id, optional, text, withDefault, word } from '../endpoints/fields.ts'
+import { date, id, isoMoment, optional, text, withDefault, word } from '../endpoints/fields.ts'
 
-const time = () => z.iso.datetime({ precision: 3 })
 const NAME = 200
 /** Characters of an id or token of a bank link. */
 const LONGEST = 1_000
@@ -36,8 +35,8 @@ const connection = {
   status: z
     .enum(CONNECTION_STATUSES)
     .describe('`login_required`: nothing is read before the user has logged in at the bank again'),
-  created_at: time(),
-  updated_at: time(),
+  created_at: isoMoment(),
+  updated_at: isoMoment(),
 }
 export const Connection = z.object(connection).meta({ id: 'BankConnection' })
 

@@ -6,7 +6,18 @@ import {
   type FinancingSession,
   sessionStatusAt,
 } from '../../domain/financing/financing-session.ts'
-import { date, email, id, optional, state, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import {
+  date,
+  email,
+  id,
+  isoMoment,
+  optional,
+  state,
+  text,
+  withDefault,
+  word,
+  wrongType,
+} from '../endpoints/fields.ts'
 import type { ShownPaymentSession } from './payment-session-schemas.ts'
 import { newPaymentSession } from './payment-session-schemas.ts'
 
@@ -99,8 +110,6 @@ export function checkoutRequestOf(body: z.output<typeof financingCheckoutRequest
   }
 }
 
-const time = () => z.iso.datetime({ precision: 3 })
-
 export const CreatedFinancingSession = z
   .object({
     id: id(),
@@ -108,7 +117,7 @@ export const CreatedFinancingSession = z
     status: z.enum(['pending', 'cancelled', 'expired']),
     environment: z.literal('sandbox'),
     mode: z.literal('embedded'),
-    expires_at: time(),
+    expires_at: isoMoment(),
   })
   .meta({ id: 'CreatedFinancingSession' })
 
@@ -132,14 +141,14 @@ export const FinancingCheckoutAnswer = z
     status: z.enum(['ready', 'pending', 'on_hold', 'expired', 'payment_reported']),
     checkout_token: z.string().optional().describe('Opens the financing component; only of what is `ready`'),
     finance_access_token: z.string().describe('Opens the page `/pay/{finance_access_token}`'),
-    expires_at: time(),
+    expires_at: isoMoment(),
     delivery: z
       .array(
         z.object({
           channel: z.literal('email'),
           to: z.string(),
           status: z.enum(['sent', 'failed']),
-          at: time(),
+          at: isoMoment(),
           error: z.string().optional(),
         }),
       )
@@ -193,7 +202,7 @@ export const FinancingPageAnswer = z
     finance: z.object({
       status: z.enum(FINANCING_STATUSES),
       quote_count: z.int().optional(),
-      expires_at: time(),
+      expires_at: isoMoment(),
     }),
   })
   .meta({ id: 'FinancingPage' })

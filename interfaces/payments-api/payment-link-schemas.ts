@@ -10,7 +10,17 @@ import {
 } from '../../domain/payments/payment-link.ts'
 import { refundReason } from '../../domain/payments/payment-link-events.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
-import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import {
+  email,
+  id,
+  isoMoment,
+  optional,
+  text,
+  wholeNumber,
+  withDefault,
+  word,
+  wrongType,
+} from '../endpoints/fields.ts'
 import { metadata } from './metadata.ts'
 
 const MOST_LINES = 200
@@ -76,7 +86,6 @@ export const newPaymentLink = z
     }
   })
 
-const time = () => z.iso.datetime({ precision: 3 })
 const status = z.enum(LINK_STATUSES)
 
 export const InstallmentPlan = z
@@ -107,7 +116,7 @@ const Refund = z
     amount_cents: z.int(),
     reason: refundReason.nullable(),
     status: z.enum(['pending', 'succeeded']).describe('`pending`: the card processor has not answered yet'),
-    created_at: time(),
+    created_at: isoMoment(),
   })
   .meta({ id: 'Refund' })
 
@@ -116,7 +125,7 @@ const Payment = z
     payment_id: id(),
     amount_cents: z.int(),
     currency: z.literal('usd'),
-    paid_at: time(),
+    paid_at: isoMoment(),
     processor_payment_id: z.string().nullable().describe('Null of a simulated payment'),
     late_payment: z.boolean().describe('It came when the link was cancelled or had expired'),
     fee_source: z.literal('partner').optional(),
@@ -156,12 +165,12 @@ export const ShownPaymentLink = z
     payment: Payment.nullable(),
     refunded_cents: z.int(),
     refunds: z.array(Refund),
-    created_at: time(),
-    updated_at: time(),
-    expires_at: time(),
-    sent_at: time().nullable(),
-    paid_at: time().nullable(),
-    cancelled_at: time().nullable(),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
+    expires_at: isoMoment(),
+    sent_at: isoMoment().nullable(),
+    paid_at: isoMoment().nullable(),
+    cancelled_at: isoMoment().nullable(),
   })
   .meta({ id: 'PaymentLink' })
 

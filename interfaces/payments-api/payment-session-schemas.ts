@@ -5,7 +5,17 @@ import type { ShownSession } from '../../application/payment-sessions/show-sessi
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { MOST_SESSION_INSTALLMENTS } from '../../domain/payments/session-plan.ts'
-import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import {
+  email,
+  id,
+  isoMoment,
+  optional,
+  text,
+  wholeNumber,
+  withDefault,
+  word,
+  wrongType,
+} from '../endpoints/fields.ts'
 import { withoutNulls } from '../endpoints/shown.ts'
 
 const MOST_LINES = 200
@@ -113,7 +123,6 @@ export function invitationsOf(
   ]
 }
 
-const time = () => z.iso.datetime({ precision: 3 })
 const lineItems = z.array(z.object({ label: z.string(), amount_cents: z.int() }))
 const status = z.enum(SESSION_STATUSES)
 
@@ -122,7 +131,7 @@ const Delivery = z
     channel: z.enum(['email', 'sms']),
     to: z.string(),
     status: z.enum(['sent', 'failed']),
-    at: time(),
+    at: isoMoment(),
     reason: z.string().optional().describe('Why it was not sent'),
   })
   .meta({ id: 'InvitationDelivery' })
@@ -132,7 +141,7 @@ const shared = {
   status,
   amount_cents: z.int().describe('What is charged now: the total, or the down payment of a plan'),
   line_items: lineItems.describe('What the total is made of'),
-  expires_at: time(),
+  expires_at: isoMoment(),
   single_use: z.boolean(),
   host_is_custom: z.boolean().describe('The page is on the partner’s own address'),
   config_version: z.int().describe('Of the checkout settings'),
@@ -183,12 +192,12 @@ export const ShownPaymentSession = z
     late_payment: z.literal(true).optional().describe('The money came when it could not be paid any more'),
     replaces: id().optional(),
     replaced_by: id().optional(),
-    created_at: time(),
-    updated_at: time(),
-    opened_at: time().nullable(),
-    scheduled_at: time().nullable(),
-    paid_at: time().nullable(),
-    cancelled_at: time().nullable(),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
+    opened_at: isoMoment().nullable(),
+    scheduled_at: isoMoment().nullable(),
+    paid_at: isoMoment().nullable(),
+    cancelled_at: isoMoment().nullable(),
   })
   .meta({ id: 'PaymentSession' })
 

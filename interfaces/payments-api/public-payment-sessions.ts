@@ -10,7 +10,7 @@ import {
 } from '../../application/payment-sessions/session-page.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id } from '../endpoints/fields.ts'
+import { id, isoMoment } from '../endpoints/fields.ts'
 import { type PaymentsHost, publicEndpoint } from './api.ts'
 import { payersAccount, payersAccountRequest } from './payers-account.ts'
 
@@ -18,7 +18,6 @@ const params = z.object({ token: z.string().describe('The token in the address o
 const NONE = { 404: 'There is no such payment session' } as const
 const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
 const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
-const time = () => z.iso.datetime({ precision: 3 })
 
 const Plan = z
   .object({
@@ -28,7 +27,7 @@ const Plan = z
     total_installments: z.int().describe('After the down payment'),
     per_installment_cents: z.int().describe('Of all but the last'),
     last_installment_cents: z.int(),
-    installments: z.array(z.object({ number: z.int(), amount_cents: z.int(), due_at: time() })),
+    installments: z.array(z.object({ number: z.int(), amount_cents: z.int(), due_at: isoMoment() })),
   })
   .meta({ id: 'PaymentPlan' })
 
@@ -50,8 +49,8 @@ const Page = z
     plan: Plan.nullable(),
     takes_cards: z.boolean().describe('Whether a card can be charged now'),
     account_last4: z.string().nullable().describe('Of the bank account that is debited'),
-    expires_at: time(),
-    paid_at: time().nullable(),
+    expires_at: isoMoment(),
+    paid_at: isoMoment().nullable(),
   })
   .meta({ id: 'PaymentSessionPage' })
 

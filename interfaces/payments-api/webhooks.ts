@@ -10,7 +10,7 @@ import {
   type WebhookSubscription,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
-import { id, idOf, optional, word } from '../endpoints/fields.ts'
+import { id, idOf, isoMoment, optional, word } from '../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../endpoints/lists.ts'
 import { changeOf, repeating } from '../endpoints/repeating.ts'
 import { CallSlots } from '../http/call-slots.ts'
@@ -40,7 +40,6 @@ const eventTypes = z
 
 const status = z.enum(['active', 'disabled'])
 const shownEvents = z.array(z.enum(WEBHOOK_EVENT_TYPES)).readonly()
-const shownTime = () => z.iso.datetime({ precision: 3 })
 
 const Subscription = z
   .object({
@@ -51,8 +50,8 @@ const Subscription = z
     failure_count: z
       .int()
       .describe('Consecutive events that failed in all 5 immediate attempts; at 10 it is disabled'),
-    created_at: shownTime(),
-    updated_at: shownTime(),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
   })
   .meta({ id: 'WebhookSubscription' })
 
@@ -69,7 +68,7 @@ const Registered = z
     secret: z.string().describe('Signs the deliveries; shown this once'),
     events: shownEvents,
     status,
-    created_at: shownTime(),
+    created_at: isoMoment(),
   })
   .meta({ id: 'RegisteredWebhookSubscription' })
 
@@ -84,17 +83,17 @@ const Delivery = z
       .describe('`failed`: all immediate attempts did; the background may still turn it into `delivered`'),
     attempts: z.int(),
     last_response_code: z.int().nullable(),
-    last_attempt_at: shownTime().nullable(),
-    delivered_at: shownTime().nullable(),
-    created_at: shownTime(),
+    last_attempt_at: isoMoment().nullable(),
+    delivered_at: isoMoment().nullable(),
+    created_at: isoMoment(),
     payload: objectText.describe('The body that is sent'),
     last_error: z.string().nullable(),
     test: z.boolean(),
     dedupe_key: z.string().describe('No contract, as are the next four'),
     sweep_attempts: z.int(),
-    next_sweep_after: shownTime().nullable(),
-    sweep_claimed_at: shownTime().nullable(),
-    last_swept_at: shownTime().nullable(),
+    next_sweep_after: isoMoment().nullable(),
+    sweep_claimed_at: isoMoment().nullable(),
+    last_swept_at: isoMoment().nullable(),
   })
   .meta({ id: 'WebhookDelivery' })
 
@@ -198,7 +197,7 @@ export const webhookEndpoints = [
     summary: 'Give a subscription a new secret, shown once; the old one ends at once',
     params,
     idempotent: REPEATED.secret,
-    answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: shownTime() }) },
+    answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: isoMoment() }) },
     errors: { ...UNKNOWN, ...OFTEN },
     async handle(call) {
       const { host, caller, params } = call

@@ -88,9 +88,6 @@ class TableFold implements FoldedTable {
   put(row: Row): void {
     const whole: Row = {}
     for (const column of this.#columns) whole[column] = storable(row[column])
-    for (const column in row) {
-      if (!(column in whole)) throw new FoldError(`${this.definition.name} has no column ${column}`)
-    }
     const key: unknown[] = []
     for (const column of this.definition.key) {
       const value = whole[column]

@@ -20,8 +20,8 @@ type NoOther<Given, Known> = { readonly [C in Exclude<keyof Given, keyof Known>]
 export interface FoldedTable<T extends TableDefinition = TableDefinition> {
   /** The row with that key as of now. Only rows named by `reads` (or put before in this page) are there. */
   get(...key: KeyOf<T>): RowOf<T> | undefined
-  /** Inserts or replaces a whole row; columns left out become null. */
-  put<R extends NewRow<T>>(row: R & NoOther<R, NewRow<T>>): void
+  /** Inserts or replaces a whole row; columns left out become null, and what is no column of it stays behind. */
+  put(row: NewRow<T>): void
   /** Changes some columns of a row that is there. @throws when it is not, which parks the event's stream. */
   change<R extends ChangedColumns<T>>(key: KeyOf<T>, columns: R & NoOther<R, ChangedColumns<T>>): void
   remove(...key: KeyOf<T>): void
