@@ -31,14 +31,8 @@ export async function showEmployers(
     employers.map((one) => ({ schema: EmployerRegistered.schema, data: one })),
   )
   return (data as readonly PlainEmployer[]).map((one) => ({
-    employer_id: one.employer_id,
-    tenant_id: one.tenant_id,
-    environment: one.environment,
-    legal_name: one.legal_name,
-    fein: one.fein,
+    ...one,
     address: one.address?.startsWith('{') ? (JSON.parse(one.address) as Address) : one.address,
-    contact_email: one.contact_email,
-    payroll_company_ids: one.payroll_company_ids,
     data_subject: employerSubject(app.personalData, one.employer_id),
   }))
 }

@@ -1,12 +1,11 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
+import type { PaymentLink } from '../../domain/payments/payment-link.ts'
 import { dueAt, type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { readable } from '../command-handling/verbs.ts'
+import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { ProviderRefused } from '../ports/provider.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
@@ -33,87 +32,75 @@ export async function plansOfPolicy(
   return all.filter(({ source, ended }) => source === 'plan' && !ended)
 }
 
-/** The monthly charges of a direct-billing plan whose down payment was paid. */
-export interface PlanSubscription {
-  readonly linkId: string
-  readonly tenantId: string
-  readonly environment: Environment
-  /** Where the down payment was made. */
-  readonly processor: ProcessorKind
-  readonly employerId: string
-  readonly carrierId: string
-  readonly policyId: string
-  readonly amountCents: number
-  readonly charges: number
-  /** Epoch milliseconds: the first charge is one month after it, clamped. */
-  readonly paidAt: number
-  readonly paymentMethodId: string | null
-  readonly metadata: Readonly<Record<string, string>>
-}
-
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** When installments are charged, UTC. */
 const CHARGE_HOUR = 17
 
 /**
- * Starts the subscription of a plan, once for a link: id and key of the call derive from the link, so that whoever
+ * Starts the monthly charges of a direct-billing plan whose down payment was paid, once for a link: id and key of the call derive from the link, so that whoever
  * repeats it gets the same one.
  * @returns its id; a conflict where the policy is cancelled: nothing is charged for it. @throws ProviderUnavailable, ProviderRefused.
  */
 export async function startPlanSubscription(
   app: Application,
-  plan: PlanSubscription,
+  link: PaymentLink,
   context: CommandContext,
 ): Promise<string | Rejection> {
-  const { linkId, tenantId, environment, processor, amountCents, charges, paidAt, paymentMethodId } = plan
-  const subscriptionId = derivedId(linkId, 'plan-subscription')
+  const { payment_link_id: link_id, tenant_id, environment, employer_id, carrier_id, policy_id } = link
+  const { processor, metadata } = link
+  const [plan, payment] = [link.installment_plan!, link.payment!]
+  const charges = plan.total_installments - link.down_payment_months!
+  const { per_installment_cents: amount_cents } = plan
+  const { payment_method_id } = payment
+  const subscriptionId = derivedId(link_id, 'plan-subscription')
   if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
-  if ((await app.commands.load(policy, plan.policyId)).state?.status === 'cancelled') {
+  if ((await app.commands.load(policy, policy_id)).state?.status === 'cancelled') {
     return reject('conflict', 'policy_cancelled', 'The policy of the plan is cancelled')
   }
 
-  const asked = processorOf(app, plan)
-  const customerId = await customerOf(app, plan.employerId, processor)
+  const asked = processorOf(app, link)
+  const customerId = await customerOf(app, employer_id, processor)
   if (customerId === null) throw new ProviderRefused('The employer has no customer at the card processor')
-  const calendar = { source: 'plan' as const, anchor_at: isoTime(anchorOf(paidAt, app.clock.now())), charges }
+  const anchor_at = isoTime(anchorOf(Date.parse(payment.paid_at), app.clock.now()))
+  const calendar = { source: 'plan' as const, anchor_at, charges }
   const { processorSubscriptionId } = await asked.createSubscription(
     {
       subscriptionId,
       customerId,
-      amountCents,
-      paymentMethodId,
+      amountCents: amount_cents,
+      paymentMethodId: payment_method_id,
       isPayersMethod: true,
       firstChargeAt: dueAt(calendar, 1),
       charges,
-      chargeDay: new Date(calendar.anchor_at).getUTCDate(),
+      chargeDay: new Date(anchor_at).getUTCDate(),
     },
     // what is asked for under one key is the same
-    `subscription-${subscriptionId}-${calendar.anchor_at.slice(0, 10)}`,
+    `subscription-${subscriptionId}-${anchor_at.slice(0, 10)}`,
   )
   const data = {
     ...calendar,
     subscription_id: subscriptionId,
-    tenant_id: tenantId,
+    tenant_id,
     environment,
-    link_id: linkId,
-    employer_id: plan.employerId,
-    carrier_id: plan.carrierId,
-    policy_id: plan.policyId,
+    link_id,
+    employer_id,
+    carrier_id,
+    policy_id,
     processor,
     customer_id: customerId,
-    payment_method_id: paymentMethodId,
+    payment_method_id,
     processor_subscription_id: processorSubscriptionId,
-    amount_cents: amountCents,
+    amount_cents,
     first_charge_paid: false,
-    metadata: { ...plan.metadata },
+    metadata: { ...metadata },
     started_at: isoTime(app.clock.now()),
   }
   const outcome = await app.commands.execute(
     subscription,
     subscriptionId,
     { type: 'Start', data },
-    { ...context, tenantId, environment },
+    within(context, link),
   )
   // another one, who repeated it beside this one, was faster
   if (isRejection(outcome)) return subscriptionId

@@ -38,21 +38,13 @@ export type ShownSubscription = ReturnType<typeof showSubscription>
 
 export function showSubscription(state: Subscription) {
   return {
+    ...state,
     _id: state.subscription_id,
-    employer_id: state.employer_id,
-    carrier_id: state.carrier_id,
-    policy_id: state.policy_id,
     payment_link_id: state.link_id,
-    amount_cents: state.amount_cents,
     currency: 'usd' as const,
     interval: 'month' as const,
-    payment_method_id: state.payment_method_id,
-    status: state.status,
-    processor_subscription_id: state.processor_subscription_id,
     scheduled_payments: scheduledPayments(state),
-    metadata: state.metadata,
     created_at: state.started_at,
-    updated_at: state.updated_at,
     canceled_at: state.ended?.at ?? null,
     cancellation_reason: state.ended?.reason ?? null,
   }

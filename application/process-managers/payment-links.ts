@@ -178,28 +178,13 @@ export function paymentLinks(app: Application) {
 /** Starts the monthly charges of a plan whose down payment was paid. Where they cannot start, the operator is told. */
 async function startPlan(app: Application, item: WorkItem): Promise<void> {
   const link = await linkOf(app, item.key)
-  const { payment_link_id: linkId, installment_plan, down_payment_months, payment } = link
-  if (installment_plan === null) return
+  if (link.installment_plan === null) return
   const tell = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
     const command = { type: 'RecordPlanNotStarted', reason, at: app.clock.now() } as const
-    await app.commands.execute(paymentLink, linkId, command, within(contextOf(item), link))
-  }
-  const plan = {
-    linkId,
-    tenantId: link.tenant_id,
-    environment: link.environment,
-    processor: link.processor,
-    employerId: link.employer_id,
-    carrierId: link.carrier_id,
-    policyId: link.policy_id,
-    amountCents: installment_plan.per_installment_cents,
-    charges: installment_plan.total_installments - down_payment_months!,
-    paidAt: Date.parse(payment!.paid_at),
-    paymentMethodId: payment!.payment_method_id,
-    metadata: link.metadata,
+    await app.commands.execute(paymentLink, item.key, command, within(contextOf(item), link))
   }
   try {
-    if (isRejection(await startPlanSubscription(app, plan, contextOf(item)))) await tell('policy_cancelled')
+    if (isRejection(await startPlanSubscription(app, link, contextOf(item)))) await tell('policy_cancelled')
   } catch (error) {
     if (error instanceof ProviderRefused) await tell('processor_refused')
     throw error
