@@ -126,14 +126,15 @@ describe('folding events into tables', () => {
   it('refuses a row that the reads do not name, an unknown column and an unknown table', () => {
     const fold = new Fold(counters.tables)
     expect(() => apply(fold, events(counted('a', 1))[0]!)).toThrow(/reads do not name/)
-    const bad = (row: Row): Handler => ({
-      type: Cleared.name,
-      reads: () => ({}),
-      apply: (_, tables) => tables.counters!.put(row),
-    })
+    const bad = (apply: Handler['apply']): Handler => ({ type: Cleared.name, reads: () => ({}), apply })
     const [event] = events(Cleared.of({ counter: 'a' }))
-    expect(() => fold.apply([bad({ counter: 'a', nonsense: 1 })], event!)).toThrow(/no column nonsense/)
-    expect(() => fold.apply([bad({ total: 1 })], event!)).toThrow(/key counter is null/)
+    const unknownColumn = bad((_, { counters: of }) => {
+      of!.put({ counter: 'a' })
+      of!.change(['a'], { nonsense: 1 })
+    })
+    expect(() => fold.apply([unknownColumn], event!)).toThrow(/no column nonsense/)
+    const keyless = bad((_, { counters: of }) => of!.put({ total: 1 }))
+    expect(() => fold.apply([keyless], event!)).toThrow(/key counter is null/)
     expect(() => fold.holds({ elsewhere: [['a']] })).toThrow(/no table elsewhere/)
   })
 
