@@ -7,7 +7,7 @@ import { eventType } from '../../domain/kernel/event-type.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
-import { type Handler, projection, type Row } from '../../projections/runtime/projection.ts'
+import { type Handler, projection } from '../../projections/runtime/projection.ts'
 import { runs } from '../support/generated.ts'
 import { recorded, specifyProjection } from '../support/projection-spec.ts'
 
@@ -130,7 +130,7 @@ describe('folding events into tables', () => {
     const [event] = events(Cleared.of({ counter: 'a' }))
     const unknownColumn = bad((_, { counters: of }) => {
       of!.put({ counter: 'a' })
-      of!.change(['a'], { nonsense: 1 })
+      of!.change(['a'], { nonsense: 1 } as never)
     })
     expect(() => fold.apply([unknownColumn], event!)).toThrow(/no column nonsense/)
     const keyless = bad((_, { counters: of }) => of!.put({ total: 1 }))
