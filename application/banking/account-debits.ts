@@ -11,9 +11,9 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { debitsAsOfNow } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { createDebit, type NewDebit } from './create-debit.ts'
-import { debitsAsOfNow } from './debit-batches.ts'
 import { FirstFailure } from './first-failure.ts'
 
 /** Debits that are looked at in one go. */

@@ -5,8 +5,8 @@ import { orThrow } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { debitsAsOfNow } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
-import { debitsAsOfNow } from './debit-batches.ts'
 
 /** How long after its last use the numbers of an account may be asked for, as for a debit that comes back, in milliseconds. */
 export const RETURNABLE_MS = 180 * 86_400_000

@@ -7,8 +7,9 @@ import {
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
-import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
+import { loadPage, pagedList } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
 

@@ -15,10 +15,11 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
-import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
+import { debitsAsOfNow } from '../read-models/find-current.ts'
+import { loadPage, pagedList } from '../read-models/pages.ts'
 import { equalIfGiven, inIfGiven, isAsGiven, type Parameter, statement } from '../read-models/statement.ts'
-import { debitsAsOfNow } from './debit-batches.ts'
 
 /** Credits that are looked at again for one debit. */
 const MOST_CREDITS = 100

@@ -4,10 +4,10 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sealContext } from '../../domain/kernel/sealed.ts'
 import { ownedBy } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
-import type { ResultOf } from '../ports/read-database.ts'
+import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { findCurrent } from '../read-models/find-current.ts'
-import { type ListPage, type PageRequest, pagedList, readPage } from '../read-models/pages.ts'
+import { pagedList, readPage } from '../read-models/pages.ts'
 import {
   equalIfGiven,
   isAsGiven,

@@ -8,8 +8,9 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId, UnreadableEvent } from '../event-registry.ts'
+import { debitsAsOfNow } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
-import { debitsAsOfNow, type Page, pages } from './debit-batches.ts'
+import { type Page, pages } from './debit-batches.ts'
 import { gateInquiry } from './gate-facts.ts'
 
 /** Debits that are looked at in one go. */

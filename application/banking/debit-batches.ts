@@ -8,7 +8,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId, UnreadableEvent } from '../event-registry.ts'
 import type { RailBatch, RailEntry } from '../ports/bank-rail.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { debitsAsOfNow } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { debitDisabledBy } from './disabled-numbers.ts'
 import { FirstFailure } from './first-failure.ts'
@@ -169,11 +169,6 @@ async function recorded(
 ): Promise<void> {
   const { state } = await commands.load(bankDebit, legId)
   orThrow(await commands.execute(bankDebit, legId, command, within(context, state!)))
-}
-
-/** Waits until all debits that there are can be looked for. @throws ReadModelsLate */
-export async function debitsAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>) {
-  if (!(await readModels.reached(['bank-debits'], await log.head()))) throw new ReadModelsLate()
 }
 
 /** The debits that a query finds, page by page. @param limit debits on a page. */

@@ -1,14 +1,7 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Application } from '../application.ts'
-import type { ResultOf, Statement } from '../ports/read-database.ts'
-import {
-  isWithinKey,
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-} from '../read-models/pages.ts'
+import type { ListPage, PageRequest, ResultOf, Statement } from '../ports/read-database.ts'
+import { isWithinKey, type KeyScope, keyScope, type PagePart } from '../read-models/pages.ts'
 import {
   type Expression,
   equalIfGiven,

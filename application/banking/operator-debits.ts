@@ -4,14 +4,8 @@ import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import {
-  isOfTenant,
-  type ListPage,
-  type ListScope,
-  loadPage,
-  type PageRequest,
-  pagedList,
-} from '../read-models/pages.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 
 /** What an operator's list of debits is narrowed to; null is everything. */

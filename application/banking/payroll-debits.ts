@@ -8,13 +8,16 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { PayDates, type PayPeriod } from '../../domain/payroll/pay-dates.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import type { ReceivedFile } from '../../domain/payroll/payroll-file-events.ts'
+import {
+  type ReceivedFile,
+  type RecordedRows,
+  rowsRevision,
+} from '../../domain/payroll/payroll-file-events.ts'
 import type { CanonicalRow } from '../../domain/payroll/payroll-row.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
-import { type RecordedRows, rowsRevision } from '../payroll/pipeline-steps.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'

@@ -11,16 +11,9 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import type { ResultOf } from '../ports/read-database.ts'
+import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
-import {
-  isOfTenant,
-  type ListPage,
-  type ListScope,
-  type PageRequest,
-  pagedList,
-  readPage,
-} from '../read-models/pages.ts'
+import { isOfTenant, type ListScope, pagedList, readPage } from '../read-models/pages.ts'
 import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
 const PROJECTION = 'return-rates'

@@ -3,16 +3,9 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import type { ResultOf } from '../ports/read-database.ts'
+import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
 import { findCurrent } from '../read-models/find-current.ts'
-import {
-  isOfTenant,
-  type ListPage,
-  type ListScope,
-  type PageRequest,
-  pagedList,
-  readPage,
-} from '../read-models/pages.ts'
+import { isOfTenant, type ListScope, pagedList, readPage } from '../read-models/pages.ts'
 import { equalIfGiven, isAsGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { ALERT_KINDS, ALERTS, type AlertKindName } from './alert-kinds.ts'
 

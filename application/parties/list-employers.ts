@@ -1,13 +1,7 @@
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import {
-  isOfTenant,
-  type ListPage,
-  type ListScope,
-  loadPage,
-  type PageRequest,
-  pagedList,
-} from '../read-models/pages.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../read-models/pages.ts'
 import type { Parameter } from '../read-models/statement.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 

@@ -10,6 +10,7 @@ import type { Application } from '../application.ts'
 import { createSessionDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import { mintedPayload } from '../banking/debit-webhooks.ts'
 import { keepAccount } from '../banking/payer-accounts.ts'
+import { instalmentLegOf } from '../banking/session-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
@@ -19,11 +20,6 @@ import { closeCheckouts, onceClosed } from './checkouts.ts'
 /** The id of the debit of a session: the same in every attempt, and under every name. */
 export function legOf(sessionId: string): string {
   return derivedId(sessionId, 'leg')
-}
-
-/** The id of the debit of an instalment. @param number from 1. */
-export function instalmentLegOf(sessionId: string, number: number): string {
-  return derivedId(sessionId, `instalment/${number}`)
 }
 
 /**

@@ -10,9 +10,9 @@ import {
 } from '../../domain/payments/payment-session-status.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
+import { instalmentLegOf } from '../banking/session-debits.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
 import { logoPath } from '../payments/logos.ts'
-import { instalmentLegOf } from './arrange-debit.ts'
 
 /** How a debit stands, for whoever pays. */
 export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned' | 'stopped'

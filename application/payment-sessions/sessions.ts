@@ -5,13 +5,12 @@ import type { PaymentSession, SessionStatus } from '../../domain/payments/paymen
 import { type KeyScope, mayReach, ownedBy, stateOf } from '../access/owned-by.ts'
 import type { Application } from '../application.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import {
   isWithinKey,
   keyScope,
   type KeyScope as ListedScope,
-  type ListPage,
   loadPage,
-  type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'

@@ -8,7 +8,8 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { type Owned, within } from '../command-handling/verbs.ts'
 import type { CardProcessor } from '../ports/card-processor.ts'
-import { ProcessorNotConfigured, processorOf } from './processor-of.ts'
+import { ProcessorNotConfigured } from '../ports/provider.ts'
+import { processorOf } from './processor-of.ts'
 
 /** What waits for a card processor that is away for long, or that is not configured any more: operators are alerted. */
 

@@ -12,13 +12,12 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
 import { readable } from '../command-handling/verbs.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import {
   isWithinKey,
   keyScope,
   type KeyScope as ListedScope,
-  type ListPage,
   loadPage,
-  type PageRequest,
   pagedList,
 } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'

@@ -2,14 +2,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import type { Application } from '../application.ts'
 import type { CardProcessor } from '../ports/card-processor.ts'
-import { ProviderUnavailable } from '../ports/provider.ts'
-
-/** The card processor that something is at is not configured any more. */
-export class ProcessorNotConfigured extends ProviderUnavailable {
-  constructor(kind: ProcessorKind) {
-    super(`It is at a card processor that is not configured any more (${kind})`, { nothingHappened: true })
-  }
-}
+import { ProcessorNotConfigured } from '../ports/provider.ts'
 
 /** What was made at a card processor. */
 interface MadeThere {

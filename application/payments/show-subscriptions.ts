@@ -4,15 +4,8 @@ import { dueAt, nextNumber, type Subscription, subscription } from '../../domain
 import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-registry.ts'
-import {
-  isWithinKey,
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  loadPage,
-  type PageRequest,
-  pagedList,
-} from '../read-models/pages.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import { isWithinKey, type KeyScope, keyScope, loadPage, pagedList } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 import { runInTimeSlices } from '../time-slices.ts'
 

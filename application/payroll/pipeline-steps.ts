@@ -1,5 +1,9 @@
 import type { NextStep, PayrollFileCommand } from '../../domain/payroll/payroll-file.ts'
-import type { PayrollFileEvent, PayrollFileStage } from '../../domain/payroll/payroll-file-events.ts'
+import type {
+  CalculatedWages,
+  PayrollFileStage,
+  RecordedRows,
+} from '../../domain/payroll/payroll-file-events.ts'
 import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { premiumTable } from '../../domain/payroll/wages-and-premium.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
@@ -25,8 +29,6 @@ export function phaseTerms(policy: Policy): PhaseTerms {
 
 /** A phase that works on one chunk after another. */
 export type ChunkStep = Extract<NextStep, { readonly chunk: number }>['step']
-export type RecordedRows = Extract<PayrollFileEvent, { type: 'PayrollRowsRecorded' }>['data']
-export type CalculatedWages = Extract<PayrollFileEvent, { type: 'PayrollWagesCalculated' }>['data']
 
 /** The command of a phase that works on a chunk's rows. */
 export function rowsCommand(
@@ -63,16 +65,6 @@ export function stageOf(step: NextStep['step']): PayrollFileStage {
     default:
       return 'file_creation'
   }
-}
-
-/** Revision of the event with a chunk's rows in the stream of its file. */
-export function rowsRevision(chunk: number): number {
-  return 1 + chunk
-}
-
-/** Revision of the event with a chunk's wages: after received, rows, normalized and validated. */
-export function wagesRevision(chunkCount: number, chunk: number): number {
-  return 2 + 2 * chunkCount + chunk
 }
 
 /** The error of a file that an injected fault failed. */

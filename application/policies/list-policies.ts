@@ -1,13 +1,7 @@
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import {
-  isOfTenant,
-  type ListPage,
-  type ListScope,
-  loadPage,
-  type PageRequest,
-  pagedList,
-} from '../read-models/pages.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../read-models/pages.ts'
 import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
 
 /** What a list of policies is narrowed to. */

@@ -1,5 +1,5 @@
 import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
-import type { ListPage, PageRequest } from '../read-models/pages.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { OutgoingMessage } from './messages.ts'
 
 /** What was recorded where no provider delivers. */

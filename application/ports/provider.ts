@@ -1,3 +1,4 @@
+import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import { SafeError } from '../safe-error.ts'
 
 /**
@@ -12,6 +13,13 @@ export class ProviderUnavailable extends SafeError {
   constructor(message: string, { nothingHappened = false }: { readonly nothingHappened?: boolean } = {}) {
     super(message)
     this.nothingHappened = nothingHappened
+  }
+}
+
+/** The card processor that something is at is not configured any more. */
+export class ProcessorNotConfigured extends ProviderUnavailable {
+  constructor(kind: ProcessorKind) {
+    super(`It is at a card processor that is not configured any more (${kind})`, { nothingHappened: true })
   }
 }
 

@@ -27,3 +27,15 @@ export interface ReadDatabase {
     parameters: Parameters,
   ): Promise<readonly Row[]>
 }
+
+/** A page of a list: `page` from 1, `limit` rows on each. */
+export interface PageRequest {
+  readonly page: number
+  readonly limit: number
+}
+
+export interface ListPage<Item> {
+  readonly items: readonly Item[]
+  /** How many there are on all pages. */
+  readonly total: number
+}

@@ -8,9 +8,13 @@ import {
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import {
+  type CalculatedWages,
   type PayrollFileEvent,
   PayrollFileFailed,
   PayrollRowsRecorded,
+  type RecordedRows,
+  rowsRevision,
+  wagesRevision,
 } from '../../domain/payroll/payroll-file-events.ts'
 import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { policy } from '../../domain/policies/policy.ts'
@@ -20,16 +24,12 @@ import type { Loaded } from '../command-handling/command-handler.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import { describeError } from '../following/describe-error.ts'
 import {
-  type CalculatedWages,
   type ChunkStep,
   phaseTerms,
   pipelineFault,
   premiumCommand,
-  type RecordedRows,
   rowsCommand,
-  rowsRevision,
   stageOf,
-  wagesRevision,
 } from '../payroll/pipeline-steps.ts'
 import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { isAway } from '../ports/unavailable.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Application } from '../application.ts'
-import { ProcessorNotConfigured } from '../payments/processor-of.ts'
-import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { ProcessorNotConfigured, ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { backoff, type WorkItem, type WorkOutcome } from './runtime/process-manager.ts'
 

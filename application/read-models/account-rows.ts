@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
-import type { ReadModels } from './index.ts'
 import { type KeyScope, keyScope } from './pages.ts'
 import { inIfGiven, type Parameter, sql } from './statement.ts'
+import type { ReadModels } from './table.ts'
 
 /** Tables of what belongs to an employer, a carrier, both or nobody. */
 type AccountTable = 'bank_accounts' | 'ach_accounts' | 'bank_connections' | 'bank_transactions'

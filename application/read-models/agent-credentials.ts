@@ -1,5 +1,5 @@
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
-import { bigint, boolean, table, text, timestamptz } from './table.ts'
+import { bigint, boolean, type RowOf, table, text, timestamptz } from './table.ts'
 
 export const agentCredentials = table('agent_credentials', {
   key: ['credential_id'],
@@ -17,3 +17,9 @@ export const agentCredentials = table('agent_credentials', {
   },
   indexes: [['entity_type', 'entity_id', 'seq'], ['seq']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    agent_credentials: RowOf<typeof agentCredentials>
+  }
+}

@@ -1,7 +1,7 @@
 import type { AchAccountStatus } from '../../domain/banking/ach-account.ts'
 import type { BankAccountRecord } from '../../domain/banking/bank-account.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, orNull, table, text } from './table.ts'
+import { bigint, orNull, type RowOf, table, text } from './table.ts'
 
 /** What metadata accounts are found by; what they are stands in the log. Deleted ones are not here. */
 export const bankAccounts = table('bank_accounts', {
@@ -68,3 +68,11 @@ export const achAccounts = table('ach_accounts', {
     ['persistent_fingerprint', 'seq'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    bank_accounts: RowOf<typeof bankAccounts>
+    primary_bank_accounts: RowOf<typeof primaryBankAccounts>
+    ach_accounts: RowOf<typeof achAccounts>
+  }
+}

@@ -1,7 +1,7 @@
 import type { ConnectionStatus } from '../../domain/banking/bank-connection.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { bigint, boolean, orNull, table, text } from './table.ts'
+import { bigint, boolean, orNull, type RowOf, table, text } from './table.ts'
 
 /** What bank connections are found by; what they are stands in the log. */
 export const bankConnections = table('bank_connections', {
@@ -54,3 +54,10 @@ export const bankTransactions = table('bank_transactions', {
     ['item_id', 'date desc', 'transaction_id'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    bank_connections: RowOf<typeof bankConnections>
+    bank_transactions: RowOf<typeof bankTransactions>
+  }
+}

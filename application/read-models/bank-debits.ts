@@ -1,7 +1,7 @@
 import type { BankDebitData, DebitSource } from '../../domain/banking/bank-debit-events.ts'
 import type { DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, boolean, integer, jsonb, orNull, table, text } from './table.ts'
+import { bigint, boolean, integer, jsonb, orNull, type RowOf, table, text } from './table.ts'
 
 /** Bank debits as the ledger lists them, and as they are looked for; what is decided about them is decided by the log. */
 export const bankDebits = table('bank_debits', {
@@ -65,3 +65,9 @@ export const bankDebits = table('bank_debits', {
     ['bank_account_id', 'seq'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    bank_debits: RowOf<typeof bankDebits>
+  }
+}

@@ -1,6 +1,6 @@
 import type { BANK_FILE_ANSWERS, BankFileStatus } from '../../domain/banking/bank-file.ts'
 import type { BANK_REPORT_STATUSES } from '../../domain/banking/bank-report.ts'
-import { bigint, integer, jsonb, orNull, table, text } from './table.ts'
+import { bigint, integer, jsonb, orNull, type RowOf, table, text } from './table.ts'
 
 /** What files for banks are found by, from when they are recorded. */
 export const bankFiles = table('bank_files', {
@@ -49,3 +49,10 @@ export const bankReports = table('bank_reports', {
   },
   indexes: [['seq desc'], ['status', 'seq'], ['parked', 'seq']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    bank_files: RowOf<typeof bankFiles>
+    bank_reports: RowOf<typeof bankReports>
+  }
+}

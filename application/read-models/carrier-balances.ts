@@ -1,6 +1,6 @@
 import type { Balances, BookedDebit, Place } from '../../domain/banking/postings.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, integer, jsonb, orNull, table, text } from './table.ts'
+import { bigint, integer, jsonb, orNull, type RowOf, table, text } from './table.ts'
 
 /** Balances of the carriers of a tenant: events of debits name their tenant, not their carrier. */
 export const carrierBalances = table('carrier_balances', {
@@ -56,3 +56,11 @@ export const bookedCredits = table('booked_credits', {
   },
   indexes: [['seq'], ['leg_id'], ['carrier_id', 'amount_cents', 'leg_id']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    carrier_balances: RowOf<typeof carrierBalances>
+    booked_debits: RowOf<typeof bookedDebits>
+    booked_credits: RowOf<typeof bookedCredits>
+  }
+}

@@ -1,7 +1,7 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import type { EmployeeChange } from '../../domain/parties/employee-sync.ts'
-import { bigint, integer, orNull, table, text, timestamptz } from './table.ts'
+import { bigint, integer, orNull, type RowOf, table, text, timestamptz } from './table.ts'
 
 export const employeeRegister = table('employee_register', {
   key: ['employer_id', 'subject'],
@@ -28,3 +28,9 @@ export const employeeRegister = table('employee_register', {
     record_position: bigint(),
   },
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    employee_register: RowOf<typeof employeeRegister>
+  }
+}

@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, jsonb, table, text, timestamptz } from './table.ts'
+import { bigint, jsonb, type RowOf, table, text, timestamptz } from './table.ts'
 
 export const employers = table('employers', {
   key: ['employer_id'],
@@ -16,3 +16,9 @@ export const employers = table('employers', {
   },
   indexes: [['tenant_id', 'environment', 'seq']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    employers: RowOf<typeof employers>
+  }
+}

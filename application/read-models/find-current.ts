@@ -18,3 +18,8 @@ export async function findCurrent<Found>(
   if (late === null && !isCurrent) throw new ReadModelsLate()
   return late
 }
+
+/** Waits until all debits that there are can be looked for. @throws ReadModelsLate */
+export async function debitsAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>) {
+  if (!(await readModels.reached(['bank-debits'], await log.head()))) throw new ReadModelsLate()
+}

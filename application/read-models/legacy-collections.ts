@@ -1,6 +1,6 @@
 import type { LegacyStatus } from '../../domain/banking/legacy-collection.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, integer, orNull, table, text } from './table.ts'
+import { bigint, integer, orNull, type RowOf, table, text } from './table.ts'
 
 /**
  * Records of the legacy service as the ledger lists them, and as duplicates are looked for. What happened to one stands
@@ -41,3 +41,9 @@ export const legacyCollections = table('legacy_collections', {
     ['employer_id', 'amount_cents'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    legacy_collections: RowOf<typeof legacyCollections>
+  }
+}

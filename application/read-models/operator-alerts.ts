@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, integer, jsonb, orNull, table, text, timestamptz } from './table.ts'
+import { bigint, integer, jsonb, orNull, type RowOf, table, text, timestamptz } from './table.ts'
 
 export const operatorAlerts = table('operator_alerts', {
   key: ['alert_id'],
@@ -26,3 +26,9 @@ export const operatorAlerts = table('operator_alerts', {
   },
   indexes: [['seq'], ['kind', 'seq'], ['tenant_id', 'seq']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    operator_alerts: RowOf<typeof operatorAlerts>
+  }
+}

@@ -4,8 +4,7 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
-import type { ReadModels } from './index.ts'
+import type { ListPage, PageRequest, Statement } from '../ports/read-database.ts'
 import {
   equalIfGiven,
   inIfGiven,
@@ -14,18 +13,7 @@ import {
   statement,
   type TableWith,
 } from './statement.ts'
-
-/** A page of a list: `page` from 1, `limit` rows on each. */
-export interface PageRequest {
-  readonly page: number
-  readonly limit: number
-}
-
-export interface ListPage<Item> {
-  readonly items: readonly Item[]
-  /** How many there are on all pages. */
-  readonly total: number
-}
+import type { ReadModels } from './table.ts'
 
 /** What a list of an operator is narrowed to; null is everything. */
 export interface ListScope {

@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { PaymentLinkStatus } from '../../domain/payments/payment-link.ts'
-import { bigint, boolean, table, text, timestamptz } from './table.ts'
+import { bigint, boolean, type RowOf, table, text, timestamptz } from './table.ts'
 
 /** What payment links are found by; what they are stands in the log. */
 export const paymentLinks = table('payment_links', {
@@ -23,3 +23,9 @@ export const paymentLinks = table('payment_links', {
     ['employer_id', 'seq desc'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    payment_links: RowOf<typeof paymentLinks>
+  }
+}

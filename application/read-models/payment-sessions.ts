@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { SessionStatus } from '../../domain/payments/payment-session-status.ts'
-import { bigint, boolean, table, text, timestamptz } from './table.ts'
+import { bigint, boolean, type RowOf, table, text, timestamptz } from './table.ts'
 
 /** What payment sessions are found by; what they are stands in the log. */
 export const paymentSessions = table('payment_sessions', {
@@ -25,3 +25,9 @@ export const paymentSessions = table('payment_sessions', {
     ['policy_id', 'seq desc'],
   ],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    payment_sessions: RowOf<typeof paymentSessions>
+  }
+}

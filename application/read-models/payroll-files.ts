@@ -2,7 +2,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import type { RowReason } from '../../domain/payroll/payroll-row.ts'
 import type { PayrollTerms } from '../../domain/payroll/row-validation.ts'
-import { bigint, integer, jsonb, orNull, table, text, timestamptz } from './table.ts'
+import { bigint, integer, jsonb, orNull, type RowOf, table, text, timestamptz } from './table.ts'
 
 const phaseStatus = text<'pending' | 'complete' | 'failed'>
 
@@ -69,3 +69,10 @@ export const payrollRowErrors = table('payroll_row_errors', {
     valid: orNull(jsonb<Pick<PayrollTerms, 'class_codes' | 'states'>>()),
   },
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    payroll_files: RowOf<typeof payrollFiles>
+    payroll_row_errors: RowOf<typeof payrollRowErrors>
+  }
+}

@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
-import { bigint, date, integer, jsonb, orNull, table, text } from './table.ts'
+import { bigint, date, integer, jsonb, orNull, type RowOf, table, text } from './table.ts'
 
 export const policies = table('policies', {
   key: ['policy_id'],
@@ -32,3 +32,10 @@ export const carriers = table('carriers', {
   key: ['carrier_id'],
   columns: { carrier_id: text(), tenant_id: text(), name: text() },
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    policies: RowOf<typeof policies>
+    carriers: RowOf<typeof carriers>
+  }
+}

@@ -1,5 +1,5 @@
 import type { Reconciliation } from '../../domain/banking/reconciliation.ts'
-import { bigint, integer, table, text } from './table.ts'
+import { bigint, integer, type RowOf, table, text } from './table.ts'
 
 /** Comparisons of the money; what they found stands in the log. */
 export const reconciliations = table('reconciliations', {
@@ -14,3 +14,9 @@ export const reconciliations = table('reconciliations', {
   },
   indexes: [['seq desc']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    reconciliations: RowOf<typeof reconciliations>
+  }
+}

@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { integer, table, text } from './table.ts'
+import { integer, type RowOf, table, text } from './table.ts'
 
 /** Debits that the bank took, and that came back, by originator and day in New York. */
 export const debitDays = table('debit_days', {
@@ -16,3 +16,9 @@ export const debitDays = table('debit_days', {
   },
   indexes: [['day']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    debit_days: RowOf<typeof debitDays>
+  }
+}

@@ -15,7 +15,7 @@ import {
   ValueNode,
 } from 'kysely'
 import type { Statement } from '../ports/read-database.ts'
-import type { ReadModels } from './index.ts'
+import type { ReadModels } from './table.ts'
 
 // what queries of other rooms are written with: the package itself stays here
 export { type Expression, sql } from 'kysely'

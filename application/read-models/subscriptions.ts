@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
-import { bigint, orNull, table, text, timestamptz } from './table.ts'
+import { bigint, orNull, type RowOf, table, text, timestamptz } from './table.ts'
 
 /** Which subscriptions there are; what they are like stands in the log. */
 export const subscriptions = table('subscriptions', {
@@ -20,3 +20,9 @@ export const subscriptions = table('subscriptions', {
   },
   indexes: [['tenant_id', 'environment', 'seq desc'], ['policy_id']],
 })
+
+declare module './table.ts' {
+  interface ReadModels {
+    subscriptions: RowOf<typeof subscriptions>
+  }
+}

@@ -95,3 +95,7 @@ type KeyValues<Columns, Key extends readonly string[]> = {
 
 /** The values of a row's key, in the order of the key's columns. */
 export type KeyOf<T extends TableDefinition> = KeyValues<T['columns'], T['key']>
+
+/** Rows by table, as queries see them: each table adds itself where it is declared. */
+// biome-ignore lint/suspicious/noEmptyInterface: declarations of tables fill it
+export interface ReadModels {}

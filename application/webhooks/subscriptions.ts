@@ -16,8 +16,8 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { Turns } from '../command-handling/turns.ts'
 import { secretGone } from '../idempotency/secret-gone.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
-import type { ListPage, PageRequest } from '../read-models/pages.ts'
 
 /**
  * Webhook subscriptions of a tenant and environment. One receives what lay in the scope of the key that registered it,

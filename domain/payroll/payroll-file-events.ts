@@ -127,3 +127,16 @@ export type PayrollFileEvent = EventOf<(typeof payrollFileEvents)[number]>
 /** What a received event says of a file beside its rows. */
 export type ReceivedFile = Omit<z.output<typeof PayrollFileReceived.schema>, 'rows'>
 export type PayrollFileStage = z.output<typeof PayrollFileFailed.schema>['stage']
+
+export type RecordedRows = Extract<PayrollFileEvent, { type: 'PayrollRowsRecorded' }>['data']
+export type CalculatedWages = Extract<PayrollFileEvent, { type: 'PayrollWagesCalculated' }>['data']
+
+/** Revision of the event with a chunk's rows in the stream of its file. */
+export function rowsRevision(chunk: number): number {
+  return 1 + chunk
+}
+
+/** Revision of the event with a chunk's wages: after received, rows, normalized and validated. */
+export function wagesRevision(chunkCount: number, chunk: number): number {
+  return 2 + 2 * chunkCount + chunk
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ListPage, PageRequest } from '../../application/read-models/pages.ts'
+import type { ListPage, PageRequest } from '../../application/ports/read-database.ts'
 import { Answer } from './endpoint.ts'
 import { wholeNumberText } from './fields.ts'
 

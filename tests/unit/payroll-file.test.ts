@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { phaseTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
+import { phaseTerms } from '../../application/payroll/pipeline-steps.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { nextStep, type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
+import { wagesRevision } from '../../domain/payroll/payroll-file-events.ts'
 import { eventsOf, specify } from '../support/decider-spec.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
 

@@ -1,18 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResultOf } from '../../application/ports/read-database.ts'
-import { readModels } from '../../application/read-models/index.ts'
 import { equalIfGiven, type Parameter, statement } from '../../application/read-models/statement.ts'
-import { projections } from '../../projections/index.ts'
-
-describe('the tables that queries read', () => {
-  it('are those that projections write', () => {
-    expect([...readModels].sort(byName)).toEqual(projections.flatMap(({ tables }) => tables).sort(byName))
-  })
-})
-
-function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : 1
-}
 
 describe('a statement', () => {
   it('is text with the places of its parameters', () => {

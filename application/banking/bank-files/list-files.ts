@@ -1,8 +1,8 @@
 import type { BankFileStatus } from '../../../domain/banking/bank-file.ts'
 import type { BANK_REPORT_STATUSES } from '../../../domain/banking/bank-report.ts'
 import type { Application } from '../../application.ts'
-import type { ResultOf } from '../../ports/read-database.ts'
-import { type ListPage, type PageRequest, pagedList, readPage } from '../../read-models/pages.ts'
+import type { ListPage, PageRequest, ResultOf } from '../../ports/read-database.ts'
+import { pagedList, readPage } from '../../read-models/pages.ts'
 import { equalIfGiven, type Parameter, statement } from '../../read-models/statement.ts'
 
 type Parts = Pick<Application, 'read' | 'readModels' | 'log'>

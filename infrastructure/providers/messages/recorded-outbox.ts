@@ -3,7 +3,7 @@ import type { Clock } from '../../../application/ports/clock.ts'
 import type { Messages, OutgoingMessage } from '../../../application/ports/messages.ts'
 import type { Outbox, RecordedMessage } from '../../../application/ports/outbox.ts'
 import { ERASED, type PersonalData } from '../../../application/ports/personal-data.ts'
-import type { ListPage, PageRequest } from '../../../application/read-models/pages.ts'
+import type { ListPage, PageRequest } from '../../../application/ports/read-database.ts'
 import type { Sealed } from '../../../domain/kernel/sealed.ts'
 import { plainTypes } from '../../database/plain-types.ts'
 

@@ -1,10 +1,15 @@
 import { orThrow } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
-import { failDebit } from '../banking/account-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import { instalmentLegOf } from './arrange-debit.ts'
+import { derivedId } from '../event-registry.ts'
+import { failDebit } from './account-debits.ts'
+
+/** The id of the debit of an instalment. @param number from 1. */
+export function instalmentLegOf(sessionId: string, number: number): string {
+  return derivedId(sessionId, `instalment/${number}`)
+}
 
 /** Tells a session that its debit ended before any money moved: there is no plan without its down payment. */
 export async function recordDebitFailed(
