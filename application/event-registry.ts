@@ -3,22 +3,12 @@ import type { Aggregate } from '../domain/kernel/decider.ts'
 import { type DomainEvent, type EventType, upcast } from '../domain/kernel/event-type.ts'
 import type { Environment } from '../domain/kernel/ids.ts'
 import { hashOf } from './hash-chain.ts'
+import type { Actor, KeyedRequest } from './ports/command-context.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
+
 import { SafeError } from './safe-error.ts'
 
-/** Who caused an event. */
-export interface Actor {
-  readonly type: 'api_client' | 'agent' | 'inbound_connection' | 'operator' | 'payer' | 'system'
-  readonly id: string
-}
-
-/** A request with a key, kept with the stream that it created: its id derives from the key, see `createOnce`. */
-export interface KeyedRequest {
-  /** Keyed fingerprint of the body: another body under the same key is another request. */
-  readonly body_fingerprint: string
-  /** What its answer needs and the aggregate does not know. */
-  readonly answer?: Readonly<Record<string, string>>
-}
+export type { Actor, KeyedRequest } from './ports/command-context.ts'
 
 /** What every event carries beside its data. */
 export interface EventMetadata {

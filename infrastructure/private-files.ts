@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { access, chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ConfigError } from './config-error.ts'
-import { errorCode } from './embedded-postgres/processes.ts'
+import { errorCode } from './error-code.ts'
 
 /**
  * Content of a file in the data directory without surrounding blanks, null when there is none; others lose access to it.

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../command-handling/command-context.ts'
+import type { CommandContext } from './command-context.ts'
 
 /** What moves debits through banks. What becomes of them is reported later. */
 export interface BankRail {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, chown, lchown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCode } from '../error-code.ts'
 import { createPrivate, readPrivate, syncDirectory } from '../private-files.ts'
 import { lastError, run, type ServerAccount } from './account.ts'
 import { EmbeddedPostgresError, pathError } from './data-directory-lock.ts'
-import { endPreviousServer, errorCode } from './processes.ts'
+import { endPreviousServer } from './processes.ts'
 
 /** The superuser and the database that a cluster is made with. */
 export const ROLE = 'compstream'

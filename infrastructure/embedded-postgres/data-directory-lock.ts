@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorCode, processIdentity } from './processes.ts'
+import { errorCode } from '../error-code.ts'
+import { processIdentity } from './processes.ts'
 
 /** A refusal or failure of the embedded server; the message is one line that says what to do about it. */
 export class EmbeddedPostgresError extends Error {

@@ -3,14 +3,9 @@ import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { errorCode } from '../error-code.ts'
 
 const exec = promisify(execFile)
-
-/** The `code` of a Node system error, or undefined for anything else. */
-export function errorCode(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
-}
 
 /** Sends a signal; false when there is no such process any more. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {

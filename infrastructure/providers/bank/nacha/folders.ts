@@ -10,7 +10,7 @@ import {
   type IncomingFile,
 } from '../../../../application/ports/bank-files.ts'
 import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
-import { errorCode } from '../../../embedded-postgres/processes.ts'
+import { errorCode } from '../../../error-code.ts'
 import { exists, syncDirectory } from '../../../private-files.ts'
 
 /** What whoever fetches a file puts behind its name. */
