@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { CommandHandler } from '../application/command-handling/command-handler.ts'
-import { chainHash, NO_PREDECESSOR, withHash } from '../application/hash-chain.ts'
+import { CommandHandler } from '../application/commands/command-handler.ts'
+import { chainHash, NO_PREDECESSOR, withHash } from '../application/commands/hash-chain.ts'
 import type { EventLog, EventToAppend } from '../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../infrastructure/database/database.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'

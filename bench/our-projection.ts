@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { EventRegistry } from '../application/event-registry.ts'
+import { EventRegistry } from '../application/commands/event-registry.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { PostgresProjectionStore } from '../infrastructure/read-models/projection-store.ts'

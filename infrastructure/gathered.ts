@@ -1,4 +1,4 @@
-import { technicalDeadline } from '../application/technical-deadlines.ts'
+import { technicalDeadline } from '../application/commands/technical-deadlines.ts'
 
 /** How long others wait for a look that does not end, in milliseconds: its connection may lead nowhere. */
 const WAITED_FOR_MS = 2_000

@@ -1,6 +1,6 @@
 import project from '../package.json' with { type: 'json' }
-import { type AsyncApi, asyncApi } from './asyncapi.ts'
 import { coreEndpoints } from './core-api/app.ts'
+import { type AsyncApi, asyncApi } from './endpoints/asyncapi.ts'
 import { type OpenApi, openApiOf } from './endpoints/openapi.ts'
 import { operatorEndpoints } from './operator-api/endpoints.ts'
 import { paymentsEndpoints } from './payments-api/app.ts'

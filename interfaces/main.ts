@@ -5,8 +5,8 @@ import { EventStoreUnavailable } from '../infrastructure/event-store/eventstored
 import { LogTooShort, OtherEventLog } from '../infrastructure/installation/log-pairing.ts'
 import { NatsUnavailable } from '../infrastructure/messaging/nats/errors.ts'
 import { createLogger } from '../infrastructure/telemetry/logger.ts'
-import { CannotListen } from './hosts.ts'
-import { type Service, startService } from './service.ts'
+import { CannotListen } from './service/hosts.ts'
+import { type Service, startService } from './service/service.ts'
 
 /** Failures of a start that are the installation's, not the program's: one line says what to do. */
 const EXPECTED = [

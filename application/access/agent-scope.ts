@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type AgentCredential, agentCredential } from '../../domain/access/agent-credential.ts'
 import { isId } from '../../domain/kernel/ids.ts'
+import { reservation } from '../../domain/kernel/reservation.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
-import { reservation } from '../../domain/uniqueness/reservation.ts'
-import type { Application } from '../application.ts'
-import type { Loaded, Reads } from '../command-handling/command-handler.ts'
-import { agentKeyReservation } from '../uniqueness/reservations.ts'
+import type { Application } from '../commands/application.ts'
+import type { Loaded, Reads } from '../commands/command-handler.ts'
+import { agentKeyReservation } from '../commands/reservations.ts'
 
 const API_KEY = /^mcp_[0-9a-f]{64}$/
 

@@ -4,11 +4,11 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { changed } from '../command-handling/verbs.ts'
-import { secretGone } from '../idempotency/secret-gone.ts'
-import { unknownTenant } from '../parties/tenants.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { secretGone } from '../commands/secret-gone.ts'
+import { changed } from '../commands/verbs.ts'
+import { unknownTenant } from './tenants.ts'
 
 export type NewApiClient = Pick<
   ApiClient,

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type ApiClient, apiClient } from '../../domain/access/api-client.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 
 /** Why a partner's key pair was refused. */
 export type ClientRefusal = 'invalid_client_id' | 'invalid_client_secret'

@@ -2,9 +2,9 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { policy } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
-import { findCurrent } from '../read-models/find-current.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
+import type { Application } from '../commands/application.ts'
+import { findCurrent } from '../queries/find-current.ts'
+import { type Parameter, statement } from '../queries/statement.ts'
 
 /** What an API client may see. */
 type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>

@@ -1,10 +1,10 @@
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { changed, within } from '../command-handling/verbs.ts'
-import { secretGone } from '../idempotency/secret-gone.ts'
-import { unknownTenant } from '../parties/tenants.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { secretGone } from '../commands/secret-gone.ts'
+import { changed, within } from '../commands/verbs.ts'
+import { unknownTenant } from './tenants.ts'
 
 /** A connection with its secret, which is shown this once and kept in the vault. */
 export interface OpenedConnection {

@@ -1,9 +1,9 @@
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { equalIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
 
 interface Filter {
   readonly entity_type: AgentCredential['entity_type'] | null

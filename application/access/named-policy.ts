@@ -5,7 +5,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Carrier, carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 
 /** What a request to the payments API names. */
 export interface NamedPolicy {

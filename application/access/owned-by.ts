@@ -3,7 +3,7 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import type { Reads } from '../command-handling/command-handler.ts'
+import type { Reads } from '../commands/command-handler.ts'
 
 /** The key of a partner, as far as it says what it reaches. */
 export type KeyScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>

@@ -3,10 +3,10 @@ import { aggregates } from '../../domain/catalogue.ts'
 import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { hiddenValues } from '../../domain/kernel/sealed.ts'
-import type { Application } from '../application.ts'
-import type { EventMetadata, RecordedEvent } from '../event-registry.ts'
+import type { Application } from '../commands/application.ts'
+import type { EventMetadata, RecordedEvent } from '../commands/event-registry.ts'
+import { MASK, masked, maskedState, opened } from '../commands/sealed-fields.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
-import { MASK, masked, maskedState, opened } from '../sealed-fields.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {

@@ -1,4 +1,6 @@
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import type { LogMemory } from '../ports/log-memory.ts'
 import {
   CHAIN_START,
   type ChainLink,
@@ -6,9 +8,7 @@ import {
   checkLink,
   HashChains,
   linkOf,
-} from '../chain-verification.ts'
-import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import type { LogMemory } from '../ports/log-memory.ts'
+} from './chain-verification.ts'
 
 /** What a check of the log found. */
 export interface AuditReport {

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { VIRTUAL_CLOCK_ID, virtualClock } from '../../domain/operations/virtual-clock.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import type { CommandHandler } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import type { CommandHandler } from '../commands/command-handler.ts'
+import { OUTAGE_MS } from '../followers/through-outages.ts'
+import type { WorkStore } from '../followers/work-store.ts'
 import { type Clock, isMovable, type MovableClock } from '../ports/clock.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
-import type { WorkStore } from '../process-managers/runtime/work-store.ts'
-import { OUTAGE_MS } from '../process-managers/through-outages.ts'
 
 export interface AdvanceClockParts {
   readonly commands: CommandHandler

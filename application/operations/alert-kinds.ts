@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
+import { MicroDepositsLeftOut } from '../../domain/banking/accounts/micro-deposits.ts'
+import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/credits/bank-credit.ts'
 import {
   BankDebitCancelled,
   BankDebitFailed,
@@ -8,7 +9,8 @@ import {
   BankDebitLeftOut,
   BankDebitRejected,
   BankDebitReleased,
-} from '../../domain/banking/bank-debit-events.ts'
+} from '../../domain/banking/debits/bank-debit-events.ts'
+import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/debits/return-rate.ts'
 import {
   BankFileAnswered,
   BankFileCaughtUp,
@@ -17,15 +19,13 @@ import {
   BankFileOverdue,
   BankFileTreatedAsSent,
   BankFileUncertain,
-} from '../../domain/banking/bank-file-events.ts'
+} from '../../domain/banking/files/bank-file-events.ts'
 import {
   BankReportCleared,
   BankReportItemsParked,
   BankReportRefused,
-} from '../../domain/banking/bank-report.ts'
-import { MicroDepositsLeftOut } from '../../domain/banking/micro-deposits.ts'
-import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
-import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
+} from '../../domain/banking/files/bank-report.ts'
+import { ReconciliationMade } from '../../domain/banking/reconciliation/reconciliation.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { ProcessClockAgreed, ProcessClockDiffered } from '../../domain/operations/process-clock.ts'
 import { ReadModelRebuildHeldBack } from '../../domain/operations/read-model-rebuild.ts'
@@ -35,19 +35,19 @@ import {
   PaymentLinkPaidAgain,
   PaymentLinkPlanNotStarted,
   PaymentLinkRefundFailed,
-} from '../../domain/payments/payment-link-events.ts'
+} from '../../domain/payments/links/payment-link-events.ts'
+import {
+  ProcessorNoticeCarriedOut,
+  ProcessorNoticeNotUnderstood,
+  ProcessorNoticeResolved,
+} from '../../domain/payments/processor/processor-notice.ts'
 import {
   PaymentSessionAmountDiffered,
   PaymentSessionHeldUp,
   PaymentSessionPaid,
   PaymentSessionPaidAgain,
   PaymentSessionPlanStopped,
-} from '../../domain/payments/payment-session-events.ts'
-import {
-  ProcessorNoticeCarriedOut,
-  ProcessorNoticeNotUnderstood,
-  ProcessorNoticeResolved,
-} from '../../domain/payments/processor-notice.ts'
+} from '../../domain/payments/sessions/payment-session-events.ts'
 import {
   SubscriptionChargeFailed,
   SubscriptionChargeOverdue,
@@ -56,12 +56,12 @@ import {
   SubscriptionEnded,
   SubscriptionHeldUp,
   SubscriptionPaymentDiffered,
-} from '../../domain/payments/subscription-events.ts'
+} from '../../domain/payments/subscriptions/subscription-events.ts'
 import { IntakeUnfinished } from '../../domain/policies/intake.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
-import { derivedId, type RecordedEvent } from '../event-registry.ts'
+import { derivedId, type RecordedEvent } from '../commands/event-registry.ts'
 
 /** Ids of what an alert is about, by their names. */
 type About = Readonly<Record<string, string>>

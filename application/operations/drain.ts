@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { KindOfWork, WorkStore } from '../followers/work-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { ReadModels } from '../ports/read-models.ts'
-import type { KindOfWork, WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface DrainParts {
   readonly log: EventLog

@@ -1,9 +1,9 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { personSubject } from '../sealing.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { personSubject } from '../commands/sealing.ts'
 
 /** What is known of a person to be erased; each that is given leads to one data subject. */
 export interface PersonIdentity {

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { orThrow } from '../../domain/kernel/rejection.ts'
 import { type ProcessClockEvent, processClock } from '../../domain/operations/process-clock.ts'
 import { type HeldBackRebuild, readModelRebuild } from '../../domain/operations/read-model-rebuild.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 
 /** Alerts about the machinery itself: what is recorded here raises them. */
 interface Parts {

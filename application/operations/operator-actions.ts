@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
 
 /** What an operator did to the machinery. Details carry no personal data and no secrets. */
 export type OperatorAction = z.output<typeof OperatorActed.schema>

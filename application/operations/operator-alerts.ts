@@ -1,12 +1,12 @@
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
 import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
-import { findCurrent } from '../read-models/find-current.ts'
-import { isOfTenant, type ListScope, pagedList, readPage } from '../read-models/pages.ts'
-import { equalIfGiven, isAsGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { findCurrent } from '../queries/find-current.ts'
+import { isOfTenant, type ListScope, pagedList, readPage } from '../queries/pages.ts'
+import { equalIfGiven, isAsGiven, type Parameter, statement } from '../queries/statement.ts'
 import { ALERT_KINDS, ALERTS, type AlertKindName } from './alert-kinds.ts'
 
 /** What a list of alerts is narrowed to; null is everything. */

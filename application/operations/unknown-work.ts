@@ -1,5 +1,5 @@
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import type { KindOfWork, WorkStore } from '../process-managers/runtime/work-store.ts'
+import type { KindOfWork, WorkStore } from '../followers/work-store.ts'
 
 export interface UnknownWorkParts {
   readonly work: Pick<WorkStore, 'unknownKinds' | 'discard'>

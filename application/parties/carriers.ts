@@ -1,9 +1,9 @@
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { type Carrier, carrier } from '../../domain/parties/carrier.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { readable, within } from '../command-handling/verbs.ts'
-import { unknownTenant } from './tenants.ts'
+import { unknownTenant } from '../access/tenants.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { readable, within } from '../commands/verbs.ts'
 
 /** Registers a carrier of a tenant. */
 export async function register(

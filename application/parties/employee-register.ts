@@ -1,11 +1,11 @@
 import { sealContext } from '../../domain/kernel/sealed.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
+import { MASK, openAll, UNREADABLE } from '../commands/sealed-fields.ts'
 import { ERASED } from '../ports/personal-data.ts'
 import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
-import { pagedList, readPage } from '../read-models/pages.ts'
-import type { Parameter } from '../read-models/statement.ts'
-import { MASK, openAll, UNREADABLE } from '../sealed-fields.ts'
+import { pagedList, readPage } from '../queries/pages.ts'
+import type { Parameter } from '../queries/statement.ts'
 
 interface Whose {
   readonly employerId: string

@@ -8,14 +8,14 @@ import {
   employer,
 } from '../../domain/parties/employer.ts'
 import { type FeinNotation, normalizeFein, readFein } from '../../domain/parties/fein.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { changed, readable, within } from '../command-handling/verbs.ts'
-import { employerSubject, sealFields } from '../sealing.ts'
-import { feinReservation, holderOf, isTaken, reserve } from '../uniqueness/reservations.ts'
+import { unknownTenant } from '../access/tenants.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { feinReservation, holderOf, isTaken, reserve } from '../commands/reservations.ts'
+import { employerSubject, sealFields } from '../commands/sealing.ts'
+import { changed, readable, within } from '../commands/verbs.ts'
 import { legalName as openedName } from './legal-names.ts'
 import { unknownPayrollCompany } from './payroll-companies.ts'
-import { unknownTenant } from './tenants.ts'
 
 /** A postal address: text by part, `line1`, `city`, `state`, `zip` and whatever else it has. */
 export type Address = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 import { type Employer, EmployerRegistered } from '../../domain/parties/employer.ts'
+import { opened } from '../commands/sealed-fields.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
-import { opened } from '../sealed-fields.ts'
 
 /** The legal name of an employer, opened; `(erased)` where its data key was destroyed. */
 export async function legalName(

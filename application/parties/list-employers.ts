@@ -1,8 +1,8 @@
 import { employer } from '../../domain/parties/employer.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { isOfTenant, type ListScope, loadPage, pagedList } from '../read-models/pages.ts'
-import type { Parameter } from '../read-models/statement.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
+import type { Parameter } from '../queries/statement.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 
 const EMPLOYERS = pagedList(

@@ -1,10 +1,10 @@
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type PayrollCompany, payrollCompany } from '../../domain/parties/payroll-company.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import type { Reads } from '../command-handling/command-handler.ts'
-import { readable, within } from '../command-handling/verbs.ts'
-import { unknownTenant } from './tenants.ts'
+import { unknownTenant } from '../access/tenants.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import type { Reads } from '../commands/command-handler.ts'
+import { readable, within } from '../commands/verbs.ts'
 
 /** Registers a payroll company of a tenant. */
 export async function register(

@@ -1,7 +1,7 @@
 import { type Employer, EmployerRegistered, employer } from '../../domain/parties/employer.ts'
-import type { Application } from '../application.ts'
-import { opened } from '../sealed-fields.ts'
-import { employerSubject } from '../sealing.ts'
+import type { Application } from '../commands/application.ts'
+import { opened } from '../commands/sealed-fields.ts'
+import { employerSubject } from '../commands/sealing.ts'
 import type { Address } from './employers.ts'
 
 /** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */

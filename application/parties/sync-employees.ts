@@ -12,14 +12,14 @@ import {
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { LOST } from '../../domain/payroll/payroll-row.ts'
 import { employerOfClient } from '../access/client-scope.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import type { Reads } from '../command-handling/command-handler.ts'
-import { uploadChunks } from '../command-handling/upload-chunks.ts'
-import { derivedId } from '../event-registry.ts'
-import { isRowTooLarge, MAX_ROW_BYTES } from '../row-size.ts'
-import { personSubject, sealFields } from '../sealing.ts'
-import { inTimeSlices, TimeSlice } from '../time-slices.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import type { Reads } from '../commands/command-handler.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../commands/row-size.ts'
+import { personSubject, sealFields } from '../commands/sealing.ts'
+import { inTimeSlices, TimeSlice } from '../commands/time-slices.ts'
+import { uploadChunks } from '../commands/upload-chunks.ts'
 
 /** Faults that an answer lists at the most. */
 const MAX_LISTED_FAULTS = 100

@@ -1,11 +1,11 @@
-import type { FinancingSession } from '../../domain/financing/financing-session.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
-import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
-import type { Application } from '../application.ts'
-import { financingByToken } from '../financing/financing-page.ts'
-import { type Brand, brandOf } from '../payment-sessions/payer-page.ts'
-import { sessionByToken } from '../payment-sessions/tokens.ts'
+import type { FinancingSession } from '../../domain/payments/financing/financing-session.ts'
+import { type PaymentLink, paymentLink } from '../../domain/payments/links/payment-link.ts'
+import type { PaymentSession } from '../../domain/payments/sessions/payment-session-status.ts'
+import type { Application } from '../commands/application.ts'
+import { financingByToken } from './financing/financing-page.ts'
+import { sessionByToken } from './pages/tokens.ts'
+import { type Brand, brandOf } from './sessions/payer-page.ts'
 
 /** What has the address of a hosted page; a session with how its seller is shown. */
 export type HostedPage =

@@ -1,18 +1,18 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentLink } from '../../domain/payments/links/payment-link.ts'
+import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
 import {
   openCheckouts,
   type PaymentSession,
   takesCards,
-} from '../../domain/payments/payment-session-status.ts'
-import { subscription } from '../../domain/payments/subscription.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { derivedId } from '../event-registry.ts'
-import { checkoutOf } from '../payment-sessions/checkouts.ts'
-import { completeSession, failSession } from '../payment-sessions/completions.ts'
-import { completeLink, failLink } from './completions.ts'
+} from '../../domain/payments/sessions/payment-session-status.ts'
+import { subscription } from '../../domain/payments/subscriptions/subscription.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { completeLink, failLink } from './links/completions.ts'
+import { checkoutOf } from './sessions/checkouts.ts'
+import { completeSession, failSession } from './sessions/completions.ts'
 import { playPayment } from './simulated-processor.ts'
 
 /** What was played. */

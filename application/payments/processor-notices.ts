@@ -1,29 +1,29 @@
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentLink } from '../../domain/payments/links/payment-link.ts'
+import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
 import {
   STATUS_TIED,
   type Subscription,
   type SubscriptionCommand,
   subscription,
-} from '../../domain/payments/subscription.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { changed, readable, within } from '../command-handling/verbs.ts'
-import { derivedId } from '../event-registry.ts'
-import { completeSession, failSession } from '../payment-sessions/completions.ts'
+} from '../../domain/payments/subscriptions/subscription.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { changed, readable, within } from '../commands/verbs.ts'
 import type {
   CardProcessor,
   ProcessorNotice,
   SubscriptionNotice,
   UnreadNotice,
 } from '../ports/card-processor.ts'
-import { completeLink, expireLink, failLink } from './completions.ts'
-import { asked, isAt, type NoticeSource, subscriptionAt } from './notice-source.ts'
+import { completeLink, expireLink, failLink } from './links/completions.ts'
+import { tellRefund } from './links/refunds.ts'
 import { parkNotice } from './parked-notices.ts'
-import { tellRefund } from './refunds.ts'
-import { unknown } from './subscriptions.ts'
+import { asked, isAt, type NoticeSource, subscriptionAt } from './processor/notice-source.ts'
+import { completeSession, failSession } from './sessions/completions.ts'
+import { unknown } from './subscriptions/subscriptions.ts'
 
 /** Takes a notice of a card processor: {@link applyNotice}, or {@link parkNotice} where it is not understood. */
 export async function takeNotice(

@@ -1,11 +1,16 @@
 import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
-import { dueAt, nextNumber, openCharge, type Subscription } from '../../domain/payments/subscription.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { derivedId } from '../event-registry.ts'
+import { MOST_INSTALLMENTS } from '../../domain/payments/links/direct-billing-plan.ts'
+import {
+  dueAt,
+  nextNumber,
+  openCharge,
+  type Subscription,
+} from '../../domain/payments/subscriptions/subscription.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { declinesAlways } from './processor/simulated-methods.ts'
 import { tellSubscription } from './processor-notices.ts'
-import { declinesAlways } from './simulated-methods.ts'
 
 /** How the simulated card processor charges: what a real one decides by itself, and tells in notices. */
 

@@ -1,13 +1,13 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { type Checkout, checkoutSettings, type Proof } from '../../domain/payments/checkout-settings.ts'
-import { hostOfWebAddress, tokenIn, webBase } from '../../domain/payments/web-address.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { within } from '../command-handling/verbs.ts'
-import { embeddedSession } from '../payment-sessions/embedded.ts'
+import { type Checkout, checkoutSettings, type Proof } from '../../domain/payments/pages/checkout-settings.ts'
+import { hostOfWebAddress, tokenIn, webBase } from '../../domain/payments/pages/web-address.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { holderOf, reserveFor, webHostReservation } from '../commands/reservations.ts'
+import { within } from '../commands/verbs.ts'
 import { OutsideWebFailed } from '../ports/outside-web.ts'
-import { holderOf, reserveFor, webHostReservation } from '../uniqueness/reservations.ts'
 import { hostedPage } from './hosted-pages.ts'
+import { embeddedSession } from './pages/embedded.ts'
 
 /** Of a file that proves an address, at the most. */
 const MOST_BYTES = 4 * 1024

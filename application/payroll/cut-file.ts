@@ -11,13 +11,13 @@ import { PayrollFileReceived, PayrollRowsRecorded } from '../../domain/payroll/p
 import type { CanonicalRow, NormalizedRow, RowVocabulary } from '../../domain/payroll/payroll-row.ts'
 import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import type { Loaded } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-registry.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import type { Loaded } from '../commands/command-handler.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { employerSubject, personSubject, sealFields } from '../commands/sealing.ts'
+import { inTimeSlices, mapInTimeSlices } from '../commands/time-slices.ts'
 import { legalName } from '../parties/legal-names.ts'
-import { employerSubject, personSubject, sealFields } from '../sealing.ts'
-import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 
 /** A payroll submission whose sender, employer and policy are settled already. */
 export interface PayrollSubmission {

@@ -1,6 +1,6 @@
 import type { Employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import { legalName } from '../parties/legal-names.ts'
 import { policiesOf } from '../policies/list-employer-policies.ts'
 

@@ -1,10 +1,10 @@
 import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { employerOfClient, isPolicyInScope } from '../access/client-scope.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { findCurrent } from '../read-models/find-current.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
+import { findCurrent } from '../queries/find-current.ts'
+import { type Parameter, statement } from '../queries/statement.ts'
 
 /** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
 type Phase<Results> = { readonly status: 'pending' } | ({ readonly status: 'complete' | 'failed' } & Results)

@@ -1,8 +1,8 @@
 import { isId } from '../../domain/kernel/ids.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { findCurrent } from '../read-models/find-current.ts'
-import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { findCurrent } from '../queries/find-current.ts'
+import { type Parameter, type Reading, statement } from '../queries/statement.ts'
 
 const statusFields = (db: Reading) =>
   db

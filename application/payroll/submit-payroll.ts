@@ -1,4 +1,4 @@
-import type { AchAccount } from '../../domain/banking/ach-account.ts'
+import type { AchAccount } from '../../domain/banking/accounts/ach-account.ts'
 import { isRejection, orThrow, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
@@ -7,10 +7,10 @@ import {
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
-import type { Application } from '../application.ts'
-import { activePrimaryAccount } from '../banking/payroll-debits.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import { activePrimaryAccount } from '../banking/debits/payroll-debits.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { decideAll, type Loaded } from '../commands/command-handler.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
 import { type CutFile, cutFile, type PayrollSubmission } from './cut-file.ts'

@@ -1,9 +1,9 @@
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import type { Loaded } from '../command-handling/command-handler.ts'
-import { uploadChunks } from '../command-handling/upload-chunks.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import type { Loaded } from '../commands/command-handler.ts'
+import { uploadChunks } from '../commands/upload-chunks.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { type CutFile, cutFile, fileIdOf, type PayrollSubmission } from './cut-file.ts'
 

@@ -1,8 +1,8 @@
 import { type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
 import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
-import type { Application } from '../application.ts'
-import { inTimeSlices } from '../time-slices.ts'
+import type { Application } from '../commands/application.ts'
+import { inTimeSlices } from '../commands/time-slices.ts'
 
 /** One thing that is wrong or doubtful about one row. */
 export interface RowFinding {

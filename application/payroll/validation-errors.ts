@@ -1,11 +1,11 @@
 import { PayrollRowsValidated } from '../../domain/payroll/payroll-file-events.ts'
 import type { Person } from '../../domain/payroll/payroll-row.ts'
 import { describeReason } from '../../domain/payroll/row-validation.ts'
-import type { Application } from '../application.ts'
-import { derivedId } from '../event-registry.ts'
+import type { Application } from '../commands/application.ts'
+import { derivedId } from '../commands/event-registry.ts'
+import { opened } from '../commands/sealed-fields.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
-import { opened } from '../sealed-fields.ts'
+import { type Parameter, statement } from '../queries/statement.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */

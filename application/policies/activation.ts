@@ -1,9 +1,9 @@
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Policy, type PolicyNotActivated, policy } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { changed } from '../command-handling/verbs.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { changed } from '../commands/verbs.ts'
 import { activate, activePosition } from './policies.ts'
 
 type Reason = (typeof PolicyNotActivated)['schema']['shape']['reason']['options'][number]

@@ -1,7 +1,7 @@
 import { statusOn } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
+import { type Parameter, statement } from '../queries/statement.ts'
 
 const POLICIES_OF_EMPLOYER = statement('policies-of-employer', (db, $: Parameter<{ employerId: string }>) =>
   db

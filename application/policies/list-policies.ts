@@ -1,8 +1,8 @@
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { isOfTenant, type ListScope, loadPage, pagedList } from '../read-models/pages.ts'
-import { equalIfGiven, type Parameter } from '../read-models/statement.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
+import { equalIfGiven, type Parameter } from '../queries/statement.ts'
 
 /** What a list of policies is narrowed to. */
 interface PolicyScope extends ListScope {

@@ -12,10 +12,10 @@ import {
   policy,
   statusOn,
 } from '../../domain/policies/policy.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { changed, readable, within } from '../command-handling/verbs.ts'
-import { isTaken, policyNumberReservation, release, reserve, reserveFor } from '../uniqueness/reservations.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { isTaken, policyNumberReservation, release, reserve, reserveFor } from '../commands/reservations.ts'
+import { changed, readable, within } from '../commands/verbs.ts'
 
 /** What a policy is to be issued with; it reads expired from the day after its expiration date, which lies after the effective one. */
 export type NewPolicy = Omit<z.output<typeof PolicyIssued.schema>, 'policy_id' | 'tenant_id' | 'environment'>

@@ -1,4 +1,4 @@
-import type { Limits, Originator } from '../../domain/banking/nacha/draft.ts'
+import type { Limits, Originator } from '../../domain/banking/files/nacha/draft.ts'
 
 /** Where a file stands on its way to the bank. */
 export type FilePlace =

@@ -1,5 +1,5 @@
-import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
-import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
+import type { RefundReason } from '../../domain/payments/links/payment-link-events.ts'
+import type { ProcessorKind } from '../../domain/payments/processor/processor-kinds.ts'
 
 /** What of a card processor the service uses. Keys make every call repeatable: the same key is the same call. */
 export interface CardProcessor {

@@ -1,4 +1,4 @@
-import { SafeError } from '../safe-error.ts'
+import { SafeError } from './safe-error.ts'
 import { ServiceUnavailable } from './unavailable.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { FinancingQuote } from '../../domain/financing/financing-session-events.ts'
+import type { FinancingQuote } from '../../domain/payments/financing/financing-session-events.ts'
 
 /**
  * What of a premium-financing provider the service uses. Its quotes, and what becomes of a request, arrive as notices.

@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { SafeError } from '../safe-error.ts'
+import { SafeError } from './safe-error.ts'
 
 /** A fact of the log as other systems see it. It holds no personal data, no sealed value and no secret. */
 export interface IntegrationEvent {

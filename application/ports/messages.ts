@@ -1,4 +1,4 @@
-import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
+import type { DeliveryChannel } from '../../domain/payments/links/payment-link-events.ts'
 
 /** E-mails and texts to customers. */
 export interface Messages {

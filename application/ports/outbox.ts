@@ -1,6 +1,6 @@
-import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
-import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import type { DeliveryChannel } from '../../domain/payments/links/payment-link-events.ts'
 import type { OutgoingMessage } from './messages.ts'
+import type { ListPage, PageRequest } from './read-database.ts'
 
 /** What was recorded where no provider delivers. */
 export interface Outbox {

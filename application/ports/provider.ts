@@ -1,5 +1,5 @@
-import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
-import { SafeError } from '../safe-error.ts'
+import type { ProcessorKind } from '../../domain/payments/processor/processor-kinds.ts'
+import { SafeError } from './safe-error.ts'
 
 /**
  * A provider outside (card processor, mail, text) could not be reached or did not answer in time. What was asked of it may

@@ -15,9 +15,9 @@ import {
   type WebhookSubscription,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
+import { LeaseLost, TimeLimitExceeded } from '../followers/attempt.ts'
+import { contextOf, type WorkItem, type WorkOutcome } from '../followers/process-manager.ts'
 import type { AttemptResult, Delivery, WebhookAnswer } from '../ports/webhooks.ts'
-import { LeaseLost, TimeLimitExceeded } from '../process-managers/runtime/attempt.ts'
-import { contextOf, type WorkItem, type WorkOutcome } from '../process-managers/runtime/process-manager.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
 
 /** How long an attempt under way is waited for when the service stops, in real milliseconds. */

@@ -1,4 +1,4 @@
-import type { Application } from '../application.ts'
+import type { Application } from '../commands/application.ts'
 import type { DeliveryRecords, WebhookSender } from '../ports/webhooks.ts'
 
 /** Hears what becomes of deliveries. */

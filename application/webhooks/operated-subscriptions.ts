@@ -5,9 +5,9 @@ import {
   type WebhookSubscriptionCommand,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { within } from '../command-handling/verbs.ts'
+import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { within } from '../commands/verbs.ts'
 import { execute, missing, type ShownSubscription } from './subscriptions.ts'
 
 /**

@@ -6,8 +6,8 @@ import {
   type WebhookPayload,
 } from '../../domain/webhooks/event-types.ts'
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 
 /** What partners are told, and whose it is. */

@@ -9,10 +9,10 @@ import {
   type WebhookSubscriptions,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import type { EventRegistry, RecordedEvent } from '../event-registry.ts'
-import { groupBy } from '../group-by.ts'
+import type { EventRegistry, RecordedEvent } from '../commands/event-registry.ts'
+import { groupBy } from '../commands/group-by.ts'
+import { RecentlyUsed } from '../commands/recently-used.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import { RecentlyUsed } from '../recently-used.ts'
 
 type Raised = RecordedEvent<EventOf<typeof WebhookEventRaised>>
 

@@ -12,10 +12,10 @@ import {
   type WebhookSubscriptionCommand,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { Turns } from '../command-handling/turns.ts'
-import { secretGone } from '../idempotency/secret-gone.ts'
+import type { Application } from '../commands/application.ts'
+import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { secretGone } from '../commands/secret-gone.ts'
+import { Turns } from '../commands/turns.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
 

@@ -1,8 +1,8 @@
 import { DROP_AGE } from '../../domain/webhooks/delivery-schedule.ts'
+import type { WorkStore } from '../followers/work-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { DeliveryRecords } from '../ports/webhooks.ts'
-import type { WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface WaitingParts {
   readonly records: Pick<DeliveryRecords, 'waiting' | 'resetFailures'>

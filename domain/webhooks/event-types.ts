@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { time } from '../kernel/event-type.ts'
-import { refundReason } from '../payments/payment-link-events.ts'
+import { refundReason } from '../payments/links/payment-link-events.ts'
 
 /** What partners are told of by webhook: the body of each type of event. A field that does not apply is left out, never null. */
 

@@ -1,5 +1,5 @@
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import type { EventRegistry } from '../../application/event-registry.ts'
+import { CommandHandler } from '../../application/commands/command-handler.ts'
+import type { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { MovableClock } from '../../application/ports/clock.ts'
 import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import type { Notices } from '../../application/ports/notices.ts'

@@ -1,4 +1,4 @@
-import type { Originator } from '../../domain/banking/nacha/draft.ts'
+import type { Originator } from '../../domain/banking/files/nacha/draft.ts'
 import { ConfigError } from '../config-error.ts'
 import { impossibleTogether, type Problem, surprising } from './combinations.ts'
 import { readSecretFiles } from './secret-files.ts'

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { technicalDeadline } from '../../application/commands/technical-deadlines.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
-import { technicalDeadline } from '../../application/technical-deadlines.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long a statement waits for a connection of its pool, or for a new one. */

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { backOff } from '../../application/backoff.ts'
+import { backOff } from '../../application/followers/backoff.ts'
 import { DatabaseUnavailable, endClient } from './connection.ts'
 
 const HEARTBEAT_MS = 15_000

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { technicalDeadline } from '../../application/commands/technical-deadlines.ts'
 import { type EventLog, EventLogUnavailable } from '../../application/ports/event-log.ts'
-import { technicalDeadline } from '../../application/technical-deadlines.ts'
 
 const ASK_AFTER_MS = 500
 /** Long enough for a server on a busy machine; one that is gone refuses at once. */

@@ -1,4 +1,4 @@
-import { type Backoff, backOff } from '../../application/backoff.ts'
+import { type Backoff, backOff } from '../../application/followers/backoff.ts'
 
 /** Between attempts to reach a server. */
 const RECONNECTING: Backoff = { firstMs: 50, mostMs: 1_000 }

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../application/recently-used.ts'
+import { RecentlyUsed } from '../../application/commands/recently-used.ts'
 
 /** Where a stream ends, or once ended. */
 export interface StreamHead {

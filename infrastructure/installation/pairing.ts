@@ -1,5 +1,5 @@
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { type EventRegistry, UnreadableEvent } from '../../application/event-registry.ts'
+import { CommandHandler } from '../../application/commands/command-handler.ts'
+import { type EventRegistry, UnreadableEvent } from '../../application/commands/event-registry.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

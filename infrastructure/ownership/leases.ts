@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Heartbeat } from '../../application/ownership/heartbeat.ts'
+import { Heartbeat } from '../../application/followers/heartbeat.ts'
 import type { Lease, LeaseStore, Leases } from '../../application/ports/leases.ts'
 import { isGone } from './owner-session.ts'
 

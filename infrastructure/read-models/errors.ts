@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import { technicalDeadline } from '../../application/technical-deadlines.ts'
+import { technicalDeadline } from '../../application/commands/technical-deadlines.ts'
 import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import { DatabaseUnavailable, orUnavailable } from '../database/connection.ts'
 import { STATEMENT_LIMIT_MS } from '../database/database.ts'

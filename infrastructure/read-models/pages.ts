@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { storable } from '../../application/storable-text.ts'
+import { storable } from '../../application/commands/storable-text.ts'
 import type { Row, TableDefinition } from '../../projections/runtime/projection.ts'
 import type {
   GenerationRef,

@@ -1,5 +1,5 @@
-import { storable } from '../../application/storable-text.ts'
-import { TimeSlice } from '../../application/time-slices.ts'
+import { storable } from '../../application/commands/storable-text.ts'
+import { TimeSlice } from '../../application/commands/time-slices.ts'
 import type { Row, TableDefinition } from '../../projections/runtime/projection.ts'
 import { BinaryArray } from '../database/binary-arrays.ts'
 

@@ -1,5 +1,5 @@
-import { storable } from '../../application/storable-text.ts'
-import { TimeSlice } from '../../application/time-slices.ts'
+import { storable } from '../../application/commands/storable-text.ts'
+import { TimeSlice } from '../../application/commands/time-slices.ts'
 
 /** Rows that become text between two looks at the time. */
 const ROWS_AT_ONCE = 50

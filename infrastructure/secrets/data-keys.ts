@@ -1,6 +1,6 @@
+import { RecentlyUsed } from '../../application/commands/recently-used.ts'
+import { inTimeSlices } from '../../application/commands/time-slices.ts'
 import type { Clock } from '../../application/ports/clock.ts'
-import { RecentlyUsed } from '../../application/recently-used.ts'
-import { inTimeSlices } from '../../application/time-slices.ts'
 import { newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { Gathered } from '../gathered.ts'

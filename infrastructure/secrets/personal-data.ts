@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { mapInTimeSlices } from '../../application/commands/time-slices.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { ERASED, type PersonalData } from '../../application/ports/personal-data.ts'
-import { mapInTimeSlices } from '../../application/time-slices.ts'
 import { type Sealed, subjectOf } from '../../domain/kernel/sealed.ts'
 import { decrypt, encrypt, newKey, OVERHEAD_BYTES } from '../crypto/aes-gcm.ts'
 import { Fingerprints } from '../crypto/fingerprints.ts'

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
+import { RecentlyUsed } from '../../application/commands/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { SecretVault } from '../../application/ports/personal-data.ts'
-import { RecentlyUsed } from '../../application/recently-used.ts'
 import { decrypt, encrypt, newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys, WrappedKey } from '../crypto/master-keys.ts'
 

@@ -1,4 +1,4 @@
-import type { KindToClaim, WorkStore } from '../../application/process-managers/runtime/work-store.ts'
+import type { KindToClaim, WorkStore } from '../../application/followers/work-store.ts'
 import { isGone } from '../ownership/owner-session.ts'
 
 /** What somebody had leased is due again; unless it was stored again meanwhile, which has a time of its own. */

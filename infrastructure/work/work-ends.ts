@@ -1,9 +1,5 @@
 import type { Pool } from 'pg'
-import type {
-  ClaimedWork,
-  WorkEnd,
-  WorkStore,
-} from '../../application/process-managers/runtime/work-store.ts'
+import type { ClaimedWork, WorkEnd, WorkStore } from '../../application/followers/work-store.ts'
 import { Gathered } from '../gathered.ts'
 
 /** The claim that the first four parameters name: process manager, kind, key, token. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { storable } from '../../application/commands/storable-text.ts'
 import {
   type Checkpoint,
   CheckpointMoved,
@@ -11,8 +12,7 @@ import {
   type WorkEnd,
   type WorkKey,
   type WorkStore,
-} from '../../application/process-managers/runtime/work-store.ts'
-import { storable } from '../../application/storable-text.ts'
+} from '../../application/followers/work-store.ts'
 import { plainTypes } from '../database/plain-types.ts'
 import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
 import { IN_LOCK_ORDER, shown, WorkEnds } from './work-ends.ts'

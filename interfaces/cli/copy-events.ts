@@ -1,5 +1,3 @@
-import { type LogAccount, proveLog } from '../../application/moving/log-proof.ts'
-import { type MoveAccount, type MovePhase, moveLog } from '../../application/moving/move-log.ts'
 import { MoveInterrupted, MoveRefused } from '../../application/ports/movable-log.ts'
 import { ConfigError } from '../../infrastructure/config/config.ts'
 import { DatabaseUnavailable, isSameDatabase } from '../../infrastructure/database/database.ts'
@@ -10,6 +8,12 @@ import {
 } from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { OtherEventLog } from '../../infrastructure/installation/log-pairing.ts'
 import { PostgresMovedDatabase } from '../../infrastructure/installation/moved-database.ts'
+import { type LogAccount, proveLog } from '../../infrastructure/installation/moving/log-proof.ts'
+import {
+  type MoveAccount,
+  type MovePhase,
+  moveLog,
+} from '../../infrastructure/installation/moving/move-log.ts'
 import { CliError, UsageError } from './io.ts'
 import {
   type DatabasePlace,

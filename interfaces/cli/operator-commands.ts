@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { agentCredentialEndpoints } from '../mcp/agent-credentials.ts'
+import { agentCredentialEndpoints } from '../mcp/access/agent-credentials.ts'
 import { operatorEndpoints } from '../operator-api/endpoints.ts'
 import {
   type Called,

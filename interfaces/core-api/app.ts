@@ -1,13 +1,13 @@
 import type express from 'express'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
-import { syncEmployeesEndpoint } from './employee-sync.ts'
-import { getFileStatus } from './file-status.ts'
-import { inboundWebhookEndpoint, reportPayrollEndpoint } from './payroll-reports.ts'
+import { syncEmployeesEndpoint } from './parties/employee-sync.ts'
+import { getFileStatus } from './payroll/file-status.ts'
+import { inboundWebhookEndpoint, reportPayrollEndpoint } from './payroll/payroll-reports.ts'
 
 export interface CoreSettings extends SharedSettings {
   /** Requests per second and credential; 0 switches rate limits off. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type express from 'express'
-import { runInTimeSlices } from '../../application/time-slices.ts'
+import { runInTimeSlices } from '../../application/commands/time-slices.ts'
 import project from '../../package.json' with { type: 'json' }
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'

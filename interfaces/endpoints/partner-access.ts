@@ -1,5 +1,5 @@
 import { authenticateClient } from '../../application/access/client-authentication.ts'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { HttpError } from '../http/errors.ts'
 import { headerOf } from '../http/headers.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TimeSlice } from '../../application/time-slices.ts'
+import { TimeSlice } from '../../application/commands/time-slices.ts'
 import type { Endpoint } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
 

@@ -1,4 +1,4 @@
-import { jsonPieces } from '../http/json/writer.ts'
+import { jsonPieces } from '../http/json-writer.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 
 /** What a tool answered; it becomes text when it is written. */

@@ -1,6 +1,6 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
@@ -10,16 +10,16 @@ import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
 import { operatorEndpoints } from './endpoints.ts'
-import { ProbeAccess } from './probe-access.ts'
-import { probeRoutes } from './probes.ts'
-import type { OperatorServices } from './services.ts'
+import type { OperatorServices } from './host/services.ts'
+import { ProbeAccess } from './operations/probe-access.ts'
+import { probeRoutes } from './operations/probes.ts'
 
 export type {
   Health,
   OperatorServices,
   ProjectionOperations,
   WorkOperations,
-} from './services.ts'
+} from './host/services.ts'
 
 export interface OperatorSettings extends SharedSettings {
   readonly operatorToken: string

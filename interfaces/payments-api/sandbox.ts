@@ -1,6 +1,6 @@
-import { debitSandboxEndpoints } from './ach-debits.ts'
-import { sandboxLinkEndpoints } from './sandbox-links.ts'
-import { subscriptionSandboxEndpoints } from './sandbox-subscriptions.ts'
+import { debitSandboxEndpoints } from './banking/debits/ach-debits.ts'
+import { sandboxLinkEndpoints } from './payments/links/sandbox-links.ts'
+import { subscriptionSandboxEndpoints } from './payments/subscriptions/sandbox-subscriptions.ts'
 
 /** What only the outside world can do, played by keys of the sandbox. */
 export const sandboxEndpoints = [

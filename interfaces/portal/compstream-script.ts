@@ -1,4 +1,4 @@
-import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
+import { SESSION_STATUSES } from '../../domain/payments/sessions/payment-session-status.ts'
 
 /**
  * What partners put into their pages, served as `/compstream.js`: it shows an embedded session in a frame and hears what

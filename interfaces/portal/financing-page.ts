@@ -1,4 +1,4 @@
-import type { FinancingPage } from '../../application/financing/financing-page.ts'
+import type { FinancingPage } from '../../application/payments/financing/financing-page.ts'
 import { moment } from './dates.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './page.ts'

@@ -1,4 +1,4 @@
-import type { LinkPage } from '../../application/payments/link-page.ts'
+import type { LinkPage } from '../../application/payments/links/link-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { day } from './dates.ts'
 import { type Html, html } from './html.ts'

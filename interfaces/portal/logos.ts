@@ -1,5 +1,5 @@
-import type { Application } from '../../application/application.ts'
-import { logoCopy, logoPath } from '../../application/payments/logos.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { logoCopy, logoPath } from '../../application/payments/pages/logos.ts'
 import { HttpError } from '../http/errors.ts'
 import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'

@@ -1,4 +1,4 @@
-import type { DebitProgress } from '../../application/payment-sessions/payer-page.ts'
+import type { DebitProgress } from '../../application/payments/sessions/payer-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { shortDay } from './dates.ts'
 import { Html, html } from './html.ts'

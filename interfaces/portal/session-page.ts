@@ -1,4 +1,4 @@
-import type { PayerPage } from '../../application/payment-sessions/payer-page.ts'
+import type { PayerPage } from '../../application/payments/sessions/payer-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import type { Fault } from '../endpoints/faults.ts'
 import { bankOption, type Typed } from './bank-form.ts'

@@ -1,24 +1,24 @@
 import type { Request, Response } from 'express'
-import type { Application } from '../../application/application.ts'
-import { arrangeDebit } from '../../application/payment-sessions/arrange-debit.ts'
-import { checkoutOf } from '../../application/payment-sessions/checkouts.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { type Played, playSession } from '../../application/payments/play-payment.ts'
+import { arrangeDebit } from '../../application/payments/sessions/arrange-debit.ts'
+import { checkoutOf } from '../../application/payments/sessions/checkouts.ts'
 import {
   type Brand,
   brandOf,
   type PayerPage,
   payerPage,
-} from '../../application/payment-sessions/payer-page.ts'
-import { contextOfPayer, lookedAt } from '../../application/payment-sessions/session-page.ts'
-import { type Played, playSession } from '../../application/payments/play-payment.ts'
+} from '../../application/payments/sessions/payer-page.ts'
+import { contextOfPayer, lookedAt } from '../../application/payments/sessions/session-page.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
-import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
+import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
+import type { PaymentSession } from '../../domain/payments/sessions/payment-session-status.ts'
 import { check } from '../endpoints/faults.ts'
+import { payersAccount, payersAccountRequest } from '../endpoints/payers-account.ts'
 import { whileOutside } from '../http/admission.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
-import { payersAccount, payersAccountRequest } from '../payments-api/payers-account.ts'
 import { isTestCard } from './card-form.ts'
 import { SHOWN_SCRIPT } from './compstream-script.ts'
 import { readForm, requireOwnPage } from './own-posts.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import { tenantOfHost, tenantOfPage } from '../../application/payments/web-addresses.ts'
 import type { HttpError } from '../http/errors.ts'
 import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'

@@ -1,5 +1,5 @@
-import { describeError } from '../../application/following/describe-error.ts'
-import { SafeError } from '../../application/safe-error.ts'
+import { describeError } from '../../application/followers/describe-error.ts'
+import { SafeError } from '../../application/ports/safe-error.ts'
 
 /**
  * `transient` passes by itself, `data` belongs to one event (it does not fit the tables), `handler`

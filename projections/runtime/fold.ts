@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../application/event-registry.ts'
+import type { RecordedEvent } from '../../application/commands/event-registry.ts'
 import { FoldError } from './failures.ts'
 import type { FoldedTable, Handler, Row, TableDefinition } from './projection.ts'
 import type { TableChanges } from './store.ts'

@@ -1,4 +1,4 @@
-import { recordedAt } from '../../application/event-registry.ts'
+import { recordedAt } from '../../application/commands/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 

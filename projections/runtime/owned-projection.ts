@@ -1,5 +1,5 @@
-import type { EventRegistry } from '../../application/event-registry.ts'
-import { describeError } from '../../application/following/describe-error.ts'
+import type { EventRegistry } from '../../application/commands/event-registry.ts'
+import { describeError } from '../../application/followers/describe-error.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { categoryOf, ProjectionStoreError } from './failures.ts'

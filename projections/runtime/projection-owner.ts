@@ -1,4 +1,4 @@
-import { whileOwned } from '../../application/ownership/while-owned.ts'
+import { whileOwned } from '../../application/followers/while-owned.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import { type Failure, failureOf } from './failures.ts'
 import { isOlderThan } from './generations.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { backOff } from '../../application/backoff.ts'
-import { Follower } from '../../application/following/follower.ts'
+import { backOff } from '../../application/followers/backoff.ts'
+import { Follower } from '../../application/followers/follower.ts'
 import type { EventLog, LogPage } from '../../application/ports/event-log.ts'
 import { categoryOf, type Failure, failureOf } from './failures.ts'
 import { GenerationWriter, parkedBy, RefusedPage, type WriterParts } from './generation-writer.ts'

@@ -1,11 +1,11 @@
-import type { RecordedEvent } from '../../application/event-registry.ts'
+import type { RecordedEvent } from '../../application/commands/event-registry.ts'
 import type {
   ChangedColumns,
   KeyOf,
   NewRow,
   RowOf,
   TableDefinition,
-} from '../../application/read-models/table.ts'
+} from '../../application/queries/table.ts'
 import type { DomainEvent, EventOf, EventType } from '../../domain/kernel/event-type.ts'
 
 export type { TableDefinition }

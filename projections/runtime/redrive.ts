@@ -1,4 +1,4 @@
-import { waitingEvents } from '../../application/following/waiting-events.ts'
+import { waitingEvents } from '../../application/followers/waiting-events.ts'
 import type { EventLog, StoredEvent } from '../../application/ports/event-log.ts'
 import { type GenerationWriter, parkedBy, RefusedPage } from './generation-writer.ts'
 import type { ParkedStream } from './store.ts'

@@ -113,7 +113,7 @@ if (source && source.kind !== 'given') {
     }
 
     async function logHash(url: string): Promise<string> {
-      const { proveLog } = await import('../../application/moving/log-proof.ts')
+      const { proveLog } = await import('../../infrastructure/installation/moving/log-proof.ts')
       const prove = (log: MovableLog) => proveLog(log, () => undefined, new AbortController().signal)
       if (url.startsWith('esdb')) {
         const log = await openMovableEventStoreLog(url)

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'nats'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { INTEGRATION_SOURCES } from '../../application/integration-events/messages.ts'
+import { INTEGRATION_SOURCES } from '../../application/followers/integration-messages.ts'
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,

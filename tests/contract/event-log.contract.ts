@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/commands/hash-chain.ts'
 import {
   type AppendResult,
   type EventLog,

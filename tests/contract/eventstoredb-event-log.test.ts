@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { binaryEvent, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { splitHash, verifyEvent } from '../../application/hash-chain.ts'
+import { splitHash, verifyEvent } from '../../application/commands/hash-chain.ts'
 import {
   type EventLog,
   type EventToAppend,

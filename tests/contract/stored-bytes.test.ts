@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { splitHash } from '../../application/hash-chain.ts'
+import { splitHash } from '../../application/commands/hash-chain.ts'
 import type { EventLog, EventToAppend } from '../../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'

@@ -1,7 +1,7 @@
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { nextClose } from '../../domain/banking/banking-days.ts'
+import { nextClose } from '../../domain/banking/debits/banking-days.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
 import { accountBody, achDebitsOf, linkedAccountBody } from '../support/ach-debits.ts'
 import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { nextBankingDay, slotFor } from '../../domain/banking/banking-days.ts'
+import { nextBankingDay, slotFor } from '../../domain/banking/debits/banking-days.ts'
 import { accountBody } from '../support/ach-debits.ts'
 import { bankDebitsOf } from '../support/bank-debits.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bankingDaysAfter, entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
+import { bankingDaysAfter, entryDateOf, nextClose } from '../../domain/banking/debits/banking-days.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { eventsAfter } from '../support/core.ts'

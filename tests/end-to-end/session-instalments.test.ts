@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
+import { entryDateOf, nextClose } from '../../domain/banking/debits/banking-days.ts'
 import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'

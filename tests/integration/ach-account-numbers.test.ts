@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import { RETURNABLE_MS, removeNumbers } from '../../application/banking/account-numbers.ts'
+import { RETURNABLE_MS, removeNumbers } from '../../application/banking/accounts/account-numbers.ts'
 import {
   correctAchAccount,
   createAchAccount,
@@ -13,22 +12,23 @@ import {
   persistentOf,
   primaryAchAccount,
   readNumbers,
-} from '../../application/banking/ach-accounts.ts'
+} from '../../application/banking/accounts/ach-accounts.ts'
 import {
   changeBankAccount,
   createBankAccount,
   shownBankAccount,
-} from '../../application/banking/bank-accounts.ts'
-import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
-import { ofBankAccount, primaryIdOf, primaryOf } from '../../application/banking/primary-accounts.ts'
-import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
+} from '../../application/banking/accounts/bank-accounts.ts'
+import { bankAccounts } from '../../application/banking/accounts/bank-accounts-process-manager.ts'
+import { recordDisabled } from '../../application/banking/accounts/disabled-numbers.ts'
+import { ofBankAccount, primaryIdOf, primaryOf } from '../../application/banking/accounts/primary-accounts.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { type CommandContext, createdId } from '../../application/commands/command-context.ts'
+import { employerSubject } from '../../application/commands/sealing.ts'
+import type { ProcessManager, WorkItem } from '../../application/followers/process-manager.ts'
 import { register as registerEmployer } from '../../application/parties/employers.ts'
-import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
-import type { ProcessManager, WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
-import { employerSubject } from '../../application/sealing.ts'
-import { achAccount } from '../../domain/banking/ach-account.ts'
-import { bankAccount } from '../../domain/banking/bank-account.ts'
-import { primaryAccount } from '../../domain/banking/primary-account.ts'
+import { achAccount } from '../../domain/banking/accounts/ach-account.ts'
+import { bankAccount } from '../../domain/banking/accounts/bank-account.ts'
+import { primaryAccount } from '../../domain/banking/accounts/primary-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { startOf } from '../../domain/kernel/new-york.ts'
 import {

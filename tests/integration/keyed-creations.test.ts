@@ -1,13 +1,13 @@
 // @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import { createOnce } from '../../application/idempotency/creations.ts'
-import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
-import * as tenants from '../../application/parties/tenants.ts'
+import * as tenants from '../../application/access/tenants.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { createOnce } from '../../application/commands/creations.ts'
+import type { IdempotentOutcome } from '../../application/commands/keyed-call.ts'
+import { requestHash } from '../../application/commands/request-hash.ts'
+import { type Tenant, tenant } from '../../domain/access/tenant.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import { gate } from '../support/gate.ts'
 import {
   Crashed,

@@ -2,31 +2,31 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
 import {
   amountsOf,
   sendMicroDeposits,
   startVerification,
   verifyAmounts,
-} from '../../application/banking/account-verification.ts'
+} from '../../application/banking/accounts/account-verification.ts'
 import {
   attestAchAccount,
   correctAchAccount,
   createAchAccount,
-} from '../../application/banking/ach-accounts.ts'
-import { applyItem } from '../../application/banking/bank-files/apply-item.ts'
-import type { FileApp } from '../../application/banking/bank-files/file-app.ts'
-import { fileIdOf } from '../../application/banking/bank-files/file-references.ts'
-import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
-import { tellAnswer } from '../../application/banking/bank-files/tell-debits.ts'
-import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
+} from '../../application/banking/accounts/ach-accounts.ts'
+import { applyItem } from '../../application/banking/files/apply-item.ts'
+import type { FileApp } from '../../application/banking/files/file-app.ts'
+import { fileIdOf } from '../../application/banking/files/file-references.ts'
+import { orderMicroDeposits } from '../../application/banking/files/micro-deposits.ts'
+import { tellAnswer } from '../../application/banking/files/tell-debits.ts'
+import { writeFiles } from '../../application/banking/files/write-files.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { employerSubject } from '../../application/commands/sealing.ts'
 import type { BankRail } from '../../application/ports/bank-rail.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
-import { employerSubject } from '../../application/sealing.ts'
-import { achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'
-import { bankFile } from '../../domain/banking/bank-file.ts'
-import { nextClose } from '../../domain/banking/banking-days.ts'
-import { LIMITS } from '../../domain/banking/nacha/draft.ts'
+import { achAccount, VERIFICATION_MS } from '../../domain/banking/accounts/ach-account.ts'
+import { nextClose } from '../../domain/banking/debits/banking-days.ts'
+import { bankFile } from '../../domain/banking/files/bank-file.ts'
+import { LIMITS } from '../../domain/banking/files/nacha/draft.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'

@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,
   type IntegrationEventWord,
-} from '../../application/integration-events/messages.ts'
-import { IntegrationPublisher, type PublisherParts } from '../../application/integration-events/publisher.ts'
+} from '../../application/followers/integration-messages.ts'
+import {
+  IntegrationPublisher,
+  type PublisherParts,
+} from '../../application/followers/integration-publisher.ts'
 import { drain } from '../../application/operations/drain.ts'
 import { phaseTerms } from '../../application/payroll/pipeline-steps.ts'
 import {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { WorkHint, WorkQueue } from '../../application/ports/work-queue.ts'
 import {
   backoff,
   type ProcessManager,
   type WorkItem,
   work as workOf,
-} from '../../application/process-managers/runtime/process-manager.ts'
-import type { WorkStore } from '../../application/process-managers/runtime/work-store.ts'
+} from '../../application/followers/process-manager.ts'
+import type { WorkStore } from '../../application/followers/work-store.ts'
+import type { WorkHint, WorkQueue } from '../../application/ports/work-queue.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
 import {

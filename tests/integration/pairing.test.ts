@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
 import { aggregates } from '../../domain/catalogue.ts'

@@ -1,8 +1,8 @@
 // @module-tag each-log
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Handled, ParkingFollower, type Stop } from '../../application/following/parking-follower.ts'
+import { type Handled, ParkingFollower, type Stop } from '../../application/followers/parking-follower.ts'
+import { PARKED_STREAM, type WorkToStore } from '../../application/followers/work-store.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
-import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { keepAccount, keptAccount } from '../../application/banking/payer-accounts.ts'
+import { keepAccount, keptAccount } from '../../application/banking/accounts/payer-accounts.ts'
+import { employerSubject } from '../../application/commands/sealing.ts'
 import type { BankAccount } from '../../application/ports/bank-rail.ts'
-import { employerSubject } from '../../application/sealing.ts'
 import { openRegistrationProcess } from '../support/registrations.ts'
 
 const account: BankAccount = {

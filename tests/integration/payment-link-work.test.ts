@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import { derivedId } from '../../application/event-registry.ts'
-import { completeLink } from '../../application/payments/completions.ts'
-import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { derivedId } from '../../application/commands/event-registry.ts'
+import type { ProcessManager } from '../../application/followers/process-manager.ts'
+import { completeLink } from '../../application/payments/links/completions.ts'
+import { createLink, type NewPaymentLink } from '../../application/payments/links/create-link.ts'
+import { paymentLinks } from '../../application/payments/links/payment-links-process-manager.ts'
 import { parkNotice, placeOf } from '../../application/payments/parked-notices.ts'
+import { processorNotices } from '../../application/payments/processor-notices-process-manager.ts'
 import * as policies from '../../application/policies/policies.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
-import { paymentLinks } from '../../application/process-managers/payment-links.ts'
-import { processorNotices } from '../../application/process-managers/processor-notices.ts'
-import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
-import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { processorNotice } from '../../domain/payments/processor-notice.ts'
-import { dueAt, nextOverdueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
+import { paymentLink } from '../../domain/payments/links/payment-link.ts'
+import { processorNotice } from '../../domain/payments/processor/processor-notice.ts'
+import {
+  dueAt,
+  nextOverdueAt,
+  numberOf,
+  subscription,
+} from '../../domain/payments/subscriptions/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import { paymentSessions } from '../../application/process-managers/payment-sessions.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { paymentSessions } from '../../application/payments/sessions/payment-sessions-process-manager.ts'
+import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { expectToldOfOnce, type Waiting, workItem } from '../support/provider-outages.ts'
 import {

@@ -1,13 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/commands/command-context.ts'
+import { CommandHandler } from '../../application/commands/command-handler.ts'
+import type { ProcessManagerRunner, RunnerOptions } from '../../application/followers/runner.ts'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
+import { payrollPipeline } from '../../application/payroll/payroll-pipeline-process-manager.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
-import { payrollPipeline } from '../../application/process-managers/payroll-pipeline.ts'
-import type {
-  ProcessManagerRunner,
-  RunnerOptions,
-} from '../../application/process-managers/runtime/runner.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import type { CanonicalRow } from '../../domain/payroll/payroll-row.ts'

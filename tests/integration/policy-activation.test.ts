@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { holderOf, policyNumberReservation } from '../../application/commands/reservations.ts'
 import { activatePolicy } from '../../application/policies/activation.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { holderOf, policyNumberReservation } from '../../application/uniqueness/reservations.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
+import { type ReservationCommand, reservation } from '../../domain/kernel/reservation.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
-import { type ReservationCommand, reservation } from '../../domain/uniqueness/reservation.ts'
 import { runs } from '../support/generated.ts'
 import {
   accepted,

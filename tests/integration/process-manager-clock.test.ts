@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
-import { drain } from '../../application/operations/drain.ts'
-import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import {
   backoff,
   type ProcessManager,
   type WorkKind,
   work,
-} from '../../application/process-managers/runtime/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
-import { throughOutages, waiting } from '../../application/process-managers/through-outages.ts'
+} from '../../application/followers/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/followers/runner.ts'
+import { throughOutages, waiting } from '../../application/followers/through-outages.ts'
+import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
+import { drain } from '../../application/operations/drain.ts'
+import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import { isoTime, monthsAfter } from '../../domain/kernel/calendar.ts'
-import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
+import { MOST_INSTALLMENTS } from '../../domain/payments/links/direct-billing-plan.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { operatorContext } from '../support/registrations.ts'

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { EventLogUnavailable, type StoredEvent } from '../../application/ports/event-log.ts'
 import {
   backoff,
   cancel,
@@ -12,9 +11,10 @@ import {
   type WorkKind,
   type WorkOutcome,
   work as workOf,
-} from '../../application/process-managers/runtime/process-manager.ts'
-import type { RunnerOptions } from '../../application/process-managers/runtime/runner.ts'
-import { CheckpointMoved, type WorkStore } from '../../application/process-managers/runtime/work-store.ts'
+} from '../../application/followers/process-manager.ts'
+import type { RunnerOptions } from '../../application/followers/runner.ts'
+import { CheckpointMoved, type WorkStore } from '../../application/followers/work-store.ts'
+import { EventLogUnavailable, type StoredEvent } from '../../application/ports/event-log.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

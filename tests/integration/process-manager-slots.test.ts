@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { advanceClock } from '../../application/operations/advance-clock.ts'
 import {
   backoff,
   ladder,
@@ -12,8 +11,9 @@ import {
   type WorkKind,
   type WorkOutcome,
   work,
-} from '../../application/process-managers/runtime/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
+} from '../../application/followers/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/followers/runner.ts'
+import { advanceClock } from '../../application/operations/advance-clock.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

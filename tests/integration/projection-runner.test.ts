@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
-import { table, text } from '../../application/read-models/table.ts'
+import { table, text } from '../../application/queries/table.ts'
 import { schemaName } from '../../infrastructure/read-models/tables.ts'
 import { projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'

@@ -4,23 +4,23 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { statusOfFollowers } from '../../application/following/owned-follower.ts'
-import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
-import { discardWork } from '../../application/operations/unknown-work.ts'
+import type { IntegrationPublisher } from '../../application/followers/integration-publisher.ts'
+import { statusOfFollowers } from '../../application/followers/owned-follower.ts'
 import {
   backoff,
   on,
   type ProcessManager,
   perform,
   work,
-} from '../../application/process-managers/runtime/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
-import { PARKED_STREAM, type WorkStore } from '../../application/process-managers/runtime/work-store.ts'
+} from '../../application/followers/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/followers/runner.ts'
+import { PARKED_STREAM, type WorkStore } from '../../application/followers/work-store.ts'
+import { discardWork } from '../../application/operations/unknown-work.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
-import { Readiness } from '../../interfaces/readiness.ts'
+import { Readiness } from '../../interfaces/service/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms } from '../support/payroll.ts'

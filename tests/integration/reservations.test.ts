@@ -1,20 +1,20 @@
 // @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import { ALERTS } from '../../application/operations/alert-kinds.ts'
-import * as employers from '../../application/parties/employers.ts'
-import * as policies from '../../application/policies/policies.ts'
+import type { Application } from '../../application/commands/application.ts'
 import {
   feinReservation,
   policyNumberReservation,
   release,
   reserve,
-} from '../../application/uniqueness/reservations.ts'
+} from '../../application/commands/reservations.ts'
+import { ALERTS } from '../../application/operations/alert-kinds.ts'
+import * as employers from '../../application/parties/employers.ts'
+import * as policies from '../../application/policies/policies.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
+import { reservation } from '../../domain/kernel/reservation.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
-import { reservation } from '../../domain/uniqueness/reservation.ts'
 import { runs } from '../support/generated.ts'
 import {
   accepted,

@@ -1,8 +1,8 @@
 // @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { uploadChunks } from '../../application/command-handling/upload-chunks.ts'
+import type { CommandContext } from '../../application/commands/command-context.ts'
+import { uploadChunks } from '../../application/commands/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { newId, policyTerms, received, row } from '../support/payroll.ts'
 import { operatorContext } from '../support/registrations.ts'

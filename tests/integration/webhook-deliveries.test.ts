@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { derivedId } from '../../application/event-registry.ts'
+import { derivedId } from '../../application/commands/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
 import { wakeWaiting } from '../../application/webhooks/wake-waiting.ts'

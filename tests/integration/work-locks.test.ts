@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ClaimedWork } from '../../application/process-managers/runtime/work-store.ts'
+import type { ClaimedWork } from '../../application/followers/work-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { sessionsThatWait } from '../support/database.ts'
 import { openWorkbench, pieceOfWork, until, type Workbench } from '../support/workbench.ts'

@@ -8,7 +8,7 @@ import {
   monthsAfter,
   oneYearLater,
 } from '../../domain/kernel/calendar.ts'
-import { dueAt, numberOf } from '../../domain/payments/subscription.ts'
+import { dueAt, numberOf } from '../../domain/payments/subscriptions/subscription.ts'
 import { runs } from '../support/generated.ts'
 
 const DAY_MS = 86_400_000

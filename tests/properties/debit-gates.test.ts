@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isUnusual } from '../../domain/banking/debit-gates.ts'
+import { isUnusual } from '../../domain/banking/debits/debit-gates.ts'
 import { compare, decimal, multiply } from '../../domain/kernel/money.ts'
 import { runs } from '../support/generated.ts'
 

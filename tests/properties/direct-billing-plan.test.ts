@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { directBillingPlan, type InstallmentPlan } from '../../domain/payments/direct-billing-plan.ts'
+import { directBillingPlan, type InstallmentPlan } from '../../domain/payments/links/direct-billing-plan.ts'
 import { runs } from '../support/generated.ts'
 
 /** Total, months of the whole schedule, and months that are paid now. */

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type EventMetadata, EventRegistry } from '../../application/event-registry.ts'
-import { chainHash, NO_PREDECESSOR, splitHash, verifyEvent, withHash } from '../../application/hash-chain.ts'
+import { type EventMetadata, EventRegistry } from '../../application/commands/event-registry.ts'
+import {
+  chainHash,
+  NO_PREDECESSOR,
+  splitHash,
+  verifyEvent,
+  withHash,
+} from '../../application/commands/hash-chain.ts'
 import type { EventToAppend, StoredEvent } from '../../application/ports/event-log.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { runs } from '../support/generated.ts'

@@ -1,8 +1,8 @@
 import { validate } from 'achkit'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isWritable, writtenName } from '../../domain/banking/nacha/characters.ts'
-import { checkForward } from '../../domain/banking/nacha/check.ts'
+import { isWritable, writtenName } from '../../domain/banking/files/nacha/characters.ts'
+import { checkForward } from '../../domain/banking/files/nacha/check.ts'
 import {
   addEntry,
   type DraftEntry,
@@ -10,10 +10,10 @@ import {
   finishFile,
   newDraft,
   sequencesOf,
-} from '../../domain/banking/nacha/draft.ts'
-import { readParts } from '../../domain/banking/nacha/read.ts'
-import { MAX_ENTRY_CENTS } from '../../domain/banking/nacha/records.ts'
-import { readReport } from '../../domain/banking/nacha/report.ts'
+} from '../../domain/banking/files/nacha/draft.ts'
+import { readParts } from '../../domain/banking/files/nacha/read.ts'
+import { MAX_ENTRY_CENTS } from '../../domain/banking/files/nacha/records.ts'
+import { readReport } from '../../domain/banking/files/nacha/report.ts'
 import { runs } from '../support/generated.ts'
 import { BALANCED, ORIGINATOR, reportFile, WRITTEN } from '../support/nacha-files.ts'
 

@@ -5,10 +5,14 @@ import {
   type BankCreditCommand,
   type BankCreditEvent,
   bankCredit,
-} from '../../domain/banking/bank-credit.ts'
-import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { BankDebitEvent } from '../../domain/banking/bank-debit-events.ts'
-import { type BankDebit, DEBIT_STATUSES, type DebitStatus } from '../../domain/banking/bank-debit-state.ts'
+} from '../../domain/banking/credits/bank-credit.ts'
+import { type BankDebitCommand, bankDebit } from '../../domain/banking/debits/bank-debit.ts'
+import type { BankDebitEvent } from '../../domain/banking/debits/bank-debit-events.ts'
+import {
+  type BankDebit,
+  DEBIT_STATUSES,
+  type DebitStatus,
+} from '../../domain/banking/debits/bank-debit-state.ts'
 import {
   type Balances,
   bookCredit,
@@ -18,10 +22,10 @@ import {
   type Posting,
   placeOf,
   posted,
-} from '../../domain/banking/postings.ts'
+} from '../../domain/banking/reconciliation/postings.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { carrierBalances } from '../../projections/carrier-balances.ts'
+import { carrierBalances } from '../../projections/banking/debits/carrier-balances.ts'
 import { createdDebit } from '../support/created-debits.ts'
 import { runs } from '../support/generated.ts'
 import { type Happened, specifyProjection, TENANT } from '../support/projection-spec.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { daysInMonth } from '../../domain/kernel/calendar.ts'
-import { sessionAmounts } from '../../domain/payments/session-amounts.ts'
-import { schedule, sessionPlan } from '../../domain/payments/session-plan.ts'
+import { sessionAmounts } from '../../domain/payments/sessions/session-amounts.ts'
+import { schedule, sessionPlan } from '../../domain/payments/sessions/session-plan.ts'
 import { runs } from '../support/generated.ts'
 
 const totals = fc.integer({ min: 50, max: 100_000_000 })

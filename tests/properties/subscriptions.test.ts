@@ -9,7 +9,7 @@ import {
   type Subscription,
   type SubscriptionCommand,
   subscription,
-} from '../../domain/payments/subscription.ts'
+} from '../../domain/payments/subscriptions/subscription.ts'
 import { runs } from '../support/generated.ts'
 import { startedSubscription } from '../support/started-subscriptions.ts'
 

@@ -1,4 +1,4 @@
-import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
+import type { BankDebitData } from '../../domain/banking/debits/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { newId } from './payroll.ts'
 

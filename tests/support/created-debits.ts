@@ -1,4 +1,4 @@
-import type { BankDebitCreated } from '../../domain/banking/bank-debit-events.ts'
+import type { BankDebitCreated } from '../../domain/banking/debits/bank-debit-events.ts'
 
 type Created = ReturnType<typeof BankDebitCreated.of>['data']
 

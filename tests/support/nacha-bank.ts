@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkForward } from '../../domain/banking/nacha/check.ts'
-import { recordsOf } from '../../domain/banking/nacha/read.ts'
+import { checkForward } from '../../domain/banking/files/nacha/check.ts'
+import { recordsOf } from '../../domain/banking/files/nacha/read.ts'
 
 /** An entry as the bank finds it in a file. */
 export interface BanksEntry {

@@ -6,7 +6,7 @@ import {
   type Limits,
   newDraft,
   type Originator,
-} from '../../domain/banking/nacha/draft.ts'
+} from '../../domain/banking/files/nacha/draft.ts'
 
 /** Who sends the files of the tests. */
 export const ORIGINATOR: Originator = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
@@ -14,7 +14,7 @@ import {
   table,
   text,
   timestamptz,
-} from '../../application/read-models/table.ts'
+} from '../../application/queries/table.ts'
 import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
 import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'

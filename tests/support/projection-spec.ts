@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { EventRegistry, type RecordedEvent } from '../../application/event-registry.ts'
+import { EventRegistry, type RecordedEvent } from '../../application/commands/event-registry.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'

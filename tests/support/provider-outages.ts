@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import type { WorkItem, WorkOutcome } from '../../application/followers/process-manager.ts'
 import type { FaultPoint } from '../../application/ports/faults.ts'
-import type { WorkItem, WorkOutcome } from '../../application/process-managers/runtime/process-manager.ts'
 import { moveClock, type RegistrationProcess } from './registrations.ts'
 
 const HOUR = 3_600_000

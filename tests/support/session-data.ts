@@ -1,7 +1,7 @@
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import type { PaymentSessionData } from '../../domain/payments/payment-session-events.ts'
+import type { PaymentSessionData } from '../../domain/payments/sessions/payment-session-events.ts'
 import { newId } from './webhooks.ts'
 
 const HOUR = 3_600_000

@@ -1,4 +1,4 @@
-import { SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+import { SubscriptionStarted } from '../../domain/payments/subscriptions/subscription-events.ts'
 
 type Started = ReturnType<typeof SubscriptionStarted.of>
 

@@ -1,4 +1,4 @@
-import { scaleTechnicalDeadlines } from '../../application/technical-deadlines.ts'
+import { scaleTechnicalDeadlines } from '../../application/commands/technical-deadlines.ts'
 
 /** On a busy machine nothing that is well is given up: of this process and of services that tests start. */
 export const PATIENT = '20'

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { ProcessManagerRunner } from '../../application/followers/runner.ts'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import type { WebhookSender } from '../../application/ports/webhooks.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
-import { webhookDeliveries } from '../../application/process-managers/webhook-deliveries.ts'
 import { raiseWebhookEvent } from '../../application/webhooks/raise.ts'
+import { webhookDeliveries } from '../../application/webhooks/webhook-deliveries-process-manager.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { WebhookEventType } from '../../domain/webhooks/event-types.ts'
 import {

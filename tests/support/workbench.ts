@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { CommandHandler } from '../../application/commands/command-handler.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
+import type { ProcessManager } from '../../application/followers/process-manager.ts'
+import {
+  ProcessManagerRunner,
+  type RunnerOptions,
+  type RunnerParts,
+} from '../../application/followers/runner.ts'
+import type { WorkStore, WorkToStore } from '../../application/followers/work-store.ts'
 import { type DrainParts, drain } from '../../application/operations/drain.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
@@ -8,13 +15,6 @@ import type { Faults } from '../../application/ports/faults.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
-import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
-import {
-  ProcessManagerRunner,
-  type RunnerOptions,
-  type RunnerParts,
-} from '../../application/process-managers/runtime/runner.ts'
-import type { WorkStore, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Aggregates, aggregateCache } from '../../application/command-handling/aggregates.ts'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { Aggregates, aggregateCache } from '../../application/commands/aggregates.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { VIRTUAL_CLOCK_ID, VirtualClockMoved, virtualClock } from '../../domain/operations/virtual-clock.ts'

@@ -3,10 +3,10 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
-import { INTEGRATION_EVENTS } from '../../application/integration-events/messages.ts'
+import { INTEGRATION_EVENTS } from '../../application/followers/integration-messages.ts'
 import { WEBHOOK_EVENT_TYPES, WEBHOOK_EVENTS } from '../../domain/webhooks/event-types.ts'
 import { samplePayload } from '../../domain/webhooks/samples.ts'
-import { asyncApi } from '../../interfaces/asyncapi.ts'
+import { asyncApi } from '../../interfaces/endpoints/asyncapi.ts'
 
 const document = asyncApi('1.2.3')
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { RecordedEvent } from '../../application/event-registry.ts'
-import { bankDebits } from '../../application/process-managers/bank-debits.ts'
-import { bankFiles } from '../../application/process-managers/bank-files.ts'
-import { moneyAccounted } from '../../application/process-managers/money-accounted.ts'
-import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
+import { bankDebits } from '../../application/banking/debits/bank-debits-process-manager.ts'
+import { bankFiles } from '../../application/banking/files/bank-files-process-manager.ts'
+import { moneyAccounted } from '../../application/banking/reconciliation/money-accounted-process-manager.ts'
+import type { RecordedEvent } from '../../application/commands/event-registry.ts'
+import type { ProcessManager } from '../../application/followers/process-manager.ts'
 import {
   BankDebitCancelled,
   BankDebitCreated,
@@ -16,8 +16,8 @@ import {
   BankDebitReturned,
   BankDebitScheduled,
   BankDebitSubmitted,
-} from '../../domain/banking/bank-debit-events.ts'
-import { type BankFileEvent, BankFileRecorded } from '../../domain/banking/bank-file-events.ts'
+} from '../../domain/banking/debits/bank-debit-events.ts'
+import { type BankFileEvent, BankFileRecorded } from '../../domain/banking/files/bank-file-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { createdDebit } from '../support/created-debits.ts'
 

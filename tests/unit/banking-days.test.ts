@@ -9,7 +9,7 @@ import {
   nextBankingDay,
   nextClose,
   previousBankingDay,
-} from '../../domain/banking/banking-days.ts'
+} from '../../domain/banking/debits/banking-days.ts'
 import { newYorkDate, startOf } from '../../domain/kernel/new-york.ts'
 import { runs } from '../support/generated.ts'
 

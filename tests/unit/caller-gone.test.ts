@@ -8,7 +8,7 @@ import { CallerGone } from '../../interfaces/http/body.ts'
 import { CallSlots } from '../../interfaces/http/call-slots.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import type { Listener } from '../../interfaces/http/server.ts'
-import { paymentsApi } from '../../interfaces/payments-api/api.ts'
+import { paymentsApi } from '../../interfaces/payments-api/host/api.ts'
 import { listenWith } from '../support/http-hosts.ts'
 
 /** What the endpoint does with the signal of its request. */

@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe'
 import { describe, expect, it } from 'vitest'
-import { unlessRefused } from '../../application/payments/refused-fields.ts'
+import { unlessRefused } from '../../application/payments/processor/refused-fields.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { refusalOf } from '../../infrastructure/providers/card/stripe-errors.ts'
 

@@ -1,7 +1,7 @@
 import { createDecipheriv, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { inTimeSlices, mapInTimeSlices } from '../../application/time-slices.ts'
+import { inTimeSlices, mapInTimeSlices } from '../../application/commands/time-slices.ts'
 import { decrypt, encrypt, newKey, OVERHEAD_BYTES } from '../../infrastructure/crypto/aes-gcm.ts'
 import { Fingerprints } from '../../infrastructure/crypto/fingerprints.ts'
 import { MasterKeyError, MasterKeys } from '../../infrastructure/crypto/master-keys.ts'

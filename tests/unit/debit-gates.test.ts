@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type GateFacts, isUnusual, RECENT_STATUSES, stopOf } from '../../domain/banking/debit-gates.ts'
+import {
+  type GateFacts,
+  isUnusual,
+  RECENT_STATUSES,
+  stopOf,
+} from '../../domain/banking/debits/debit-gates.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 
 type Debit = Parameters<typeof stopOf>[0]

@@ -1,24 +1,31 @@
 import { describe, expect, test } from 'vitest'
-import { amountsOf } from '../../application/banking/account-verification.ts'
-import { type AchAccountCommand, achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'
-import type { AchAccountEvent } from '../../domain/banking/ach-account-events.ts'
+import { amountsOf } from '../../application/banking/accounts/account-verification.ts'
+import {
+  type AchAccountCommand,
+  achAccount,
+  VERIFICATION_MS,
+} from '../../domain/banking/accounts/ach-account.ts'
+import type { AchAccountEvent } from '../../domain/banking/accounts/ach-account-events.ts'
 import {
   BankAccountChanged,
   BankAccountCreated,
   BankAccountDeleted,
   bankAccount,
-} from '../../domain/banking/bank-account.ts'
+} from '../../domain/banking/accounts/bank-account.ts'
 import {
   BankNumbersDisabled,
   BankNumbersEnabled,
   disabledNumbers,
-} from '../../domain/banking/disabled-numbers.ts'
+} from '../../domain/banking/accounts/disabled-numbers.ts'
 import {
   PrimaryAccountChosen,
   PrimaryAccountCleared,
   primaryAccount,
-} from '../../domain/banking/primary-account.ts'
-import { VerificationStartCounted, verificationStarts } from '../../domain/banking/verification-starts.ts'
+} from '../../domain/banking/accounts/primary-account.ts'
+import {
+  VerificationStartCounted,
+  verificationStarts,
+} from '../../domain/banking/accounts/verification-starts.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { type Decision, decisions, eventsOf } from '../support/decider-spec.ts'

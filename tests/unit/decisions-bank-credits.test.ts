@@ -6,7 +6,7 @@ import {
   bankCredit,
   bankDatesOf,
   effectiveDatesOf,
-} from '../../domain/banking/bank-credit.ts'
+} from '../../domain/banking/credits/bank-credit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { decisions } from '../support/decider-spec.ts'
 

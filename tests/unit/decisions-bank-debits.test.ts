@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
+import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/debits/bank-debit.ts'
 import {
   BankDebitCreated,
   type BankDebitReported,
   type Confidence,
-} from '../../domain/banking/bank-debit-events.ts'
-import { effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
+} from '../../domain/banking/debits/bank-debit-events.ts'
+import { effectiveDateOf } from '../../domain/banking/debits/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { upcast } from '../../domain/kernel/event-type.ts'
-import { bankDebits } from '../../projections/bank-debits.ts'
+import { bankDebits } from '../../projections/banking/debits/bank-debits.ts'
 import { createdDebit } from '../support/created-debits.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
 import { specifyProjection } from '../support/projection-spec.ts'

@@ -1,12 +1,4 @@
 import { expect, test } from 'vitest'
-import { answerOf, bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/bank-file.ts'
-import { BankFileEntriesRecorded, BankFileNumbersTaken } from '../../domain/banking/bank-file-events.ts'
-import {
-  type BankReportCommand,
-  type BankReportEvent,
-  bankReport,
-  PARKED_TOLD,
-} from '../../domain/banking/bank-report.ts'
 import {
   MicroDepositsInFile,
   MicroDepositsLeftOut,
@@ -14,8 +6,16 @@ import {
   MicroDepositsOrdered,
   microDeposits,
   microDepositsOfBatch,
-} from '../../domain/banking/micro-deposits.ts'
-import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
+} from '../../domain/banking/accounts/micro-deposits.ts'
+import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/accounts/payer-correction.ts'
+import { answerOf, bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/files/bank-file.ts'
+import { BankFileEntriesRecorded, BankFileNumbersTaken } from '../../domain/banking/files/bank-file-events.ts'
+import {
+  type BankReportCommand,
+  type BankReportEvent,
+  bankReport,
+  PARKED_TOLD,
+} from '../../domain/banking/files/bank-report.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { type Decision, decisions, eventsOf } from '../support/decider-spec.ts'

@@ -8,12 +8,12 @@ import {
   BankConnectionLoginRequired,
   BankConnectionRestored,
   bankConnection,
-} from '../../domain/banking/bank-connection.ts'
+} from '../../domain/banking/linking/bank-connection.ts'
 import {
   type BankTransaction,
   BankTransactionsReceived,
   bankTransactions,
-} from '../../domain/banking/bank-transactions.ts'
+} from '../../domain/banking/linking/bank-transactions.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'

@@ -10,15 +10,15 @@ import {
   type Proof,
   WebAddressUnverified,
   WebAddressVerified,
-} from '../../domain/payments/checkout-settings.ts'
-import { type Logo, LogoKept, logo, logoTypeOf } from '../../domain/payments/logo.ts'
+} from '../../domain/payments/pages/checkout-settings.ts'
+import { type Logo, LogoKept, logo, logoTypeOf } from '../../domain/payments/pages/logo.ts'
 import {
   LINK_FORMAT,
   pageAddress,
   pagePattern,
   staysAsItIs,
   tokenIn,
-} from '../../domain/payments/web-address.ts'
+} from '../../domain/payments/pages/web-address.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then

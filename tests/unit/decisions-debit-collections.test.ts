@@ -3,8 +3,8 @@ import {
   DebitCollectionAccepted,
   DebitCollectionRefused,
   debitCollection,
-} from '../../domain/banking/debit-collection.ts'
-import { DebitKeyClaimed, DebitKeyReleased, debitKey } from '../../domain/banking/debit-key.ts'
+} from '../../domain/banking/debits/debit-collection.ts'
+import { DebitKeyClaimed, DebitKeyReleased, debitKey } from '../../domain/banking/debits/debit-key.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { centsOf } from '../../domain/kernel/money.ts'
 import { decisions } from '../support/decider-spec.ts'

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { simulatedQuotes } from '../../application/financing/simulated-quotes.ts'
+import { simulatedQuotes } from '../../application/payments/financing/simulated-quotes.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
 import {
   type FinancingSessionCommand,
   financingSession,
   financingStatusAt,
   isActive,
   sessionStatusAt,
-} from '../../domain/financing/financing-session.ts'
-import type { FinancingSessionEvent } from '../../domain/financing/financing-session-events.ts'
+} from '../../domain/payments/financing/financing-session.ts'
+import type { FinancingSessionEvent } from '../../domain/payments/financing/financing-session-events.ts'
 import {
   DEFAULT_FINANCING,
   FinancingSettingsChanged,
   financingSettings,
-} from '../../domain/financing/financing-settings.ts'
-import { isoTime } from '../../domain/kernel/calendar.ts'
-import { fold } from '../../domain/kernel/decider.ts'
-import type { Sealed } from '../../domain/kernel/sealed.ts'
+} from '../../domain/payments/financing/financing-settings.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
 
 // each row reads given, when, then

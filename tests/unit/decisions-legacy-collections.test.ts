@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { legacyHistoryOf } from '../../application/banking/legacy-collections.ts'
-import { importIdOf } from '../../application/banking/legacy-import.ts'
-import { ImportedLines } from '../../domain/banking/imported-lines.ts'
+import { legacyHistoryOf } from '../../application/banking/legacy/legacy-collections.ts'
+import { importIdOf } from '../../application/banking/legacy/legacy-import.ts'
 import {
   LEGACY_STATUSES,
   LegacyCollectionAcknowledged,
@@ -13,7 +12,7 @@ import {
   type LegacyStatus,
   legacyCollection,
   legacyGroupOf,
-} from '../../domain/banking/legacy-collection.ts'
+} from '../../domain/banking/legacy/legacy-collection.ts'
 import {
   type ImportedRow,
   importedId,
@@ -23,7 +22,8 @@ import {
   legacyImport,
   recordOf,
   standingOf,
-} from '../../domain/banking/legacy-import.ts'
+} from '../../domain/banking/legacy/legacy-import.ts'
+import { ImportedLines } from '../../domain/banking/linking/imported-lines.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { type Decision, decisions } from '../support/decider-spec.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { BankDebitReturned, BankDebitSubmitted } from '../../domain/banking/bank-debit-events.ts'
-import { nextNight } from '../../domain/banking/banking-days.ts'
-import { ReconciliationMade, reconciliation } from '../../domain/banking/reconciliation.ts'
+import { BankDebitReturned, BankDebitSubmitted } from '../../domain/banking/debits/bank-debit-events.ts'
+import { nextNight } from '../../domain/banking/debits/banking-days.ts'
 import {
   countedDays,
   isAbove,
@@ -10,9 +9,10 @@ import {
   ReturnRateRecovered,
   ratesOf,
   returnRate,
-} from '../../domain/banking/return-rate.ts'
+} from '../../domain/banking/debits/return-rate.ts'
+import { ReconciliationMade, reconciliation } from '../../domain/banking/reconciliation/reconciliation.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { returnRates } from '../../projections/return-rates.ts'
+import { returnRates } from '../../projections/banking/debits/return-rates.ts'
 import { decisions } from '../support/decider-spec.ts'
 import { specifyProjection } from '../support/projection-spec.ts'
 

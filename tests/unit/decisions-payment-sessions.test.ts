@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
+import { disablesAccount } from '../../domain/banking/debits/return-codes.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
-import type { PaymentSessionData, PaymentSessionEvent } from '../../domain/payments/payment-session-events.ts'
-import type { PaymentCommand } from '../../domain/payments/payment-session-payments.ts'
-import { sessionStatusAt, takesCards } from '../../domain/payments/payment-session-status.ts'
+import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
+import type {
+  PaymentSessionData,
+  PaymentSessionEvent,
+} from '../../domain/payments/sessions/payment-session-events.ts'
+import type { PaymentCommand } from '../../domain/payments/sessions/payment-session-payments.ts'
+import { sessionStatusAt, takesCards } from '../../domain/payments/sessions/payment-session-status.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
 
 // each row reads given, when, then

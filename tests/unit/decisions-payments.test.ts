@@ -1,20 +1,26 @@
 import { expect, test } from 'vitest'
 import { fold } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import {
+  ProcessorCustomerCreated,
+  processorCustomer,
+} from '../../domain/payments/processor/processor-customer.ts'
 import {
   ProcessorNoticeCarriedOut,
   ProcessorNoticeNotUnderstood,
   ProcessorNoticeResolved,
   processorNotice,
-} from '../../domain/payments/processor-notice.ts'
-import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
+} from '../../domain/payments/processor/processor-notice.ts'
+import {
+  ProcessorNoticesCaughtUp,
+  processorNotices,
+} from '../../domain/payments/processor/processor-notices.ts'
 import {
   nextOverdueAt,
   type Subscription,
   type SubscriptionCommand,
   subscription,
-} from '../../domain/payments/subscription.ts'
+} from '../../domain/payments/subscriptions/subscription.ts'
 import { decisions, eventsOf } from '../support/decider-spec.ts'
 import { startedSubscription } from '../support/started-subscriptions.ts'
 

@@ -17,7 +17,15 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
+import { TenantRegistered, tenant } from '../../domain/access/tenant.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import {
+  IdempotencyKeyAnswered,
+  IdempotencyKeyClaimed,
+  IdempotencyKeyReleased,
+  idempotencyKey,
+} from '../../domain/kernel/idempotency-key.ts'
+import { ReservationReleased, reservation, ValueReserved } from '../../domain/kernel/reservation.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
@@ -45,7 +53,6 @@ import {
   employer,
 } from '../../domain/parties/employer.ts'
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
-import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import {
   hasLostNumber,
   PolicyActivated,
@@ -56,13 +63,6 @@ import {
   policy,
   statusOn,
 } from '../../domain/policies/policy.ts'
-import {
-  IdempotencyKeyAnswered,
-  IdempotencyKeyClaimed,
-  IdempotencyKeyReleased,
-  idempotencyKey,
-} from '../../domain/uniqueness/idempotency-key.ts'
-import { ReservationReleased, reservation, ValueReserved } from '../../domain/uniqueness/reservation.ts'
 import { decisions } from '../support/decider-spec.ts'
 import { policyTerms } from '../support/payroll.ts'
 

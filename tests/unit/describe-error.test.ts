@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { describeError } from '../../application/following/describe-error.ts'
+import { describeError } from '../../application/followers/describe-error.ts'
 import { WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { FoldError, ProjectionStoreError } from '../../projections/runtime/failures.ts'
 

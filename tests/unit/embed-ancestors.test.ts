@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { expect, test } from 'vitest'
-import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
+import type { PaymentSession } from '../../domain/payments/sessions/payment-session-status.ts'
 import { EmbedAncestors } from '../../interfaces/portal/embedded-pages.ts'
 
 const ID = 'a'.repeat(24)

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type EventMetadata, EventRegistry, UnreadableEvent } from '../../application/event-registry.ts'
+import {
+  type EventMetadata,
+  EventRegistry,
+  UnreadableEvent,
+} from '../../application/commands/event-registry.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'

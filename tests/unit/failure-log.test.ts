@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { EventLogUnavailable } from '../../application/ports/event-log.ts'
 import { DatabaseUnavailable } from '../../infrastructure/database/connection.ts'
 import { createLogger } from '../../infrastructure/telemetry/logger.ts'
-import { FailureLog } from '../../interfaces/failure-log.ts'
+import { FailureLog } from '../../interfaces/service/failure-log.ts'
 
 function captured() {
   const lines: string[] = []

@@ -1,6 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type Followed, Follower } from '../../application/following/follower.ts'
+import { type Followed, Follower } from '../../application/followers/follower.ts'
 import type { LogPage, StoredEvent } from '../../application/ports/event-log.ts'
 
 /** A subscription that tests push pages into. */

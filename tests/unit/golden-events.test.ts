@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EventRegistry } from '../../application/event-registry.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { oneALine } from '../support/golden.ts'
 import { sampleFitting } from '../support/schema-values.ts'

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { chainHash, NO_PREDECESSOR, splitHash, verifyEvent, withHash } from '../../application/hash-chain.ts'
+import {
+  chainHash,
+  NO_PREDECESSOR,
+  splitHash,
+  verifyEvent,
+  withHash,
+} from '../../application/commands/hash-chain.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 
 const event = {

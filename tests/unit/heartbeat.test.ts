@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Heartbeat } from '../../application/ownership/heartbeat.ts'
+import { Heartbeat } from '../../application/followers/heartbeat.ts'
 
 const TTL = 1_000
 

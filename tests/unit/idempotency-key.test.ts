@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
+import { requestHash } from '../../application/commands/request-hash.ts'
 import { runs } from '../support/generated.ts'
 
 describe('Idempotency-Key header', () => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import type { CommandHandler } from '../../application/commands/command-handler.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,
   integrationEventOf,
-} from '../../application/integration-events/messages.ts'
+} from '../../application/followers/integration-messages.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { type Decider, fold } from '../../domain/kernel/decider.ts'
 import type { DomainEvent, EventType } from '../../domain/kernel/event-type.ts'

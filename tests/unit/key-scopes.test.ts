@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { employerInScope, reportablePolicy } from '../../application/access/agent-scope.ts'
 import { namedPolicy } from '../../application/access/named-policy.ts'
-import type { Application } from '../../application/application.ts'
-import { refuseCollection } from '../../application/banking/collections.ts'
-import { transactionOf } from '../../application/banking/transactions.ts'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { refuseCollection } from '../../application/banking/debits/collections.ts'
+import { transactionOf } from '../../application/banking/debits/transactions.ts'
+import type { Application } from '../../application/commands/application.ts'
+import type { CommandContext } from '../../application/commands/command-context.ts'
 import { applyNotice } from '../../application/payments/processor-notices.ts'
 import { findReportSubject } from '../../application/payroll/report-payroll.ts'
-import type { DebitCollection } from '../../domain/banking/debit-collection.ts'
+import type { DebitCollection } from '../../domain/banking/debits/debit-collection.ts'
 
 const [TENANT, EMPLOYER, OTHER, ONE, TWO, POLICY] = [...'abcdef'].map((digit) => digit.repeat(24)) as [
   ...[string, string, string, string, string, string],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { KeySlots } from '../../application/process-managers/runtime/key-slots.ts'
-import type { ClaimedWork } from '../../application/process-managers/runtime/work-store.ts'
+import { KeySlots } from '../../application/followers/key-slots.ts'
+import type { ClaimedWork } from '../../application/followers/work-store.ts'
 
 const SLOTS = 2
 const GROWTH = {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { type LogWatch, watchLog } from '../../interfaces/log-watch.ts'
+import { type LogWatch, watchLog } from '../../interfaces/service/log-watch.ts'
 
 let watch: LogWatch | undefined
 afterEach(() => watch?.stop())

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestListener } fr
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { CallerGone } from '../../interfaces/http/body.ts'
-import { jsonPieces, sendJsonPieces } from '../../interfaces/http/json/writer.ts'
+import { jsonPieces, sendJsonPieces } from '../../interfaces/http/json-writer.ts'
 import { type Listener, listen } from '../../interfaces/http/server.ts'
 import { runs } from '../support/generated.ts'
 import { deferred } from '../support/http-hosts.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
+import type { Application } from '../../application/commands/application.ts'
 import { catchUp } from '../../application/payments/missed-notices.ts'
 import type { CardProcessor } from '../../application/ports/card-processor.ts'
 

@@ -1,10 +1,10 @@
 import { parse, validate } from 'achkit'
 import { describe, expect, test } from 'vitest'
-import { transliterated, writtenName } from '../../domain/banking/nacha/characters.ts'
-import { checkForward } from '../../domain/banking/nacha/check.ts'
-import { addEntry, newDraft } from '../../domain/banking/nacha/draft.ts'
-import { NachaFault } from '../../domain/banking/nacha/read.ts'
-import { MAX_ENTRY_CENTS, traceNumber } from '../../domain/banking/nacha/records.ts'
+import { transliterated, writtenName } from '../../domain/banking/files/nacha/characters.ts'
+import { checkForward } from '../../domain/banking/files/nacha/check.ts'
+import { addEntry, newDraft } from '../../domain/banking/files/nacha/draft.ts'
+import { NachaFault } from '../../domain/banking/files/nacha/read.ts'
+import { MAX_ENTRY_CENTS, traceNumber } from '../../domain/banking/files/nacha/records.ts'
 import { BALANCED, debitEntry, fileOf, ORIGINATOR } from '../support/nacha-files.ts'
 
 const linesOf = (...given: Parameters<typeof fileOf>) => [...fileOf(...given).lines()]

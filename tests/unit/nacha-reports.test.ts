@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { readAnswers } from '../../domain/banking/nacha/answers.ts'
-import { NachaFault } from '../../domain/banking/nacha/read.ts'
-import { correctionOf, readReport } from '../../domain/banking/nacha/report.ts'
 import {
   disablesAccount,
   isReturnOfReceiver,
   mayBeRepresented,
   RETURN_CODES,
-} from '../../domain/banking/nacha/return-codes.ts'
+} from '../../domain/banking/debits/return-codes.ts'
+import { readAnswers } from '../../domain/banking/files/nacha/answers.ts'
+import { NachaFault } from '../../domain/banking/files/nacha/read.ts'
+import { correctionOf, readReport } from '../../domain/banking/files/nacha/report.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
 
 const TRACE = '021000020000001'

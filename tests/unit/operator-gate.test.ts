@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { apiKeyHash, isActiveApiKey } from '../../application/access/agent-scope.ts'
-import type { Application } from '../../application/application.ts'
-import { reservation } from '../../domain/uniqueness/reservation.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { reservation } from '../../domain/kernel/reservation.ts'
 import { OperatorGate, type RefusedOperator } from '../../interfaces/http/bearer.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import type { RecordedEvent } from '../../application/event-registry.ts'
-import { bankDebits } from '../../application/process-managers/bank-debits.ts'
-import { payrollDebits } from '../../application/process-managers/payroll-debits.ts'
-import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
+import { bankDebits } from '../../application/banking/debits/bank-debits-process-manager.ts'
+import { payrollDebits } from '../../application/banking/debits/payroll-debits-process-manager.ts'
+import type { RecordedEvent } from '../../application/commands/event-registry.ts'
+import type { ProcessManager } from '../../application/followers/process-manager.ts'
 import {
   BankDebitCancelled,
   BankDebitFailed,
   BankDebitGated,
   BankDebitRejected,
-} from '../../domain/banking/bank-debit-events.ts'
+} from '../../domain/banking/debits/bank-debit-events.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { PayrollFileProcessed, PayrollPremiumCalculated } from '../../domain/payroll/payroll-file-events.ts'
 

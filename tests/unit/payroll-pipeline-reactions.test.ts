@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import type { RecordedEvent } from '../../application/event-registry.ts'
-import { payrollPipeline, UPLOAD_TIMEOUT_MS } from '../../application/process-managers/payroll-pipeline.ts'
+import type { RecordedEvent } from '../../application/commands/event-registry.ts'
+import {
+  payrollPipeline,
+  UPLOAD_TIMEOUT_MS,
+} from '../../application/payroll/payroll-pipeline-process-manager.ts'
 import { type PayrollFileEvent, PayrollFileFailed } from '../../domain/payroll/payroll-file-events.ts'
 import { newId, recorded, row } from '../support/payroll.ts'
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import type { Application } from '../../application/commands/application.ts'
+import type { CommandContext } from '../../application/commands/command-context.ts'
 import { playPayment } from '../../application/payments/simulated-processor.ts'
-import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
-import { SubscriptionChargePaid } from '../../domain/payments/subscription-events.ts'
+import { type Subscription, subscription } from '../../domain/payments/subscriptions/subscription.ts'
+import { SubscriptionChargePaid } from '../../domain/payments/subscriptions/subscription-events.ts'
 import { startedSubscription } from '../support/started-subscriptions.ts'
 
 const ID = 'a'.repeat(24)

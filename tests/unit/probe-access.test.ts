@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../infrastructure/config/config.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { ProbeAccess } from '../../interfaces/operator-api/probe-access.ts'
+import { ProbeAccess } from '../../interfaces/operator-api/operations/probe-access.ts'
 
 function statusesOf(
   access: ProbeAccess,

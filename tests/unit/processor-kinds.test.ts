@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { upcast } from '../../domain/kernel/event-type.ts'
-import { PaymentLinkCreated } from '../../domain/payments/payment-link-events.ts'
-import { ProcessorCustomerCreated } from '../../domain/payments/processor-customer.ts'
-import { SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+import { PaymentLinkCreated } from '../../domain/payments/links/payment-link-events.ts'
+import { ProcessorCustomerCreated } from '../../domain/payments/processor/processor-customer.ts'
+import { SubscriptionStarted } from '../../domain/payments/subscriptions/subscription-events.ts'
 
 it.each([
   [ProcessorCustomerCreated, 'customer_id', 'cus_sim_0123', 'simulated'],

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { EventRegistry } from '../../application/event-registry.ts'
-import { BankAccountChanged, BankAccountCreated } from '../../domain/banking/bank-account.ts'
-import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
+import { EventRegistry } from '../../application/commands/event-registry.ts'
+import { BankAccountChanged, BankAccountCreated } from '../../domain/banking/accounts/bank-account.ts'
+import { PrimaryAccountChosen, PrimaryAccountCleared } from '../../domain/banking/accounts/primary-account.ts'
+import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/credits/bank-credit.ts'
 import {
   BankDebitGated,
   BankDebitRejected,
   BankDebitReleased,
-} from '../../domain/banking/bank-debit-events.ts'
+} from '../../domain/banking/debits/bank-debit-events.ts'
 import {
   BankFileCaughtUp,
   BankFileExposed,
@@ -15,13 +16,12 @@ import {
   BankFileOverdue,
   BankFileTreatedAsSent,
   BankFileUncertain,
-} from '../../domain/banking/bank-file-events.ts'
+} from '../../domain/banking/files/bank-file-events.ts'
 import {
   BankReportCleared,
   BankReportItemResolved,
   BankReportItemsParked,
-} from '../../domain/banking/bank-report.ts'
-import { PrimaryAccountChosen, PrimaryAccountCleared } from '../../domain/banking/primary-account.ts'
+} from '../../domain/banking/files/bank-report.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
@@ -47,13 +47,13 @@ import {
 } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
-import { bankAccounts } from '../../projections/bank-accounts.ts'
-import { employeeRegister } from '../../projections/employee-register.ts'
-import { employers } from '../../projections/employers.ts'
+import { bankAccounts } from '../../projections/banking/accounts/bank-accounts.ts'
 import { projections } from '../../projections/index.ts'
-import { operatorAlerts } from '../../projections/operator-alerts.ts'
-import { payrollFiles } from '../../projections/payroll-files.ts'
-import { policies } from '../../projections/policies.ts'
+import { operatorAlerts } from '../../projections/operations/operator-alerts.ts'
+import { employeeRegister } from '../../projections/parties/employee-register.ts'
+import { employers } from '../../projections/parties/employers.ts'
+import { payrollFiles } from '../../projections/payroll/payroll-files.ts'
+import { policies } from '../../projections/policies/policies.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
 import { eventsOf } from '../support/decider-spec.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResultOf } from '../../application/ports/read-database.ts'
-import { equalIfGiven, type Parameter, statement } from '../../application/read-models/statement.ts'
+import { equalIfGiven, type Parameter, statement } from '../../application/queries/statement.ts'
 
 describe('a statement', () => {
   it('is text with the places of its parameters', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RecentlyUsed } from '../../application/recently-used.ts'
+import { RecentlyUsed } from '../../application/commands/recently-used.ts'
 
 test('keeps at least the last half of its limit and never more than the limit', () => {
   const limit = 20

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
-import type { Application } from '../../application/application.ts'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { decideAll } from '../../application/command-handling/command-handler.ts'
-import { refundLink } from '../../application/payments/refunds.ts'
+import type { Application } from '../../application/commands/application.ts'
+import type { CommandContext } from '../../application/commands/command-context.ts'
+import { decideAll } from '../../application/commands/command-handler.ts'
+import { refundLink } from '../../application/payments/links/refunds.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentLink, type PaymentLinkCommand, paymentLink } from '../../domain/payments/payment-link.ts'
+import {
+  type PaymentLink,
+  type PaymentLinkCommand,
+  paymentLink,
+} from '../../domain/payments/links/payment-link.ts'
 
 const ID = 'a'.repeat(24)
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { masked, maskedState, opened, UNREADABLE } from '../../application/commands/sealed-fields.ts'
+import { sealFields } from '../../application/commands/sealing.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
-import { masked, maskedState, opened, UNREADABLE } from '../../application/sealed-fields.ts'
-import { sealFields } from '../../application/sealing.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
 import {

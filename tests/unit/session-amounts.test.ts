@@ -4,8 +4,8 @@ import {
   type AskedAmounts,
   type SessionAmounts,
   sessionAmounts,
-} from '../../domain/payments/session-amounts.ts'
-import { schedule } from '../../domain/payments/session-plan.ts'
+} from '../../domain/payments/sessions/session-amounts.ts'
+import { schedule } from '../../domain/payments/sessions/session-plan.ts'
 import { runs } from '../support/generated.ts'
 
 const NOTHING: AskedAmounts = {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { nextTurn, runInTimeSlices } from '../../application/time-slices.ts'
+import { nextTurn, runInTimeSlices } from '../../application/commands/time-slices.ts'
 
 describe('turns of the event loop', () => {
   it('are given to one waiting computation each, in the order in which they asked', async () => {

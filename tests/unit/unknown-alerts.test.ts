@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { shown as shownAlert } from '../../application/operations/operator-alerts.ts'
 import { shown } from '../../interfaces/endpoints/shown.ts'
-import { alertEndpoints } from '../../interfaces/operator-api/alerts.ts'
+import { alertEndpoints } from '../../interfaces/operator-api/operations/alerts.ts'
 
 const row = (kind: string): Parameters<typeof shownAlert>[0] =>
   ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { EventRegistry, type RecordedEvent } from '../../application/event-registry.ts'
+import { EventRegistry, type RecordedEvent } from '../../application/commands/event-registry.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 import { Recipients } from '../../application/webhooks/recipients.ts'
 import { aggregates } from '../../domain/catalogue.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type OwnedWork, whileOwned } from '../../application/ownership/while-owned.ts'
+import { type OwnedWork, whileOwned } from '../../application/followers/while-owned.ts'
 import type { Lease, Leases } from '../../application/ports/leases.ts'
 
 /** Leases of one name that nobody else wants. */

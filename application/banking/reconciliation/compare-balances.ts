@@ -3,10 +3,10 @@ import {
   type Balances,
   CARRIER_ACCOUNTS,
   type Place,
-} from '../../../domain/banking/postings.ts'
+} from '../../../domain/banking/reconciliation/postings.ts'
 import type { Environment } from '../../../domain/kernel/ids.ts'
-import type { Application } from '../../application.ts'
-import { type Parameter, type Reading, statement } from '../../read-models/statement.ts'
+import type { Application } from '../../commands/application.ts'
+import { type Parameter, type Reading, statement } from '../../queries/statement.ts'
 import { described, type Findings } from './findings.ts'
 
 interface Words {

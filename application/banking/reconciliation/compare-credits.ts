@@ -1,7 +1,7 @@
-import { bankCredit } from '../../../domain/banking/bank-credit.ts'
-import { bankDebit } from '../../../domain/banking/bank-debit.ts'
-import type { Application } from '../../application.ts'
-import { type Parameter, statement } from '../../read-models/statement.ts'
+import { bankCredit } from '../../../domain/banking/credits/bank-credit.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import type { Application } from '../../commands/application.ts'
+import { type Parameter, statement } from '../../queries/statement.ts'
 import { described, type Findings } from './findings.ts'
 
 /** Credits and debits that are told of by one comparison, of each kind. */

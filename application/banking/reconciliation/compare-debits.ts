@@ -1,9 +1,9 @@
-import { bankDebit } from '../../../domain/banking/bank-debit.ts'
-import type { BankDebit, DebitStatus } from '../../../domain/banking/bank-debit-state.ts'
-import { type Place, placeOf } from '../../../domain/banking/postings.ts'
-import type { Application } from '../../application.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import type { BankDebit, DebitStatus } from '../../../domain/banking/debits/bank-debit-state.ts'
+import { type Place, placeOf } from '../../../domain/banking/reconciliation/postings.ts'
+import type { Application } from '../../commands/application.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
-import { type Parameter, statement } from '../../read-models/statement.ts'
+import { type Parameter, statement } from '../../queries/statement.ts'
 import { described, type Findings } from './findings.ts'
 
 /** Debits that are looked at in one go. */

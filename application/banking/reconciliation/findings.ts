@@ -1,4 +1,4 @@
-import { DIFFERENCES_TOLD, type Difference } from '../../../domain/banking/reconciliation.ts'
+import { DIFFERENCES_TOLD, type Difference } from '../../../domain/banking/reconciliation/reconciliation.ts'
 
 /** What a comparison has found so far; however much differs, it stays small. */
 export class Findings {

@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { WrongExpectedVersionError } from '@eventstore/db-client'
-import { Turns } from '../../../application/command-handling/turns.ts'
-import { chainHash, hashOf, NO_PREDECESSOR, splitHash, withHash } from '../../../application/hash-chain.ts'
+import {
+  chainHash,
+  hashOf,
+  NO_PREDECESSOR,
+  splitHash,
+  withHash,
+} from '../../../application/commands/hash-chain.ts'
+import { Turns } from '../../../application/commands/turns.ts'
 import {
   type AppendResult,
   type EventToAppend,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EventData, NO_STREAM, NotLeaderError, WrongExpectedVersionError } from '@eventstore/db-client'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import { type Connection, connect } from './client.ts'
 import { failureOf } from './client-errors.ts'
 import { EventStoreRefused, EventStoreUnavailable, StreamTampered } from './errors.ts'

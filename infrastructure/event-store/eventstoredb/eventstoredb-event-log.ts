@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import {
   type AppendResult,
   type CutStream,
@@ -9,7 +10,6 @@ import {
   type StoredEvent,
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { Gathered } from '../../gathered.ts'
 import { checkAppend } from '../check-append.ts'
 import { type FollowedLog, followLog } from '../follow-log.ts'

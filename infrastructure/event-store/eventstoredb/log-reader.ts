@@ -7,6 +7,7 @@ import {
   type StreamingRead,
   StreamNotFoundError,
 } from '@eventstore/db-client'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import {
   type CutStream,
   LOG_START,
@@ -14,7 +15,6 @@ import {
   type StoredEvent,
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { PagesOptions } from '../follow-log.ts'
 import { retried } from '../retry.ts'
 import type { Appends } from './appends.ts'

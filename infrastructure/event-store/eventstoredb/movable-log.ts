@@ -1,7 +1,7 @@
 import { WrongExpectedVersionError } from '@eventstore/db-client'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import { MAX_APPEND_BYTES, type StoredEvent } from '../../../application/ports/event-log.ts'
 import { type MovableLog, MoveInterrupted, MoveRefused } from '../../../application/ports/movable-log.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { type Appends, shareAppends } from './appends.ts'
 import { connect } from './client.ts'
 import { passes } from './errors.ts'

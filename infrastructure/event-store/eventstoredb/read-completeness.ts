@@ -5,7 +5,7 @@ import {
   jsonEvent,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type { Appends } from './appends.ts'
 import type { Connection } from './client.ts'
 import { EventStoreRefused } from './errors.ts'

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 
 /** Of many streams that are asked for together: the server must get to what others ask meanwhile. */
 const READ_AT_ONCE = 16

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Turns } from '../../../application/command-handling/turns.ts'
-import { NO_PREDECESSOR } from '../../../application/hash-chain.ts'
+import { NO_PREDECESSOR } from '../../../application/commands/hash-chain.ts'
+import { Turns } from '../../../application/commands/turns.ts'
 import {
   type AppendResult,
   type EventToAppend,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { chainHash, withHash } from '../../../application/hash-chain.ts'
+import { chainHash, withHash } from '../../../application/commands/hash-chain.ts'
 import {
   type AppendResult,
   type EventToAppend,

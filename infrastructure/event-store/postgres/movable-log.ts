@@ -1,5 +1,5 @@
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import {
   DatabaseUnavailable,
   isConnectionLoss,

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type {
   AppendResult,
   EventLog,
@@ -6,7 +7,6 @@ import type {
   LogPage,
   StoredEvent,
 } from '../../../application/ports/event-log.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import {
   DatabaseUnavailable,
   isConnectionLoss,

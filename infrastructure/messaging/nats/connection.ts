@@ -7,7 +7,7 @@ import {
   type NatsConnection,
   nkeyAuthenticator,
 } from 'nats'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import { NatsUnavailable } from './errors.ts'
 
 /** What the connection tells about itself. */

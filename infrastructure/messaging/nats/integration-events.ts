@@ -10,12 +10,12 @@ import {
   type StreamInfo,
   type StreamInfoRequestOptions,
 } from 'nats'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import {
   type IntegrationEvent,
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../../../application/ports/integration-events.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { Nats } from './connection.ts'
 
 export const INTEGRATION_STREAM = 'COMPSTREAM'

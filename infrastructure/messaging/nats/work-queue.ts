@@ -12,8 +12,8 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type { WorkHint, WorkQueue } from '../../../application/ports/work-queue.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import type { Nats } from './connection.ts'
 
 export const WORK_STREAM = 'COMPSTREAM_WORK'

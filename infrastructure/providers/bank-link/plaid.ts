@@ -1,5 +1,6 @@
 import { Configuration, CountryCode, type LinkTokenCreateRequest, PlaidApi, Products } from 'plaid'
 import type { z } from 'zod'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type {
   AskedLinkToken,
   BankLink,
@@ -8,7 +9,6 @@ import type {
   TransactionPage,
 } from '../../../application/ports/bank-link.ts'
 import { ProviderUnavailable } from '../../../application/ports/provider.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { ANSWERS, readAs } from './plaid-answers.ts'
 import { isOfSdk, PlaidRefused, refusalOf } from './plaid-errors.ts'
 

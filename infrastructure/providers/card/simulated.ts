@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto'
-import { declinesAlways, isSimulatedMethod } from '../../../application/payments/simulated-methods.ts'
+import {
+  declinesAlways,
+  isSimulatedMethod,
+} from '../../../application/payments/processor/simulated-methods.ts'
 import type { CardProcessor, NewRefund } from '../../../application/ports/card-processor.ts'
 import type { Faults } from '../../../application/ports/faults.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'

@@ -1,4 +1,5 @@
 import { Stripe } from 'stripe'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type {
   CardProcessor,
   ClosedCheckout,
@@ -12,7 +13,6 @@ import type {
   UnreadNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 import { stripeHttp } from './stripe-answers.ts'
 import { fixedDay, type StripeCalendar, seconds, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'

@@ -15,7 +15,7 @@ const HOLD = { mostMs: 30_000, everyMs: 20 } as const
 
 /**
  * Stands for a financing provider: nothing is financed. It keeps nothing; quotes and notices are played by operators
- * (`application/financing/play-financing.ts`).
+ * (`application/payments/financing/play-financing.ts`).
  */
 export class SimulatedFinancingProvider implements FinancingProvider {
   readonly #faults: Pick<Faults, 'take' | 'holding'>

@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type { Messages, OutgoingMessage } from '../../../application/ports/messages.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
-import { technicalDeadline } from '../../../application/technical-deadlines.ts'
 
 /** Real milliseconds that a server may take to answer. */
 const PATIENCE_MS = 10_000

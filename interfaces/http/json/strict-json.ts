@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { runInTimeSlices } from '../../../application/time-slices.ts'
+import { runInTimeSlices } from '../../../application/commands/time-slices.ts'
 import { type JsonFault, JsonReader, Refusal } from './reader.ts'
 
 /** Levels of arrays and objects that a body may nest. */

@@ -65,7 +65,7 @@ export const appends: readonly Mutation[] = [
   },
   {
     id: 'stream-with-hole-decided-on',
-    file: 'application/command-handling/aggregates.ts',
+    file: 'application/commands/aggregates.ts',
     find: 'if (revision !== expected) throw',
     put: 'if (revision < expected) throw',
     harm: 'After a bad restore decisions are made on half of what happened.',
@@ -73,7 +73,7 @@ export const appends: readonly Mutation[] = [
   },
   {
     id: 'hash-without-predecessor',
-    file: 'application/hash-chain.ts',
+    file: 'application/commands/hash-chain.ts',
     find: '`${predecessor}${stream}\\0',
     put: '`${stream}\\0',
     harm: 'Events can be taken out of a stream without anybody noticing.',
@@ -81,7 +81,7 @@ export const appends: readonly Mutation[] = [
   },
   {
     id: 'chain-missing-events-unnoticed',
-    file: 'application/chain-verification.ts',
+    file: 'application/audit/chain-verification.ts',
     find: "if (event.revision !== before.revision + 1) return 'missing_events'",
     put: "if (event.revision < before.revision + 1) return 'missing_events'",
     harm: 'An auditor is told that a log is whole that lacks events.',

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of sources
 import type { Mutation } from '../mutation.ts'
 
-const DEBIT = 'domain/banking/bank-debit.ts'
-const ACCOUNT = 'domain/banking/ach-account.ts'
-const FILE = 'domain/banking/bank-file.ts'
-const SESSION = 'domain/payments/payment-session.ts'
-const SUBSCRIPTION = 'domain/payments/subscription.ts'
+const DEBIT = 'domain/banking/debits/bank-debit.ts'
+const ACCOUNT = 'domain/banking/accounts/ach-account.ts'
+const FILE = 'domain/banking/files/bank-file.ts'
+const SESSION = 'domain/payments/sessions/payment-session.ts'
+const SUBSCRIPTION = 'domain/payments/subscriptions/subscription.ts'
 
 /** What aggregates decide. */
 export const deciders: readonly Mutation[] = [
@@ -51,7 +51,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'debit-first-entry-forgotten',
-    file: 'domain/banking/bank-debit-state.ts',
+    file: 'domain/banking/debits/bank-debit-state.ts',
     find: 'before.representments === 0 ? entryDate : before.first_entry_date',
     put: 'entryDate',
     harm: 'Each new presentation starts the 180 days anew.',
@@ -59,7 +59,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'debit-match-replaced-by-weaker',
-    file: 'domain/banking/bank-debit-state.ts',
+    file: 'domain/banking/debits/bank-debit-state.ts',
     find: 'SURENESS.indexOf(sure) < SURENESS.indexOf(debit.match.confidence)',
     put: 'SURENESS.indexOf(sure) <= SURENESS.indexOf(debit.match.confidence)',
     harm: 'A credit of the same amount takes the place of the one that the bank named.',
@@ -140,7 +140,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'report-counts-items-seen-to',
-    file: 'domain/banking/bank-report.ts',
+    file: 'domain/banking/files/bank-report.ts',
     find: 'applied, repeated, parked: open.length, at })',
     put: 'applied, repeated, parked: parked.length, at })',
     harm: 'A report that is read again shows items as parked that an operator has seen to.',
@@ -148,7 +148,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'report-cleared-with-items-untold',
-    file: 'domain/banking/bank-report.ts',
+    file: 'domain/banking/files/bank-report.ts',
     find: 'if (after.parked.length > 0 || untoldOf(after) > 0) return decided',
     put: 'if (after.parked.length > 0) return decided',
     harm: 'The alert of a large report ends while items beyond the first 2,000 were never seen.',
@@ -156,7 +156,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'link-late-by-time-of-payment',
-    file: 'domain/payments/payment-link.ts',
+    file: 'domain/payments/links/payment-link.ts',
     find: 'late: !isOpen(statusAt(state, now)),',
     put: 'late: !isOpen(state.status),',
     harm: 'Money for a link whose time was over is not told as late.',
@@ -164,7 +164,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'refund-of-all-that-is-left-refused',
-    file: 'domain/payments/payment-link-refunds.ts',
+    file: 'domain/payments/links/payment-link-refunds.ts',
     find: 'if (amountCents !== null && amountCents > left) {',
     put: 'if (amountCents !== null && amountCents >= left) {',
     harm: 'Who names the whole amount cannot refund it.',
@@ -172,7 +172,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'refund-failed-late-ignored',
-    file: 'domain/payments/payment-link-refunds.ts',
+    file: 'domain/payments/links/payment-link-refunds.ts',
     find: "const isSettled = refund.status === 'succeeded' && processor_refund_id === null",
     put: "const isSettled = refund.status === 'succeeded'",
     harm: 'Money that came back to the seller still reads as refunded.',
@@ -206,7 +206,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'session-failed-payment-still-processing',
-    file: 'domain/payments/payment-session-payments.ts',
+    file: 'domain/payments/sessions/payment-session-payments.ts',
     find: 'Date.parse(checkout.failed_at) >= at',
     put: 'Date.parse(checkout.failed_at) < at',
     harm: 'Notices in the other order leave a session scheduled for a payment that has failed.',
@@ -262,7 +262,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'verification-starts-without-end',
-    file: 'domain/banking/verification-starts.ts',
+    file: 'domain/banking/accounts/verification-starts.ts',
     find: 'if (recent.length < MOST_STARTS)',
     put: 'if (recent.length <= MOST_STARTS)',
     harm: 'Whoever guesses the amounts of deposits has as many tries as they like.',
@@ -270,7 +270,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'connection-of-another-employer',
-    file: 'domain/banking/bank-connection.ts',
+    file: 'domain/banking/linking/bank-connection.ts',
     find: 'return isOfSameOwner(state, command.data) ? [] : linkedForAnother()',
     put: 'return []',
     harm: 'An employer is shown the accounts that another one has linked.',
@@ -278,7 +278,7 @@ export const deciders: readonly Mutation[] = [
   },
   {
     id: 'financing-sent-twice',
-    file: 'domain/financing/financing-session.ts',
+    file: 'domain/payments/financing/financing-session.ts',
     find: "if (request.is_sending) return [FinancingHeld.of({ ...session, reason: 'interrupted', held_at: at })]",
     put: 'if (request.is_sending && request.attempts > 1) return []',
     harm: 'A request whose answer was lost is sent to the lender a second time.',

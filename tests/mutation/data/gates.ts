@@ -1,6 +1,6 @@
 import type { Mutation } from '../mutation.ts'
 
-const GATES = 'domain/banking/debit-gates.ts'
+const GATES = 'domain/banking/debits/debit-gates.ts'
 
 /** What stops a debit that was accepted, and what shows that its originator goes too far. */
 export const gates: readonly Mutation[] = [
@@ -56,7 +56,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'gate-released-quarantined-again',
-    file: 'domain/banking/bank-debit-state.ts',
+    file: 'domain/banking/debits/bank-debit-state.ts',
     find: "return status === 'pending' && !released_from.includes('anomaly')",
     put: "return status === 'pending'",
     harm: 'A debit that an operator let go is held again, for ever.',
@@ -64,7 +64,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'gate-session-debits-stopped',
-    file: 'domain/banking/bank-debit-state.ts',
+    file: 'domain/banking/debits/bank-debit-state.ts',
     find: "['api', 'collection', 'payroll_file']",
     put: "['api', 'collection', 'payroll_file', 'instalment']",
     harm: 'Instalments that a payer signed are held as unusual.',
@@ -80,7 +80,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'gate-recent-own-run-counted',
-    file: 'application/banking/gate-facts.ts',
+    file: 'application/banking/debits/gate-facts.ts',
     find: "or([eb('run_id', 'is', null), eb('run_id', '<>', $('runId'))])",
     put: "or([eb('run_id', 'is', null), eb('run_id', '<>', $('runId')), eb('run_id', '=', $('runId'))])",
     harm: 'A repeated run holds debits against those that its first attempt has scheduled.',
@@ -96,7 +96,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'gate-legacy-any-amount',
-    file: 'application/banking/legacy-duplicates.ts',
+    file: 'application/banking/legacy/legacy-duplicates.ts',
     find: "        .whereRef('record.amount_cents', '=', 'debit.amount_cents')\n",
     put: '',
     harm: 'A debit is not collected since the legacy service collected another amount of that week.',
@@ -104,7 +104,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'gate-legacy-period-open-end',
-    file: 'application/banking/legacy-duplicates.ts',
+    file: 'application/banking/legacy/legacy-duplicates.ts',
     find: "eb('record.period_end', '>=', eb.ref('debit.ends'))",
     put: "eb('record.period_end', '>', eb.ref('debit.ends'))",
     harm: 'A debit of the last day of a period is collected twice.',
@@ -112,7 +112,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'rate-at-its-limit-exceeded',
-    file: 'domain/banking/return-rate.ts',
+    file: 'domain/banking/debits/return-rate.ts',
     find: 'returned[kind] * 1_000 > entries',
     put: 'returned[kind] * 1_000 >= entries',
     harm: 'Operators are alarmed by a rate that is within the rules.',
@@ -120,7 +120,7 @@ export const gates: readonly Mutation[] = [
   },
   {
     id: 'rate-unknown-code-not-counted',
-    file: 'domain/banking/return-rate.ts',
+    file: 'domain/banking/debits/return-rate.ts',
     find: "return group === null ? ['overall'] : [group, 'overall']",
     put: "return group === null ? ['overall'] : [group]",
     harm: 'Unauthorized returns are missing in the overall rate.',

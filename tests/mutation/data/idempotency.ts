@@ -1,14 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of sources
 import type { Mutation } from '../mutation.ts'
 
-const CLAIMS = 'application/idempotency/claims.ts'
-const KEYED = 'application/idempotency/keyed-call.ts'
+const CLAIMS = 'application/commands/claims.ts'
+const KEYED = 'application/commands/keyed-call.ts'
 
 /** What is asked for twice is done once. */
 export const idempotency: readonly Mutation[] = [
   {
     id: 'key-taken-by-other-body',
-    file: 'domain/uniqueness/idempotency-key.ts',
+    file: 'domain/kernel/idempotency-key.ts',
     find: 'if (state.claimed.request_hash === command.data.request_hash) return []',
     put: 'if (state.claimed.command_id !== null) return []',
     harm: 'A key that was used for another request answers this one as if it had been carried out.',
@@ -16,7 +16,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'key-released-by-another',
-    file: 'domain/uniqueness/idempotency-key.ts',
+    file: 'domain/kernel/idempotency-key.ts',
     find: 'const isHeld = !state.answered && state.claimed?.command_id === command.data.command_id',
     put: 'const isHeld = !state.answered',
     harm: 'A slow attempt frees a key that another one has claimed since, and a payment is made twice.',
@@ -24,7 +24,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'key-released-after-answer',
-    file: 'domain/uniqueness/idempotency-key.ts',
+    file: 'domain/kernel/idempotency-key.ts',
     find: 'const isHeld = !state.answered && state',
     put: 'const isHeld = state',
     harm: 'A key that was answered can be used again, and does everything again.',
@@ -72,7 +72,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'creation-of-another-body',
-    file: 'application/idempotency/creations.ts',
+    file: 'application/commands/creations.ts',
     find: 'if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused(id)',
     put: 'if (begun.keyedRequest === null) return keyReused(id)',
     harm: 'A changed request under an old key is answered with what the old one created.',
@@ -80,7 +80,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'request-hash-by-order',
-    file: 'application/idempotency/request-hash.ts',
+    file: 'application/commands/request-hash.ts',
     find: 'const keys = Object.keys(part).sort()',
     put: 'const keys = Object.keys(part)',
     harm: 'The same request in another order of members is a conflict.',
@@ -88,7 +88,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'commands-beyond-the-latest-forgotten',
-    file: 'application/command-handling/recent-commands.ts',
+    file: 'application/commands/recent-commands.ts',
     find: 'const areAll = this.areAll && (isSame || before.length === this.#done.length)',
     put: 'const areAll = this.areAll',
     harm: 'A command that is repeated after many others is carried out again.',
@@ -96,7 +96,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'refund-again-after-refusal',
-    file: 'application/payments/refunds.ts',
+    file: 'application/payments/links/refunds.ts',
     find: "refund_id === refundId && status === 'failed')",
     put: "refund_id === refundId && status === 'pending')",
     harm: 'A refund that Stripe refused once can never be asked for again.',
@@ -112,7 +112,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'debit-key-for-other-debit',
-    file: 'domain/banking/debit-key.ts',
+    file: 'domain/banking/debits/debit-key.ts',
     find: 'state.content !== content) return debitKeyReused()',
     put: 'state.content !== content) return []',
     harm: 'A second debit under a used key is answered as accepted, and never collected.',
@@ -120,7 +120,7 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'credit-counted-twice',
-    file: 'domain/banking/bank-credit.ts',
+    file: 'domain/banking/credits/bank-credit.ts',
     find: 'return state ? [] : [BankCreditReceived.of(command.data)]',
     put: 'return state?.isDecided ? [] : [BankCreditReceived.of(command.data)]',
     harm: 'Money that the bank shows twice is booked twice.',

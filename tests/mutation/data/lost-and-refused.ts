@@ -54,7 +54,7 @@ export const lostAndRefused: readonly Mutation[] = [
   },
   {
     id: 'overdue-charge-found-once',
-    file: 'application/process-managers/processor-notices.ts',
+    file: 'application/payments/processor-notices-process-manager.ts',
     find: 'const commandId = derivedId(item.commandId, String(item.dueAt))',
     put: 'const commandId = item.commandId',
     harm: 'Of a subscription only the first charge that no word comes of calls for a person.',
@@ -62,7 +62,7 @@ export const lostAndRefused: readonly Mutation[] = [
   },
   {
     id: 'unlisted-account-debited',
-    file: 'domain/banking/debit-gates.ts',
+    file: 'domain/banking/debits/debit-gates.ts',
     find: "(facts.isUnlisted && !debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
     put: "(facts.isUnlisted && debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
     harm: 'An account that its bank lists no more is debited.',
@@ -70,7 +70,7 @@ export const lostAndRefused: readonly Mutation[] = [
   },
   {
     id: 'return-behind-other-addenda',
-    file: 'domain/banking/nacha/report.ts',
+    file: 'domain/banking/files/nacha/report.ts',
     find: "const [report, another] = addenda.filter(({ type }) => type === '99' || type === '98')",
     put: "const [report, another] = addenda.slice(0, 1).filter(({ type }) => type === '99' || type === '98')",
     harm: 'A returned debit with a line of text before its reason counts as collected.',
@@ -78,7 +78,7 @@ export const lostAndRefused: readonly Mutation[] = [
   },
   {
     id: 'item-applied-before-file-was-fetched',
-    file: 'application/banking/bank-files/apply-by-hand.ts',
+    file: 'application/banking/files/apply-by-hand.ts',
     find: 'const refusal = refuseUnfetched(file!)',
     put: 'const refusal = file === null ? refuseUnfetched(file!) : null',
     harm: 'A debit reads returned and goes out all the same.',

@@ -1,6 +1,6 @@
 import type { Mutation } from '../mutation.ts'
 
-const DAYS = 'domain/banking/banking-days.ts'
+const DAYS = 'domain/banking/debits/banking-days.ts'
 const CALENDAR = 'domain/kernel/calendar.ts'
 const MONEY = 'domain/kernel/money.ts'
 
@@ -145,7 +145,7 @@ export const money: readonly Mutation[] = [
   },
   {
     id: 'processed-a-day-early',
-    file: 'domain/banking/bank-debit.ts',
+    file: 'domain/banking/debits/bank-debit.ts',
     find: 'const RETURN_DAYS = 2',
     put: 'const RETURN_DAYS = 1',
     harm: 'A debit counts as collected on a day on which the bank can still return it.',

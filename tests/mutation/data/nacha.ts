@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of sources
 import type { Mutation } from '../mutation.ts'
 
-const DRAFT = 'domain/banking/nacha/draft.ts'
-const RECORDS = 'domain/banking/nacha/records.ts'
-const READ = 'domain/banking/nacha/read.ts'
-const REPORT = 'domain/banking/nacha/report.ts'
+const DRAFT = 'domain/banking/files/nacha/draft.ts'
+const RECORDS = 'domain/banking/files/nacha/records.ts'
+const READ = 'domain/banking/files/nacha/read.ts'
+const REPORT = 'domain/banking/files/nacha/report.ts'
 
 /** Files for banks, and what banks answer. */
 export const nacha: readonly Mutation[] = [
@@ -90,7 +90,7 @@ export const nacha: readonly Mutation[] = [
   },
   {
     id: 'nacha-sent-on-its-day',
-    file: 'domain/banking/nacha/check.ts',
+    file: 'domain/banking/files/nacha/check.ts',
     find: 'if (created === null || date <= created) {',
     put: 'if (created === null || date < created) {',
     harm: 'A file leaves with entries of the very day, which the bank settles when it likes.',
@@ -122,7 +122,7 @@ export const nacha: readonly Mutation[] = [
   },
   {
     id: 'nacha-answers-cut-short',
-    file: 'domain/banking/nacha/answers.ts',
+    file: 'domain/banking/files/nacha/answers.ts',
     find: 'if (end.answers !== answers.length) {',
     put: 'if (end.answers < answers.length) {',
     harm: 'Answers that lack their middle are taken as whole.',
@@ -130,7 +130,7 @@ export const nacha: readonly Mutation[] = [
   },
   {
     id: 'nacha-frozen-account-stays-active',
-    file: 'domain/banking/nacha/return-codes.ts',
+    file: 'domain/banking/debits/return-codes.ts',
     find: "R16: of('Account frozen', disables),",
     put: "R16: of('Account frozen'),",
     harm: 'A frozen account is debited again and again.',
@@ -138,7 +138,7 @@ export const nacha: readonly Mutation[] = [
   },
   {
     id: 'nacha-uncollected-not-representable',
-    file: 'domain/banking/nacha/return-codes.ts',
+    file: 'domain/banking/debits/return-codes.ts',
     find: "new Set(['R01', 'R09'])",
     put: "new Set(['R01'])",
     harm: 'Debits returned for uncollected funds cannot be presented again.',

@@ -48,7 +48,7 @@ export const parsing: readonly Mutation[] = [
   },
   {
     id: 'routing-number-unchecked',
-    file: 'domain/banking/routing-number.ts',
+    file: 'domain/banking/accounts/routing-number.ts',
     find: 'const WEIGHTS = [3, 7, 1] as const',
     put: 'const WEIGHTS = [7, 3, 1] as const',
     harm: 'Right routing numbers are refused, and mistyped ones taken.',

@@ -1,13 +1,13 @@
 import type { Mutation } from '../mutation.ts'
 
-const SESSION = 'domain/payments/payment-session.ts'
-const SUBSCRIPTION = 'domain/payments/subscription.ts'
+const SESSION = 'domain/payments/sessions/payment-session.ts'
+const SUBSCRIPTION = 'domain/payments/subscriptions/subscription.ts'
 
 /** Totals that are paid over time. */
 export const plans: readonly Mutation[] = [
   {
     id: 'plan-cents-lost',
-    file: 'domain/payments/direct-billing-plan.ts',
+    file: 'domain/payments/links/direct-billing-plan.ts',
     find: 'down_payment_cents: totalCents - perInstallment * (totalInstallments - downPaymentMonths),',
     put: 'down_payment_cents: perInstallment * downPaymentMonths,',
     harm: 'What a plan charges does not sum to the premium.',
@@ -15,7 +15,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-all-months-down',
-    file: 'domain/payments/direct-billing-plan.ts',
+    file: 'domain/payments/links/direct-billing-plan.ts',
     find: 'if (downPaymentMonths >= totalInstallments) {',
     put: 'if (downPaymentMonths > totalInstallments) {',
     harm: 'A plan has no month left to charge.',
@@ -23,7 +23,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-last-instalment-short',
-    file: 'domain/payments/session-plan.ts',
+    file: 'domain/payments/sessions/session-plan.ts',
     find: 'last_installment_cents: remaining - each * (instalments - 1),',
     put: 'last_installment_cents: each,',
     harm: 'The carrier gets some cents less than the payer owes.',
@@ -31,7 +31,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-instalment-at-signing',
-    file: 'domain/payments/session-plan.ts',
+    file: 'domain/payments/sessions/session-plan.ts',
     find: 'dueAt: monthsAfter(first, index + 1),',
     put: 'dueAt: monthsAfter(first, index),',
     harm: 'The first instalment is taken together with the down payment.',
@@ -39,7 +39,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-percent-of-float',
-    file: 'domain/payments/session-amounts.ts',
+    file: 'domain/payments/sessions/session-amounts.ts',
     find: 'return Number((BigInt(cents) * digits) / (100n * 10n ** BigInt(scale)))',
     put: 'return Number((BigInt(cents) * digits + 50n * 10n ** BigInt(scale)) / (100n * 10n ** BigInt(scale)))',
     harm: 'Down payments are rounded up where the terms say down.',
@@ -47,7 +47,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-fee-forgotten',
-    file: 'domain/payments/session-amounts.ts',
+    file: 'domain/payments/sessions/session-amounts.ts',
     find: 'if (itemised !== feeCents) {',
     put: 'if (itemised > feeCents) {',
     harm: 'Line items do not sum to what is charged.',
@@ -87,7 +87,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-of-cancelled-policy-starts',
-    file: 'application/payments/plan-subscriptions.ts',
+    file: 'application/payments/subscriptions/plan-subscriptions.ts',
     find: "state?.status === 'cancelled') {",
     put: "state?.status === ('expired' as string)) {",
     harm: 'Monthly charges begin for a policy that was cancelled meanwhile.',
@@ -96,7 +96,7 @@ export const plans: readonly Mutation[] = [
   },
   {
     id: 'plan-first-charge-in-the-past',
-    file: 'application/payments/plan-subscriptions.ts',
+    file: 'application/payments/subscriptions/plan-subscriptions.ts',
     find: '< now + HOUR_MS) anchor += DAY_MS',
     put: '< now - DAY_MS) anchor += DAY_MS',
     harm: 'A plan that starts late asks the processor for a charge in the past, which it refuses.',

@@ -1,7 +1,7 @@
 import type { Mutation } from '../mutation.ts'
 
 const FOLD = 'projections/runtime/fold.ts'
-const POSTINGS = 'domain/banking/postings.ts'
+const POSTINGS = 'domain/banking/reconciliation/postings.ts'
 
 /** What is read: read models, balances, and how they are kept. */
 export const projections: readonly Mutation[] = [
@@ -31,7 +31,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-partial-file-complete',
-    file: 'projections/payroll-files.ts',
+    file: 'projections/payroll/payroll-files.ts',
     find: "last ? { phase_3_status: 'complete' } : {},",
     put: "{ phase_3_status: 'complete' },",
     harm: 'The premium of a large file is shown as final while it is still counted.',
@@ -39,7 +39,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-premium-not-added',
-    file: 'projections/payroll-files.ts',
+    file: 'projections/payroll/payroll-files.ts',
     find: '{ premium_chunks: 1, premium_rows: rows_processed, total_premium_cents: premium_cents },',
     put: '{ premium_chunks: 1, premium_rows: rows_processed },',
     harm: 'Large files are shown without their premium.',
@@ -47,7 +47,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-asked-date-lost',
-    file: 'projections/bank-debits.ts',
+    file: 'projections/banking/debits/bank-debits.ts',
     find: 'effective_date: debit?.asked_date ?? entry_date',
     put: 'effective_date: entry_date',
     harm: 'Lists show another date than the debit itself.',
@@ -55,7 +55,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-sent-link-reopened',
-    file: 'projections/payment-links.ts',
+    file: 'projections/payments/links/payment-links.ts',
     find: "        if (payment_links.get(payment_link_id)?.status !== 'created') return\n",
     put: '',
     harm: 'A paid link is listed as sent once its e-mail is recorded late.',
@@ -63,7 +63,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-late-hire-undoes-termination',
-    file: 'projections/employee-register.ts',
+    file: 'projections/parties/employee-register.ts',
     find: 'if (at >= decided) {',
     put: 'if (at >= 0) {',
     harm: 'An employee who left is listed as employed after a replay of an earlier report.',
@@ -71,7 +71,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'read-model-policy-terms-of-fees',
-    file: 'projections/policies.ts',
+    file: 'projections/policies/policies.ts',
     find: '{ ...terms, fee_count: terms.fees.length }',
     put: '{ ...terms }',
     harm: 'A policy shows a number of fees that it no longer has.',
@@ -79,7 +79,7 @@ export const projections: readonly Mutation[] = [
   },
   {
     id: 'rate-day-of-utc',
-    file: 'projections/return-rates.ts',
+    file: 'projections/banking/debits/return-rates.ts',
     find: 'newYorkDate(Date.parse(at))] as const',
     put: 'at.slice(0, 10)] as const',
     harm: 'Returns of the evening count for the next day.',

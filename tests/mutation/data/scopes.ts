@@ -39,7 +39,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-collections-of-other-carriers',
-    file: 'application/banking/collections.ts',
+    file: 'application/banking/debits/collections.ts',
     find: 'return outsideKey(client, known.employer_id, carriers) ?? { known }',
     put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ?? { known }',
     harm: 'A key of one carrier is shown a collection that reaches others.',
@@ -47,7 +47,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-collect-for-other-carriers',
-    file: 'application/banking/collections.ts',
+    file: 'application/banking/debits/collections.ts',
     find: 'const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))',
     put: 'const index = carrierIds.every((one) => !mayUseCarrier(client, one)) ? 0 : -1',
     harm: 'A collection takes premium of carriers that the key is not for.',
@@ -55,7 +55,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-links-of-other-employers',
-    file: 'application/payments/links.ts',
+    file: 'application/payments/links/links.ts',
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayUseCarrier(client, state.carrier_id)) return state',
     harm: "A key for one employer reads another employer's payment links.",
@@ -63,7 +63,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-sessions-of-other-carriers',
-    file: 'application/payment-sessions/sessions.ts',
+    file: 'application/payments/sessions/sessions.ts',
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayActFor(client, state.employer_id)) return state',
     harm: "A key for one carrier cancels another carrier's payment sessions.",
@@ -71,7 +71,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-transactions-of-no-carrier',
-    file: 'application/banking/transactions.ts',
+    file: 'application/banking/debits/transactions.ts',
     find: "return carrier_id === null ? client.carrier_ids === 'all' : mayUseCarrier(client, carrier_id)",
     put: 'return carrier_id === null || mayUseCarrier(client, carrier_id)',
     harm: 'A key of one carrier reads debits of the legacy service that may be of any.',
@@ -138,7 +138,7 @@ export const scopes: readonly Mutation[] = [
   },
   {
     id: 'scope-notice-of-another-environment',
-    file: 'application/payments/notice-source.ts',
+    file: 'application/payments/processor/notice-source.ts',
     find: 'return made.environment === environment && made.processor === processor',
     put: 'return made.processor === processor',
     harm: 'A notice of the sandbox pays a live link.',

@@ -56,7 +56,7 @@ export const sealing: readonly Mutation[] = [
   },
   {
     id: 'seal-under-key-of-other-kind',
-    file: 'application/sealing.ts',
+    file: 'application/commands/sealing.ts',
     find: 'if (!subject?.startsWith(`${sealed.subject}/`)) {',
     put: "if (!subject?.includes('/')) {",
     harm: "A person's name is sealed under the key of the employer, and outlives the person's erasure.",
@@ -72,7 +72,7 @@ export const sealing: readonly Mutation[] = [
   },
   {
     id: 'seal-one-bad-value-hides-all',
-    file: 'application/sealed-fields.ts',
+    file: 'application/commands/sealed-fields.ts',
     find: '      texts.push(UNREADABLE)\n',
     put: '      throw error\n',
     harm: 'One damaged value keeps an operator from seeing a whole stream.',
@@ -80,7 +80,7 @@ export const sealing: readonly Mutation[] = [
   },
   {
     id: 'seal-state-shown-in-clear',
-    file: 'application/sealed-fields.ts',
+    file: 'application/commands/sealed-fields.ts',
     find: 'if (Array.isArray(state)) return state.map((one) => maskedState(one, sensitive))',
     put: 'if (Array.isArray(state)) return state',
     harm: 'Secrets that stand in a list are shown in the state of an aggregate.',

@@ -137,7 +137,7 @@ export const webhooks: readonly Mutation[] = [
   },
   {
     id: 'webhook-silent-hosts-take-all-slots',
-    file: 'application/process-managers/runtime/key-slots.ts',
+    file: 'application/followers/key-slots.ts',
     find: 'const after = isQuick ? Math.min(growth.upTo, before + 1) : Math.floor(before / 2)',
     put: 'const after = Math.min(growth.upTo, before + 1)',
     harm: 'Receivers that do not answer take the slots of all others.',
@@ -145,7 +145,7 @@ export const webhooks: readonly Mutation[] = [
   },
   {
     id: 'webhook-shared-slots-not-counted',
-    file: 'application/process-managers/runtime/key-slots.ts',
+    file: 'application/followers/key-slots.ts',
     find: 'for (const shared of shares) add(this.#sharing, shared, 1)',
     put: 'for (const shared of shares) add(this.#sharing, shared, 0)',
     harm: 'Many silent hosts of one tenant take all slots there are.',

@@ -1,0 +1,30 @@
+import { BankAccountCreated, type BankAccountRecord } from '../../../domain/banking/accounts/bank-account.ts'
+import { type BankConnection, BankConnectionLinked } from '../../../domain/banking/linking/bank-connection.ts'
+import type { Application } from '../../commands/application.ts'
+import { opened } from '../../commands/sealed-fields.ts'
+
+/** What accounts and connections say of their users, opened; `(erased)` where the data key was destroyed. */
+
+export async function withUser(
+  { personalData }: Pick<Application, 'personalData'>,
+  account: BankAccountRecord,
+): Promise<BankAccountRecord> {
+  const { data } = await opened(personalData, [{ schema: BankAccountCreated.schema, data: account }])
+  return data[0] as BankAccountRecord
+}
+
+export async function withLinkingUser<Connection extends Pick<BankConnection, 'connection_id' | 'user_id'>>(
+  { personalData }: Pick<Application, 'personalData'>,
+  connection: Connection,
+): Promise<Connection> {
+  const { data } = await opened(personalData, [{ schema: BankConnectionLinked.schema, data: connection }])
+  return data[0] as Connection
+}
+
+/** What the user who manages accounts is known by, within its tenant and environment. */
+export function userFingerprint(
+  { personalData }: Pick<Application, 'personalData'>,
+  { tenant_id, environment, user_id }: Pick<BankAccountRecord, 'tenant_id' | 'environment' | 'user_id'>,
+): string {
+  return personalData.fingerprint('bank-user', `${tenant_id}|${environment}|${user_id}`)
+}

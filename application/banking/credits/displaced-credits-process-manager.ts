@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { BankDebitMatched } from '../../../domain/banking/debits/bank-debit-events.ts'
+import type { Application } from '../../commands/application.ts'
+import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { unlessLate } from '../../followers/through-outages.ts'
+import { matchDisplacedCredits } from './bank-credits.ts'
+
+/**
+ * Decides anew on credits that lost their debit to a surer one. It begins with the first match there was: earlier
+ * versions left such credits with the debit that they had lost.
+ */
+export function displacedCredits(app: Application) {
+  return processManager({
+    name: 'displaced-credits',
+    startAt: 'beginning',
+    // the least sure match takes the place of none
+    on: [
+      on(BankDebitMatched, ({ data: { confidence, match_id, leg_id } }) =>
+        confidence === 'low' ? [] : [perform('match-displaced', match_id, { leg_id })],
+      ),
+    ],
+    work: {
+      'match-displaced': work(
+        { retry: backoff(), timeLimitMs: 60_000, payload: z.object({ leg_id: z.string() }) },
+        (item) =>
+          unlessLate(async () => {
+            await matchDisplacedCredits(app, item.payload.leg_id, contextOf(item))
+            return { outcome: 'done' }
+          }),
+      ),
+    },
+  })
+}

@@ -1,0 +1,88 @@
+import { achAccount, disabledNote } from '../../../domain/banking/accounts/ach-account.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import {
+  type BankDebit,
+  type DebitStatus,
+  hasClosed,
+  OPEN_STATUSES,
+} from '../../../domain/banking/debits/bank-debit-state.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { derivedId } from '../../commands/event-registry.ts'
+import { FirstFailure } from '../../commands/first-failure.ts'
+import { within } from '../../commands/verbs.ts'
+import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { type Parameter, statement } from '../../queries/statement.ts'
+import { createDebit, type NewDebit } from './create-debit.ts'
+
+/** Debits that are looked at in one go. */
+const PAGE = 100
+
+/**
+ * Creates a debit of an ACH account, once, with the numbers that the account has now. Whoever disables the account at the
+ * same moment may not find the debit: it fails when its batch is handed over.
+ * @returns whether it is new, and where in the log it was created; null where it is not new.
+ */
+export async function createAccountDebit(
+  app: Pick<Application, 'commands' | 'clock'>,
+  debit: Omit<NewDebit, 'account'> & { readonly bank_account_id: string },
+  context: CommandContext,
+): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
+  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
+  return createDebit(app, { ...debit, account: state!.account }, context)
+}
+
+const OF_ACCOUNT = statement(
+  'open-bank-debits-of-account',
+  (db, $: Parameter<{ accountId: string; statuses: readonly DebitStatus[]; after: string; limit: number }>) =>
+    db
+      .selectFrom('bank_debits')
+      .select(['leg_id', 'seq'])
+      .where('bank_account_id', '=', $('accountId'))
+      .where('status', '=', ({ fn }) => fn.any($('statuses')))
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+
+/**
+ * Ends the debits of an account that was disabled, those that no bank can have yet.
+ * @throws ReadModelsLate when it cannot be told which there are; what went wrong with one of them, once the others are done.
+ */
+export async function failDebitsOf(
+  app: Application,
+  { accountId, returnCode }: { readonly accountId: string; readonly returnCode: string },
+  context: CommandContext,
+): Promise<void> {
+  await debitsAsOfNow(app)
+  const failure = new FirstFailure()
+  for (let after = '0'; ; ) {
+    const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN_STATUSES, after, limit: PAGE })
+    for (const { leg_id } of page) {
+      await failure.unlessFailing(() => failDebit(app, leg_id, returnCode, context))
+    }
+    if (page.length < PAGE) break
+    after = String(page.at(-1)!.seq)
+  }
+  failure.throwIfAny()
+}
+
+/** Ends a debit of an account that was disabled, unless a bank can have it. One that is not there stays so. */
+export async function failDebit(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  legId: string,
+  returnCode: string | null,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(bankDebit, legId)
+  const now = clock.now()
+  // what went with a batch that has closed may be at the bank: it comes back by itself
+  if (state === null || !OPEN_STATUSES.includes(state.status) || hasClosed(state, now)) return
+  const note = disabledNote({ return_code: returnCode })
+  const commandId = derivedId(context.commandId, `account-disabled/${legId}`)
+  const scoped = { ...within(context, state), commandId }
+  const outcome = await commands.execute(bankDebit, legId, { type: 'Fail', note, at: now }, scoped)
+  // it moved on in between
+  if (isRejection(outcome)) return
+}

@@ -1,0 +1,172 @@
+import type { AchAccount } from '../../../domain/banking/accounts/ach-account.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
+import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import { namedPolicy } from '../../access/named-policy.ts'
+import type { Application } from '../../commands/application.ts'
+import { type CommandContext, createdId } from '../../commands/command-context.ts'
+import { within } from '../../commands/verbs.ts'
+import { associationOf, isInScope, type Scope } from '../accounts/account-owners.ts'
+import { debitableAccount } from '../accounts/ach-accounts.ts'
+import { createAccountDebit } from './account-debits.ts'
+import {
+  type AskedDebit,
+  claimKey,
+  keyTaken,
+  type NamedDebit,
+  namedDebit,
+  outside,
+  outsideKey,
+  standingOf,
+} from './debit-keys.ts'
+
+/** Entries of one debit, in cents: what a NACHA file holds. */
+export const MOST_DEBIT_CENTS = 9_999_999_999
+
+export interface NewApiDebit extends AskedDebit {
+  /** Null: none was sent. */
+  readonly idempotency_key: string | null
+}
+
+/** A debit that was asked for, and whether this request created it. */
+export interface ArrangedDebit {
+  readonly debit: BankDebit
+  readonly isNew: boolean
+}
+
+/**
+ * Creates a debit that is asked for by a call, once for its key. Whether it is collected is for the gates to say, later.
+ * Requests with one key at the same time have the one debit.
+ */
+export async function createApiDebit(
+  app: Application,
+  client: Scope,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<ArrangedDebit | Rejection> {
+  const examined = await examine(app, client, asked, context)
+  if (isRejection(examined)) return examined
+  const { legId, named, begun, account } = examined
+  // without a key of its own, an earlier attempt of this very request has created it
+  if (begun) return { debit: begun, isNew: named === null }
+  const refusal = named && (await claimKey(app, client, named, context))
+  if (refusal) return refusal
+  const { tenant_id, environment } = client
+  const { idempotency_key: _key, ...debit } = asked
+  const created = await createAccountDebit(
+    app,
+    {
+      leg_id: legId,
+      tenant_id,
+      environment,
+      ...debit,
+      bank_account_id: account!.ach_account_id,
+      source: 'api',
+      payment_session_id: null,
+      installment_number: null,
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      cancellation_deadline: null,
+    },
+    within(context, client),
+  )
+  if (created.position !== null) await app.readModels.tellOf(bankDebit, created.position)
+  return { debit: created.debit, isNew: named === null || created.position !== null }
+}
+
+/** Why a debit would be refused at this moment, null when it would not. */
+export async function refuseApiDebit(
+  app: Application,
+  client: Scope,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const examined = await examine(app, client, asked, context)
+  return isRejection(examined) ? examined : null
+}
+
+interface Examined {
+  readonly legId: string
+  readonly named: NamedDebit | null
+  /** The debit, where it is there already; else the account that it is to be taken from. */
+  readonly begun: BankDebit | null
+  readonly account: AchAccount | null
+}
+
+async function examine(
+  app: Application,
+  client: Scope,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<Examined | Rejection> {
+  const { idempotency_key: key } = asked
+  const sent = key === null ? null : { key, field: 'idempotency_key' }
+  const named = sent && namedDebit(app.personalData, client, sent, asked)
+  const legId = named?.transactionId ?? createdId(context, bankDebit)
+  const standing = named ? await standingOf(app, named) : await attempted(app, legId, context)
+  // what was accepted once is not refused by what changed since
+  if (standing !== null && standing !== 'other') {
+    return outsideKey(client, standing) ?? { legId, named, begun: standing, account: null }
+  }
+  const account = await namedAccount(app, client, asked)
+  if (isRejection(account)) return account
+  if (standing === 'other') return keyTaken(app, client, named!)
+  return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
+}
+
+/** What an earlier attempt of a request without a key of its own has created. */
+async function attempted({ commands }: Application, legId: string, { mayRepeat }: CommandContext) {
+  return mayRepeat ? (await commands.load(bankDebit, legId)).state : null
+}
+
+/**
+ * The account of a debit whose employer, carrier and policy belong together: ids that name nothing go first, then what lies
+ * outside the key's scope, then what does not belong together.
+ */
+async function namedAccount(
+  app: Application,
+  client: Scope,
+  asked: AskedDebit,
+): Promise<AchAccount | Rejection> {
+  const named = await namedPolicy(app, client, asked)
+  if (isRejection(named) && named.kind === 'not_found') return named
+  const account = await debitableAccount(app, client, asked.bank_account_id)
+  if (account === null) return noAccount('bank_account_id')
+  const refusal = await refuseOwner(app, client, account, asked.employer_id, 'bank_account_id')
+  return scopeFirst([isRejection(named) ? named : null, refusal]) ?? account
+}
+
+/** The refusal to tell: what lies outside the scope of a key before what does not fit; null where there is none. */
+export function scopeFirst(refusals: readonly (Rejection | null)[]): Rejection | null {
+  return refusals.find((one) => one?.kind === 'forbidden') ?? refusals.find((one) => one !== null) ?? null
+}
+
+/** @param field that names the account. */
+export function noAccount(field: string): Rejection {
+  const why = `${field} names no ACH account of this account, nor a bank account that is tied to one`
+  return reject('not_found', 'ach_account_not_found', why, field)
+}
+
+/** Refuses an account of somebody else, whom the key may not even reach. @throws ReadModelsLate */
+export async function refuseOwner(
+  app: Application,
+  client: Scope,
+  account: AchAccount,
+  employerId: string,
+  field: string,
+): Promise<Rejection | null> {
+  if (account.owner_type === 'employer' && account.owner_id === employerId) return null
+  if (!(await isInScope(app, client, associationOf(account)))) return outside(field)
+  return reject('invalid', 'account_mismatch', `${field} names an account of another owner`, field)
+}
+
+export function refuseDisabled({ status, unlisted }: AchAccount, field: string): Rejection | null {
+  if (unlisted) {
+    const why = `${field} names an account that its bank does not list any more: have its user link it again`
+    return reject('conflict', 'account_unlisted', why, field)
+  }
+  if (status !== 'disabled') return null
+  return reject('conflict', 'account_disabled', `${field} names an account that is disabled`, field)
+}

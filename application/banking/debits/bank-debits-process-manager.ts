@@ -1,0 +1,283 @@
+import { z } from 'zod'
+import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
+import { AchAccountDisabled } from '../../../domain/banking/accounts/ach-account-events.ts'
+import { MicroDepositsListed } from '../../../domain/banking/accounts/micro-deposits.ts'
+import { BankCreditReceived } from '../../../domain/banking/credits/bank-credit.ts'
+import { bankDebit, processedFrom } from '../../../domain/banking/debits/bank-debit.ts'
+import {
+  BankDebitCancelled,
+  BankDebitCreated,
+  BankDebitFailed,
+  BankDebitGated,
+  BankDebitMatched,
+  BankDebitRejected,
+  BankDebitReleased,
+  BankDebitReported,
+  BankDebitRepresented,
+  BankDebitReturned,
+  BankDebitScheduled,
+  BankDebitSubmitted,
+} from '../../../domain/banking/debits/bank-debit-events.ts'
+import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
+import { nextClose } from '../../../domain/banking/debits/banking-days.ts'
+import { disablesAccount } from '../../../domain/banking/debits/return-codes.ts'
+import { isRejection, orThrow } from '../../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { changed } from '../../commands/verbs.ts'
+import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { ofProvider, throughOutages, unlessLate, waiting } from '../../followers/through-outages.ts'
+import { raiseWebhookEvent } from '../../webhooks/raise.ts'
+import { disableNumbers } from '../accounts/ach-accounts.ts'
+import { returnedNumbers } from '../accounts/payer-corrections.ts'
+import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../credits/bank-credits.ts'
+import { isInFiles } from '../files/write-files.ts'
+import { failDebitsOf } from './account-debits.ts'
+import { gateBatch, runBatch } from './batch-worker.ts'
+import { recordBatchHeldUp, submitBatch } from './debit-batches.ts'
+import {
+  cancelledPayload,
+  clearedPayload,
+  notDebitedPayload,
+  returnedPayload,
+  settledPayload,
+} from './debit-webhooks.ts'
+import { tellOfMinted } from './payroll-debits.ts'
+import { recordDebitFailed, takeBack } from './session-debits.ts'
+
+const nothing = z.object({})
+/** Of a batch that has closed; whether its debits have passed the gates once more. */
+const closed = waiting.extend({ is_gated: z.boolean().optional() })
+/** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
+const ended = z.object({ note: z.string().optional(), at: z.string() })
+/** A debit that the bank has, and the credits that may be its money; absent until they are looked for. */
+const shownBefore = z.object({ leg_id: z.string(), credits: z.array(z.string()).optional() })
+/** A plan's month brings many at one moment. */
+const MANY = 32
+/** Before a close, the latest run of the batch worker: what waits is in the batch by then. In service-clock milliseconds. */
+const RUN_BEFORE_CLOSE_MS = 10_000
+/** After a close, until what was put into the batch before it is surely recorded; in the same. */
+const RECORDED_AFTER_CLOSE_MS = 60_000
+
+/**
+ * What follows from what happens to bank debits and credits: the runs of the batch worker while debits wait, the batches
+ * that the bank is handed at their close, the debits' end in time, the session that they pay, and what partners are told.
+ * @param intervalMs between two runs of the batch worker, in service-clock milliseconds.
+ */
+export function bankDebits(app: Application, intervalMs: number) {
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  /** One run for all that wait by then. @param since when a debit began to wait. */
+  const nextRun = (since: string) => {
+    const waitsFrom = Date.parse(since)
+    const tick = (Math.floor(waitsFrom / intervalMs) + 1) * intervalMs
+    // it goes with the batch that was open when it began to wait
+    const at = Math.max(waitsFrom, Math.min(tick, nextClose(waitsFrom) - RUN_BEFORE_CLOSE_MS))
+    return [perform('run-batch', String(at), {}, { at })]
+  }
+  return processManager({
+    name: 'bank-debits',
+    startAt: 'beginning',
+    on: [
+      on(BankDebitCreated, ({ data }) => nextRun(data.created_at)),
+      on(BankDebitReleased, ({ data }) => nextRun(data.at)),
+      on(BankDebitScheduled, ({ data }) => [submitAfter(data.batch_closes_at)]),
+      on(BankDebitRepresented, ({ data }) => [submitAfter(data.batch_closes_at)]),
+      on(MicroDepositsListed, ({ data }) => [submitAfter(data.batch_closes_at)]),
+      on(BankDebitSubmitted, ({ data: { leg_id, effective_date, at } }) => [
+        // presented again, it waits anew
+        perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
+        // each time that it is presented
+        perform('find-credit', `${leg_id}/${at}`, { leg_id }),
+      ]),
+      // each of them: a debit is reported on again, and comes back again, before the work of the last one is done
+      on(BankDebitReported, ({ data, stream, revision }) =>
+        data.settled_on === null
+          ? []
+          : [perform('settle', `${stream}@${revision}`, { ...data, settled_on: data.settled_on })],
+      ),
+      on(BankDebitMatched, ({ data }) => [perform('clear', data.match_id, data)]),
+      // it can come back again, once it is presented again
+      on(BankDebitReturned, ({ data, stream, revision }) => [
+        perform('take-back', `${data.leg_id}/${data.at}`, data),
+        ...(disablesAccount(data.return_code)
+          ? [perform('disable-account', `${stream}@${revision}`, data)]
+          : []),
+      ]),
+      // a debit in quarantine has not ended: an operator decides
+      on(BankDebitGated, ({ data: { leg_id, status, at } }) =>
+        status === 'quarantined' ? [] : [perform('tell-cancelled', leg_id, { at })],
+      ),
+      on(BankDebitRejected, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(BankDebitFailed, ({ data: { leg_id, note, at } }) => [
+        perform('tell-cancelled', leg_id, { note, at }),
+      ]),
+      on(BankDebitCancelled, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(AchAccountDisabled, ({ data: { ach_account_id, return_code } }) => [
+        perform('fail-debits', ach_account_id, { return_code }),
+      ]),
+      // whoever received it matches it as well, unless it died
+      on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
+    ],
+    work: {
+      'run-batch': work({ ...kind, slots: 1, timeLimitMs: 600_000, payload: nothing }, (item) =>
+        unlessLate(async () => {
+          await runBatch(app, contextOf(item))
+          return { outcome: 'done' }
+        }),
+      ),
+      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: closed }, (item) => {
+        const closesAt = Date.parse(item.key)
+        const { payload } = item
+        return unlessLate(async () => {
+          // what armed it anew took the mark away: no gate stops what the bank may have
+          if (payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
+            await gateBatch(app, closesAt, contextOf(item))
+            // stored before anything is handed over: whoever repeats that finds the same debits
+            return { outcome: 'again', afterMs: 0, payload: { ...payload, is_gated: true } }
+          }
+          return throughOutages(
+            app,
+            item,
+            () => submitBatch(app, closesAt, contextOf(item), item.signal),
+            (since) => recordBatchHeldUp(app, { closesAt, since }, contextOf(item)),
+          )
+        })
+      }),
+      'match-credit': work({ ...kind, payload: nothing }, (item) =>
+        unlessLate(async () => {
+          await matchCredit(app, item.key, contextOf(item))
+          return { outcome: 'done' }
+        }),
+      ),
+      // the bank may have shown its money before
+      'find-credit': work({ ...kind, slots: MANY, payload: shownBefore }, (item) => {
+        const { leg_id, credits } = item.payload
+        return unlessLate(async () => {
+          if (credits === undefined) {
+            const found = await creditsShownBefore(app, leg_id)
+            // stored before any is decided on: whoever repeats that tells the debit of what was matched
+            return found.length === 0
+              ? { outcome: 'done' }
+              : { outcome: 'again', afterMs: 0, payload: { leg_id, credits: [...found] } }
+          }
+          await matchCreditsAgain(app, leg_id, credits, contextOf(item))
+          return { outcome: 'done' }
+        })
+      }),
+      // what waits for a batch is not debited from an account that is disabled
+      'fail-debits': work(
+        { ...kind, slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
+        (item) =>
+          unlessLate(async () => {
+            const { state } = await app.commands.load(achAccount, item.key)
+            // somebody may have enabled it meanwhile
+            if (state!.status !== 'disabled') return { outcome: 'done' }
+            const disabled = { accountId: item.key, returnCode: item.payload.return_code }
+            await failDebitsOf(app, disabled, contextOf(item))
+            return { outcome: 'done' }
+          }),
+      ),
+      process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
+        const after = await changed(
+          app,
+          bankDebit,
+          item.key,
+          { type: 'Process', at: item.dueAt },
+          contextOf(item),
+        )
+        if (isRejection(after)) return { outcome: 'stop', why: after.message }
+        if (after.status !== 'submitted') return { outcome: 'done' }
+        // it was presented again since, or went with a later file
+        return { outcome: 'again', at: processedFrom(after.entry_date!) }
+      }),
+      // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
+      settle: work(
+        {
+          ...kind,
+          payload: z.object({
+            leg_id: z.string(),
+            settled_on: z.string(),
+            processor_status: z.string().nullable(),
+          }),
+        },
+        async (item) => {
+          const debit = await load(app, item.payload.leg_id)
+          if (debit.settlement_type !== 'direct' || debit.source !== 'session') return { outcome: 'done' }
+          await confirm(app, debit, 'processor', contextOf(item))
+          await raiseWebhookEvent(app, settledPayload(debit, item.payload), contextOf(item))
+          return { outcome: 'done' }
+        },
+      ),
+      clear: work({ ...kind, payload: BankDebitMatched.schema }, async (item) => {
+        const debit = await load(app, item.payload.leg_id)
+        if (debit.source !== 'session') return { outcome: 'done' }
+        await confirm(app, debit, 'bank', contextOf(item))
+        await raiseWebhookEvent(app, clearedPayload(debit, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
+        const debit = await load(app, item.payload.leg_id)
+        const { payment_session_id: sessionId, leg_id: legId } = debit
+        const { return_code: returnCode } = item.payload
+        if (sessionId !== null) {
+          const disables = disablesAccount(returnCode) && (await returnedNumbers(app, debit)).areCurrent
+          await takeBack(app, sessionId, { legId, returnCode, disables }, contextOf(item))
+        }
+        // who debits by a call or a collection reads how it stands
+        if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
+        await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'tell-cancelled': work({ ...kind, payload: ended }, async (item) => {
+        const debit = await load(app, item.key)
+        const { note, at } = item.payload
+        // what was sent once is told of as returned
+        if (debit.representments > 0) return { outcome: 'done' }
+        if (debit.source === 'session' && note !== undefined) {
+          await recordDebitFailed(app, debit.payment_session_id!, debit.leg_id, contextOf(item))
+          await raiseWebhookEvent(app, notDebitedPayload(debit, { note, at }), contextOf(item))
+        }
+        if (debit.cancellation_deadline === null) return { outcome: 'done' }
+        // whoever raised it may not have told of it yet
+        if (debit.source === 'payroll_file') await tellOfMinted(app, debit, contextOf(item))
+        await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, (item) =>
+        unlessLate(async () => {
+          const debit = await load(app, item.payload.leg_id)
+          const { tenant_id, environment, bank_account_id } = debit
+          const { areCurrent, numbers } = await returnedNumbers(app, debit)
+          const achAccountId = areCurrent ? bank_account_id : null
+          const returned = { tenant_id, environment, achAccountId, numbers }
+          await disableNumbers(app, returned, item.payload.return_code, contextOf(item))
+          return { outcome: 'done' }
+        }),
+      ),
+    },
+  })
+}
+
+/** The batch goes after its close: one that was put into it at the last moment is recorded a little later. */
+function submitAfter(batchClosesAt: string) {
+  const at = Date.parse(batchClosesAt) + RECORDED_AFTER_CLOSE_MS
+  return perform('submit-batch', batchClosesAt, {}, { at })
+}
+
+/** The session reads paid before anybody is told. */
+async function confirm(
+  app: Application,
+  { payment_session_id: sessionId, leg_id: legId }: BankDebit,
+  by: 'bank' | 'processor',
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'ConfirmDebit', legId, by, at: app.clock.now() } as const
+  orThrow(await changed(app, paymentSession, sessionId!, command, context))
+}
+
+async function load({ commands }: Pick<Application, 'commands'>, legId: string): Promise<BankDebit> {
+  const { state } = await commands.load(bankDebit, legId)
+  if (state === null) throw new Error(`There is no bank debit ${legId}`)
+  return state
+}

@@ -1,0 +1,263 @@
+import { mayActFor, mayUseCarrier } from '../../../domain/access/api-client.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
+import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { isId } from '../../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import { employer } from '../../../domain/parties/employer.ts'
+import { type Policy, policy } from '../../../domain/policies/policy.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { derivedId } from '../../commands/event-registry.ts'
+import { within } from '../../commands/verbs.ts'
+import type { Scope } from '../accounts/account-owners.ts'
+import { debitableAccount } from '../accounts/ach-accounts.ts'
+import { createAccountDebit } from './account-debits.ts'
+import { noAccount, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
+import { claimKey, keyTaken, type NamedDebit, namedDebit, outside, standingOf } from './debit-keys.ts'
+
+/** A batch collection as it is asked for. */
+export interface AskedCollection {
+  readonly employerId: string
+  readonly bankAccountId: string
+  readonly entries: readonly {
+    readonly policyId: string
+    readonly amountCents: number
+    readonly description: string
+    readonly key: string
+  }[]
+}
+
+/** A collection that was accepted, and whether this request was the one. */
+export interface Collected {
+  readonly collection: DebitCollection
+  readonly isNew: boolean
+}
+
+/**
+ * Accepts a batch collection: all its entries by one append, or none; then its debits are created. What dies in between is
+ * finished by a process manager. The same again is the same collection, and an entry whose key is known is its debit.
+ */
+export async function collect(
+  app: Application,
+  client: Scope,
+  asked: AskedCollection,
+  context: CommandContext,
+): Promise<Collected | Rejection> {
+  const examined = await examine(app, client, asked)
+  if (isRejection(examined)) return examined
+  const scoped = within(context, client)
+  if ('known' in examined) {
+    // whoever accepted it may have died since
+    await createDebitsOf(app, examined.known, scoped)
+    return { collection: examined.known, isNew: false }
+  }
+  const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
+  const { collection_id } = data
+  const refusal = await claimAll(app, client, examined, context)
+  if (refusal) {
+    const refuse = { type: 'Refuse', collectionId: collection_id, at: app.clock.now() } as const
+    const refused = await app.commands.execute(debitCollection, collection_id, refuse, scoped)
+    // the same one at the same moment may have got through
+    const isRefused = !isRejection(refused) && refused.state === 'refused'
+    return isRefused ? refusal : collect(app, client, asked, context)
+  }
+  const accept = { type: 'Accept', data } as const
+  const accepted = await app.commands.execute(debitCollection, collection_id, accept, scoped)
+  // the same one at the same moment lost a key
+  if (isRejection(accepted)) return collect(app, client, asked, context)
+  const collection = accepted.state as DebitCollection
+  const last = await createDebitsOf(app, collection, scoped)
+  if (last !== null) await app.readModels.tellOf(bankDebit, last)
+  return { collection, isNew: accepted.events.length > 0 }
+}
+
+/** Why a collection would be refused at this moment, null when it would not. */
+export async function refuseCollection(
+  app: Application,
+  client: Scope,
+  asked: AskedCollection,
+): Promise<Rejection | null> {
+  const examined = await examine(app, client, asked)
+  return isRejection(examined) ? examined : null
+}
+
+/**
+ * Creates the debits of a collection that are not there yet.
+ * @returns where in the log the last one is; null where there is nothing new.
+ */
+export async function createDebitsOf(
+  app: Pick<Application, 'commands' | 'clock'>,
+  { collection_id, tenant_id, environment, employer_id, bank_account_id, ...collection }: DebitCollection,
+  context: CommandContext,
+): Promise<bigint | null> {
+  const positions = await Promise.all(
+    collection.entries.map(async ({ transaction_id: leg_id, ...entry }) => {
+      if ((await app.commands.load(bankDebit, leg_id)).state !== null) return null
+      const created = await createAccountDebit(
+        app,
+        {
+          leg_id,
+          tenant_id,
+          environment,
+          employer_id,
+          bank_account_id,
+          collection_id,
+          ...entry,
+          source: 'collection',
+          payment_purpose: 'paygo',
+          effective_date: null,
+          metadata: {},
+          payment_session_id: null,
+          installment_number: null,
+          file_id: null,
+          check_date: null,
+          period: null,
+          cancellation_deadline: null,
+          ingested_at: collection.accepted_at,
+        },
+        context,
+      )
+      return created.position
+    }),
+  )
+  return positions.reduce((last, one) => (one !== null && (last === null || one > last) ? one : last), null)
+}
+
+type Examined =
+  | { readonly known: DebitCollection }
+  | {
+      readonly accepting: Omit<DebitCollection, 'accepted_at'>
+      /** Keys of the entries that have no debit yet. */
+      readonly fresh: readonly NamedDebit[]
+    }
+
+async function examine(
+  app: Application,
+  client: Scope,
+  asked: AskedCollection,
+): Promise<Examined | Rejection> {
+  const { tenant_id, environment } = client
+  const { employerId: employer_id, bankAccountId } = asked
+  const place = `${tenant_id}|${environment}|${employer_id}|${bankAccountId}`
+  const contents = asked.entries.map((one) => [one.policyId, one.amountCents, one.description, one.key])
+  let collection_id = app.personalData.fingerprint('debit_collection', `${place}|${JSON.stringify(contents)}`)
+  let known = (await app.commands.load(debitCollection, collection_id)).state
+  // what was refused is sent anew
+  while (known === 'refused') {
+    collection_id = derivedId(collection_id, 'again')
+    known = (await app.commands.load(debitCollection, collection_id)).state
+  }
+  if (known) {
+    const carriers = known.entries.map(({ carrier_id }) => carrier_id)
+    return outsideKey(client, known.employer_id, carriers) ?? { known }
+  }
+
+  const policies = await policiesOf(app, client, asked)
+  if (isRejection(policies)) return policies
+  const named = asked.entries.map(({ amountCents, description, key }, index) => {
+    const { policy_id, carrier_id } = policies[index]!
+    const sent = { key, field: `policyCollections[${index}].idempotencyKey` }
+    return namedDebit(app.personalData, client, sent, {
+      employer_id,
+      carrier_id,
+      policy_id,
+      bank_account_id: bankAccountId,
+      amount_cents: amountCents,
+      payment_purpose: 'paygo',
+      description,
+      effective_date: null,
+      metadata: {},
+    })
+  })
+  const standings = await Promise.all(named.map((one) => standingOf(app, one)))
+  const account = await debitableAccount(app, client, bankAccountId)
+  const debits = standings.filter((one): one is BankDebit => one !== null && one !== 'other')
+  const areAllKnown = debits.length === named.length
+  if (account === null && !areAllKnown) return noAccount('bankAccountId')
+
+  const carriers = policies.map(({ carrier_id }) => carrier_id)
+  const refusal = scopeFirst([
+    outsideKey(client, employer_id, carriers),
+    refusePolicies(client, policies, employer_id),
+    account && (await refuseOwner(app, client, account, employer_id, 'bankAccountId')),
+  ])
+  if (refusal) return refusal
+  const reused = standings.indexOf('other')
+  if (reused >= 0) return keyTaken(app, client, named[reused]!)
+  const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
+  if (disabled) return disabled
+  return {
+    accepting: {
+      collection_id,
+      tenant_id,
+      environment,
+      employer_id,
+      bank_account_id: account?.ach_account_id ?? debits[0]!.bank_account_id!,
+      entries: asked.entries.map(({ amountCents: amount_cents, description }, index) => {
+        const { policy_id, carrier_id } = policies[index]!
+        const { transactionId: transaction_id } = named[index]!
+        return { transaction_id, policy_id, carrier_id, amount_cents, description }
+      }),
+    },
+    fresh: named.filter((_, index) => standings[index] === null),
+  }
+}
+
+/** The policies of a collection, in its order; employer and policies must be there. */
+function policiesOf(
+  { commands }: Application,
+  { tenant_id, environment }: Scope,
+  { employerId, entries }: AskedCollection,
+): Promise<readonly Policy[] | Rejection> {
+  const isHere = (one: { readonly tenant_id: string; readonly environment: string } | null) =>
+    one?.tenant_id === tenant_id && one.environment === environment
+  return commands.reading(async (reader) => {
+    const insured = isId(employerId) ? (await reader.load(employer, employerId)).state : null
+    if (!isHere(insured)) return missing('employer', 'employerId')
+    const policies: Policy[] = []
+    for (const [index, { policyId }] of entries.entries()) {
+      const state = isId(policyId) ? (await reader.load(policy, policyId)).state : null
+      if (state === null || !isHere(state)) return missing('policy', `policyCollections[${index}].policyId`)
+      policies.push(state)
+    }
+    return policies
+  })
+}
+
+/**
+ * Claims the keys of new entries in one order, whatever theirs is: of collections at once that have keys in common one gets
+ * through.
+ */
+async function claimAll(
+  app: Application,
+  client: Scope,
+  { fresh, accepting }: Extract<Examined, { readonly fresh: unknown }>,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  for (const one of fresh.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    const refusal = await claimKey(app, client, one, context, accepting.collection_id)
+    if (refusal) return refusal
+  }
+  return null
+}
+
+function outsideKey(client: Scope, employerId: string, carrierIds: readonly string[]): Rejection | null {
+  if (!mayActFor(client, employerId)) return outside('employerId')
+  const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))
+  return index < 0 ? null : outside(`policyCollections[${index}].policyId`)
+}
+
+function refusePolicies(client: Scope, policies: readonly Policy[], employerId: string): Rejection | null {
+  const hidden = policies.findIndex(({ employer_id }) => !mayActFor(client, employer_id))
+  if (hidden >= 0) return outside(`policyCollections[${hidden}].policyId`)
+  const index = policies.findIndex(({ employer_id }) => employer_id !== employerId)
+  if (index < 0) return null
+  const field = `policyCollections[${index}].policyId`
+  return reject('invalid', 'policy_mismatch', `${field} names a policy of another employer`, field)
+}
+
+function missing(what: 'employer' | 'policy', field: string): Rejection {
+  return reject('not_found', `${what}_not_found`, `${field} names no ${what} of this account`, field)
+}

@@ -1,0 +1,102 @@
+import { bankDebit, type EndedAtOnce } from '../../../domain/banking/debits/bank-debit.ts'
+import type { BankDebitData } from '../../../domain/banking/debits/bank-debit-events.ts'
+import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
+import { nextClose } from '../../../domain/banking/debits/banking-days.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
+import { carrier } from '../../../domain/parties/carrier.ts'
+import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { within } from '../../commands/verbs.ts'
+import { WrongExpectedRevision } from '../../ports/event-log.ts'
+
+/** A debit, but for what the service knows itself: how its carrier settles, and the time. */
+export type NewDebit = Omit<
+  BankDebitData<'BankDebitCreated'>,
+  'settlement_type' | 'created_at' | 'ingested_at'
+> & {
+  /** ISO 8601, when its source was first accepted; absent: now. */
+  readonly ingested_at?: string
+}
+
+/**
+ * Creates a debit, once: its id says for what it is. One that an earlier attempt has created is answered as it stands.
+ * @param ending why it ends at once; absent: it waits for its batch.
+ * @returns whether it is new, and where in the log it was created; null where it is not new.
+ */
+export async function createDebit(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  debit: NewDebit,
+  context: CommandContext,
+  ending?: EndedAtOnce,
+): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
+  const { settlement_type = null } = (await commands.load(carrier, debit.carrier_id)).state ?? {}
+  const created_at = isoTime(clock.now())
+  const data = { ingested_at: created_at, ...debit, settlement_type, created_at }
+  const { leg_id } = debit
+  try {
+    const command = { type: 'Create', data, ...(ending && { ending }) } as const
+    const created = orThrow(await commands.create(bankDebit, leg_id, command, within(context, debit)))
+    return { debit: created.state!, position: created.position }
+  } catch (error) {
+    // an earlier attempt has created it: what is new costs no look for that
+    if (!(error instanceof WrongExpectedRevision)) throw error
+    return { debit: (await commands.load(bankDebit, leg_id)).state!, position: null }
+  }
+}
+
+/** What of an arranged session is debited. Amounts are cents. */
+export interface DebitOfSession {
+  readonly legId: string
+  readonly amountCents: number
+  /** Of a later instalment, from 1; null: what is paid at signing. */
+  readonly installmentNumber: number | null
+}
+
+/**
+ * Creates the debit of a session, once: its id says for what it is. An instalment is the service's own doing, and partners
+ * are told until when its batch is open.
+ */
+export async function createSessionDebit(
+  app: Pick<Application, 'commands' | 'clock'>,
+  session: PaymentSession,
+  { legId, amountCents, installmentNumber }: DebitOfSession,
+  context: CommandContext,
+): Promise<BankDebit> {
+  const { tenant_id, environment, employer_id, carrier_id, policy_id, payment_session_id } = session
+  const isInstalment = installmentNumber !== null
+  const created = await createDebit(
+    app,
+    {
+      leg_id: legId,
+      tenant_id,
+      environment,
+      employer_id,
+      carrier_id,
+      policy_id,
+      source: isInstalment ? ('instalment' as const) : ('session' as const),
+      payment_session_id,
+      installment_number: installmentNumber,
+      amount_cents: amountCents,
+      payment_purpose: purposeOf(session, isInstalment),
+      description: session.description,
+      bank_account_id: null,
+      account: session.debit!.account,
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      effective_date: null,
+      metadata: {},
+      cancellation_deadline: isInstalment ? isoTime(nextClose(app.clock.now())) : null,
+    },
+    context,
+  )
+  return created.debit
+}
+
+function purposeOf({ plan }: PaymentSession, isInstalment: boolean): BankDebit['payment_purpose'] {
+  if (isInstalment) return 'installment'
+  return plan === null ? 'extra_payment' : 'down_payment'
+}

@@ -1,0 +1,185 @@
+import { disabledNote } from '../../../domain/banking/accounts/ach-account.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import type { Environment } from '../../../domain/kernel/ids.ts'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { derivedId, UnreadableEvent } from '../../commands/event-registry.ts'
+import { FirstFailure } from '../../commands/first-failure.ts'
+import { within } from '../../commands/verbs.ts'
+import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
+import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { type Parameter, statement } from '../../queries/statement.ts'
+import { debitDisabledBy } from '../accounts/disabled-numbers.ts'
+import { keptAccount } from '../accounts/payer-accounts.ts'
+import { correctedAccount } from '../accounts/payer-corrections.ts'
+
+/** Debits that are looked at in one go. */
+const PAGE = 500
+
+/** A page of debits in the order of their creation. */
+export interface Page {
+  /** Position of the debit before; of the first page 0. */
+  readonly after: string
+  readonly limit: number
+}
+
+const OF_BATCH = statement(
+  'bank-debits-of-batch',
+  (db, $: Parameter<Page & { closesAt: string; environment: Environment; status: 'Scheduled' }>) =>
+    db
+      .selectFrom('bank_debits')
+      .select(['leg_id', 'seq'])
+      .where('batch_closes_at', '=', $('closesAt'))
+      .where('environment', '=', $('environment'))
+      // whoever repeats a batch leaves what the bank has acknowledged meanwhile
+      .where('status', '=', $('status'))
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+
+/**
+ * Hands the batch of a close to the bank. A debit whose account cannot be read has failed, and operators are told.
+ * @param closesAt epoch milliseconds.
+ * @param signal aborts when the time is up.
+ * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it; what went wrong with
+ *   one of its debits, once the others are handed over.
+ */
+export async function submitBatch(
+  app: Application,
+  closesAt: number,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<void> {
+  await debitsAsOfNow(app)
+  const failure = new FirstFailure()
+  // no money waits for what is played
+  for (const environment of ['live', 'sandbox'] as const) {
+    await failure.unlessFailing(() => submitTo(app, environment, { closesAt, context, signal }))
+  }
+  failure.throwIfAny()
+}
+
+async function submitTo(
+  app: Application,
+  environment: Environment,
+  handedOver: Pick<RailBatch, 'closesAt' | 'context' | 'signal'>,
+): Promise<void> {
+  const { closesAt, context, signal } = handedOver
+  signal.throwIfAborted()
+  const batch = batchOf(closesAt, environment)
+  const rail = app.bankRails[environment]
+  // the simulated one has nothing else to hand over
+  if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) return
+  const failure = new FirstFailure()
+  await rail.submit({
+    ...handedOver,
+    entries: entriesOf(app, batch, failure),
+    async refuse({ legId, account }, note) {
+      const at = app.clock.now()
+      const command =
+        account === null
+          ? ({ type: 'LeaveOut', note, at } as const)
+          : ({ type: 'Fail', note, byBank: true, at } as const)
+      const commandId = derivedId(context.commandId, `refuse/${legId}`)
+      await failure.unlessFailing(() => recorded(app, legId, command, { ...context, commandId }))
+    },
+  })
+  failure.throwIfAny()
+}
+
+/**
+ * Records that a batch waits for a bank that is away, once for a time, of the oldest of its debits that can be read.
+ * @param closesAt of the batch, as `since` epoch milliseconds.
+ */
+export async function recordBatchHeldUp(
+  app: Application,
+  { closesAt, since }: { readonly closesAt: number; readonly since: number },
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'RecordHeldUp', since, at: app.clock.now() } as const
+  const commandId = derivedId(context.commandId, `held-up/${since}`)
+  for (const environment of ['live', 'sandbox'] as const) {
+    const batch = batchOf(closesAt, environment)
+    for await (const legs of pages((page) => app.read.query(OF_BATCH, { ...page, ...batch }))) {
+      for (const legId of legs) {
+        try {
+          return await recorded(app, legId, command, { ...context, commandId })
+        } catch (error) {
+          // the next one tells of it as well
+          if (!(error instanceof UnreadableEvent)) throw error
+        }
+      }
+    }
+  }
+}
+
+type Batch = ReturnType<typeof batchOf>
+const batchOf = (closesAt: number, environment: Environment) =>
+  ({ closesAt: isoTime(closesAt), environment, status: 'Scheduled' }) as const
+
+async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch): Promise<string | null> {
+  const [oldest] = await read.query(OF_BATCH, { ...batch, after: '0', limit: 1 })
+  return oldest?.leg_id ?? null
+}
+
+async function* entriesOf(
+  app: Application,
+  batch: Batch,
+  failure: FirstFailure,
+): AsyncGenerator<readonly RailEntry[]> {
+  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
+  for await (const legs of pages(read)) {
+    await app.commands.preload(bankDebit, legs)
+    const entries = await Promise.all(
+      legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, batch))),
+    )
+    yield entries.filter((entry) => entry !== null)
+  }
+}
+
+/** Null of a debit that has left the batch since it was looked for. */
+async function entryOf(app: Application, legId: string, batch: Batch): Promise<RailEntry | null> {
+  const debit = (await app.commands.load(bankDebit, legId)).state!
+  if (debit.status !== batch.status || debit.batch_closes_at !== batch.closesAt) return null
+  const { amount_cents: amountCents, entry_date, representments } = debit
+  const known = await correctedAccount(app, debit)
+  const account = await keptAccount(app, known)
+  const returnCode = await debitDisabledBy(app, debit, known)
+  const unreadable = account === null ? 'Its account cannot be read' : null
+  const refusal = returnCode === null ? unreadable : disabledNote({ return_code: returnCode })
+  return {
+    legId,
+    amountCents,
+    effectiveDate: entry_date!,
+    account,
+    fingerprint: known.fingerprint,
+    isRetry: representments > 0,
+    refusal,
+  }
+}
+
+async function recorded(
+  { commands }: Application,
+  legId: string,
+  command: Parameters<typeof bankDebit.decide>[0],
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(bankDebit, legId)
+  orThrow(await commands.execute(bankDebit, legId, command, within(context, state!)))
+}
+
+/** The debits that a query finds, page by page. @param limit debits on a page. */
+export async function* pages(
+  read: (page: Page) => Promise<readonly { readonly leg_id: string; readonly seq: number | bigint }[]>,
+  limit = PAGE,
+): AsyncGenerator<readonly string[]> {
+  for (let after = '0'; ; ) {
+    const page = await read({ after, limit })
+    yield page.map(({ leg_id }) => leg_id)
+    if (page.length < limit) return
+    after = String(page.at(-1)!.seq)
+  }
+}

@@ -1,0 +1,46 @@
+import { orThrow } from '../../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { derivedId } from '../../commands/event-registry.ts'
+import { changed } from '../../commands/verbs.ts'
+import { failDebit } from './account-debits.ts'
+
+/** The id of the debit of an instalment. @param number from 1. */
+export function instalmentLegOf(sessionId: string, number: number): string {
+  return derivedId(sessionId, `instalment/${number}`)
+}
+
+/** Tells a session that its debit ended before any money moved: there is no plan without its down payment. */
+export async function recordDebitFailed(
+  app: Application,
+  sessionId: string,
+  legId: string,
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'RecordDebitFailed', legId, at: app.clock.now() } as const
+  orThrow(await changed(app, paymentSession, sessionId, command, context))
+}
+
+/**
+ * Tells a session that one of its debits came back. Where that disables its account its plan stops, and those of its
+ * debits that no bank can have yet fail.
+ */
+export async function takeBack(
+  app: Application,
+  sessionId: string,
+  {
+    legId,
+    returnCode,
+    disables,
+  }: { readonly legId: string; readonly returnCode: string; readonly disables: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'RecordDebitReturned', legId, returnCode, disables, at: app.clock.now() } as const
+  const session = orThrow(await changed(app, paymentSession, sessionId, command, context))
+  if (!disables) return
+  const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
+  for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {
+    await failDebit(app, leg, returnCode, context)
+  }
+}

@@ -1,0 +1,299 @@
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { type Decider, fold, streamOf } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Clock } from '../ports/clock.ts'
+import { type EventLog, WrongExpectedRevision } from '../ports/event-log.ts'
+import {
+  type AggregateCache,
+  Aggregates,
+  aggregateCache,
+  type Creation,
+  type Kept,
+  type Loaded,
+  type Reader,
+  sizeOf,
+  takenBy,
+} from './aggregates.ts'
+import { type CommandContext, commandIdOf } from './command-context.ts'
+import type { EventRegistry } from './event-registry.ts'
+import { RecentCommands } from './recent-commands.ts'
+import { Turns } from './turns.ts'
+
+export type { Creation, Loaded, Reader, Reads } from './aggregates.ts'
+
+/** A command that went through. `position` is null when there was nothing to do. */
+export interface Executed<State, Event> {
+  readonly state: State
+  /** Revision of the stream's last event, -1 when it is empty. */
+  readonly revision: number
+  /** Empty also where an earlier attempt stored them. */
+  readonly events: readonly Event[]
+  readonly position: bigint | null
+}
+
+/** Commands have a type, by which the steps of a request are told apart. */
+interface Typed {
+  readonly type: string
+}
+
+/** Commands on one aggregate, as one step of a request. */
+interface Step<State, Command, Event extends DomainEvent> {
+  readonly decider: Decider<State, Command, Event>
+  readonly stream: string
+  readonly commands: readonly Command[]
+  readonly commandId: string
+  readonly context: CommandContext
+}
+
+/** Times that other processes may be faster. */
+const ATTEMPTS = 10
+
+/**
+ * Runs commands on aggregates: decide on the cached state, append at exactly its revision. Who meets a conflict reads on and
+ * decides again, after all who met one in this process before; nobody is refused by a state that may be stale.
+ */
+export class CommandHandler {
+  readonly #log: EventLog
+  readonly #registry: EventRegistry
+  readonly #clock: Clock
+  readonly #cache: AggregateCache
+  readonly #aggregates: Aggregates
+  readonly #turns: Turns
+
+  constructor(
+    log: EventLog,
+    registry: EventRegistry,
+    clock: Clock,
+    cache = aggregateCache(),
+    turns = new Turns(),
+  ) {
+    this.#log = log
+    this.#registry = registry
+    this.#clock = clock
+    this.#cache = cache
+    this.#turns = turns
+    this.#aggregates = new Aggregates(log, registry, cache)
+  }
+
+  /** The same handler over another view of the same log, such as one with another patience. */
+  over(log: EventLog): CommandHandler {
+    return new CommandHandler(log, this.#registry, this.#clock, this.#cache, this.#turns)
+  }
+
+  /** @see Aggregates.load */
+  load<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Promise<Loaded<State>> {
+    return this.#aggregates.load(decider, id)
+  }
+
+  /** @see Aggregates.loadAll */
+  loadAll<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<readonly Loaded<State>[]> {
+    return this.#aggregates.loadAll(decider, ids)
+  }
+
+  /** @see Aggregates.preload */
+  preload<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, Loaded<State>>> {
+    return this.#aggregates.preload(decider, ids)
+  }
+
+  /** @see Aggregates.reading */
+  reading<Result>(run: (reader: Reader) => Promise<Result>): Promise<Result> {
+    return this.#aggregates.reading(run)
+  }
+
+  /** @see Aggregates.loadAt */
+  loadAt<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    revision: number,
+  ): Promise<Loaded<State>> {
+    return this.#aggregates.loadAt(decider, id, revision)
+  }
+
+  /** @see Aggregates.creationOf */
+  creationOf<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Promise<Creation<State> | null> {
+    return this.#aggregates.creationOf(decider, id)
+  }
+
+  /**
+   * Decides one or several commands in a row on one aggregate and appends what they yield as one
+   * append, all or nothing. The first rejection rejects them all. A command that an earlier attempt carried out is
+   * done: what is stored is its result.
+   * @throws WrongExpectedRevision when other processes were faster again and again.
+   */
+  async execute<State, Command extends Typed, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    commands: Command | readonly Command[],
+    context: CommandContext,
+  ): Promise<Executed<State, Event> | Rejection> {
+    const stream = streamOf(decider, id)
+    const list = Array.isArray(commands) ? (commands as readonly Command[]) : [commands as Command]
+    const commandId = commandIdOf(context, stream, list[0]!.type)
+    const step = { decider, stream, commands: list, commandId, context }
+    const cached = this.#aggregates.cached<State>(stream)
+    const isFresh = cached === undefined || this.#log.isExclusive
+    const at = cached ?? (await this.#aggregates.readOn(decider, stream))
+    const decided = await this.#attempt(step, at, isFresh)
+    if (!(decided instanceof WrongExpectedRevision)) return decided
+    return this.#turns.run(stream, async () => {
+      for (let attempt = 2; ; attempt += 1) {
+        const again = await this.#attempt(step, await this.#aggregates.readOn(decider, stream, at), true)
+        if (!(again instanceof WrongExpectedRevision)) return again
+        if (attempt === ATTEMPTS) throw again
+      }
+    })
+  }
+
+  /** @param isFresh whether a refusal by that state counts. @returns the conflict when somebody else wrote in between. */
+  async #attempt<State, Command, Event extends DomainEvent>(
+    step: Step<State, Command, Event>,
+    at: Kept<State>,
+    isFresh: boolean,
+  ): Promise<Executed<State, Event> | Rejection | WrongExpectedRevision> {
+    const { decider, stream, commands, commandId, context } = step
+    const doneAt = await this.#aggregates.doneAt(stream, at, commandId, context.mayRepeat ?? false)
+    const decision = doneAt === null ? decideAll(decider, commands, at.state) : nothingFrom(at.state)
+    if (isRejection(decision) || decision.events.length === 0) {
+      if (!isFresh) return this.#attempt(step, await this.#aggregates.refreshed(decider, stream, at), true)
+      if (isRejection(decision)) return decision
+      return { state: at.state, revision: at.revision, events: [], position: doneAt }
+    }
+    try {
+      const after = await this.#append(decider, stream, at, decision, commandId, context)
+      return { ...after, events: decision.events }
+    } catch (error) {
+      if (error instanceof WrongExpectedRevision) return error
+      throw error
+    }
+  }
+
+  /**
+   * Decides a command that creates an aggregate, and appends what it yields as the first events of its stream, which
+   * is not read before.
+   * @throws WrongExpectedRevision when the stream is there already.
+   */
+  async create<State, Command extends Typed, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    command: Command,
+    context: CommandContext,
+  ): Promise<(Executed<State, Event> & { readonly position: bigint }) | Rejection> {
+    const decision = decideAll(decider, [command], decider.initialState)
+    if (isRejection(decision)) return decision
+    const start = { state: decider.initialState, revision: -1 }
+    return {
+      ...(await this.appendAt(decider, id, start, decision.events, context)),
+      events: decision.events,
+    }
+  }
+
+  /**
+   * Appends events decided by the caller at exactly a revision, without deciding again on conflict: for who creates a
+   * stream, and for writers that own one for a while, such as the payroll pipeline. They go by the state alone.
+   * @throws WrongExpectedRevision when somebody else wrote in between.
+   */
+  async appendAt<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    at: Loaded<State>,
+    events: readonly Event[],
+    context: CommandContext,
+  ): Promise<Loaded<State> & { readonly position: bigint }> {
+    const stream = streamOf(decider, id)
+    const { commands = RecentCommands.UNKNOWN, bytes = 0 } = at as Partial<Kept<State>>
+    const before = { ...at, bytes, commands: at.revision < 0 ? RecentCommands.NONE : commands }
+    const decided = { state: fold(decider, events, at.state), events }
+    try {
+      const commandId = commandIdOf(context, stream, 'append')
+      return await this.#append(decider, stream, before, decided, commandId, context)
+    } catch (error) {
+      // who goes on from here reads what stands
+      this.#aggregates.forget(stream)
+      throw error
+    }
+  }
+
+  /** Whether a command of the context's request, of a type, has gone through on an aggregate. */
+  async isDone<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    type: string,
+    context: CommandContext,
+  ): Promise<boolean> {
+    const stream = streamOf(decider, id)
+    const at = await this.#aggregates.load(decider, id)
+    return (await this.#aggregates.doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
+  }
+
+  async #append<State>(
+    decider: Pick<Decider<State, never>, 'sizeOf'>,
+    stream: string,
+    at: Kept<State>,
+    { state, events }: { readonly state: State; readonly events: readonly DomainEvent[] },
+    commandId: string,
+    context: CommandContext,
+  ): Promise<Kept<State> & { readonly position: bigint }> {
+    const encoded = this.#registry.encodeAll(events, {
+      tenant_id: context.tenantId,
+      environment: context.environment,
+      actor: context.actor,
+      correlation_id: context.correlationId,
+      causation_id: context.causationId ?? context.correlationId,
+      command_id: commandId,
+      ...(context.keyedRequest ? { keyed_request: context.keyedRequest } : {}),
+      recorded_at: isoTime(this.#clock.now()),
+    })
+    try {
+      const { position } = await this.#log.append(stream, at.revision, encoded)
+      const commands = at.commands.with(commandId, position)
+      const after = {
+        state,
+        revision: at.revision + events.length,
+        commands,
+        bytes: takenBy(decider, { state, commands, bytes: at.bytes + sizeOf(encoded) }),
+      }
+      this.#aggregates.remember(stream, after)
+      return { ...after, position }
+    } catch (error) {
+      // it may have been stored for all that is known
+      if (!(error instanceof WrongExpectedRevision)) this.#aggregates.forget(stream)
+      throw error
+    }
+  }
+}
+
+function nothingFrom<State>(state: State): { state: State; events: readonly never[] } {
+  return { state, events: [] }
+}
+
+/** Decides commands one after another on the state that each leaves behind. */
+export function decideAll<State, Command, Event extends DomainEvent>(
+  decider: Decider<State, Command, Event>,
+  commands: readonly Command[],
+  from: State,
+): { state: State; events: readonly Event[] } | Rejection {
+  let state = from
+  const events: Event[] = []
+  for (const command of commands) {
+    const decision = decider.decide(command, state)
+    if (isRejection(decision)) return decision
+    for (const event of decision) {
+      events.push(event)
+      state = decider.evolve(state, event)
+    }
+  }
+  return { state, events }
+}

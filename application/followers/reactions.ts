@@ -1,0 +1,179 @@
+import type { EventRegistry, RecordedEvent } from '../commands/event-registry.ts'
+import { isStorable } from '../commands/storable-text.ts'
+import { TimeSlice } from '../commands/time-slices.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StoredEvent } from '../ports/event-log.ts'
+import { SafeError } from '../ports/safe-error.ts'
+import { isAway } from '../ports/unavailable.ts'
+import type { Handled, Stop } from './parking-follower.ts'
+import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'
+import type { WorkChanges, WorkKey, WorkToStore } from './work-store.ts'
+
+/** A payload that its kind of work does not declare; tells places, never values. */
+export class UnfitPayload extends SafeError {
+  override readonly name = 'UnfitPayload'
+}
+
+/** A payload as its kind declares it, and what it is counted by. @throws UnfitPayload */
+export function fitPayload(
+  kind: WorkKind | undefined,
+  name: string,
+  given: unknown,
+): { readonly payload: unknown; readonly concurrencyKey: string } {
+  if (!kind) throw new UnfitPayload(`There is no work of kind ${name}`)
+  const parsed = kind.payload.safeParse(given)
+  if (!parsed.success) {
+    const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
+    throw new UnfitPayload(`The payload of ${name} does not fit: ${where}`)
+  }
+  checkStorable(parsed.data, `The payload of ${name}`)
+  return { payload: parsed.data, concurrencyKey: kind.perKey?.of(parsed.data) ?? '' }
+}
+
+/** @throws UnfitPayload where nothing could store it: changed silently, it would be other work. */
+function checkStorable(value: unknown, what: string): void {
+  if (isStorable(JSON.stringify(value))) return
+  throw new UnfitPayload(`${what} holds U+0000 or half of a surrogate pair, which PostgreSQL cannot store`)
+}
+
+/** What a process manager makes of events, one by one. */
+export class Reactions {
+  readonly #manager: ProcessManager
+  readonly #registry: EventRegistry
+  readonly #clock: Clock
+  readonly #byType: ReadonlyMap<string, Reaction>
+
+  constructor(manager: ProcessManager, registry: EventRegistry, clock: Clock) {
+    this.#manager = manager
+    this.#registry = registry
+    this.#clock = clock
+    this.#byType = new Map(manager.on.map((reaction) => [reaction.type.name, reaction]))
+  }
+
+  /** Types of the events that it reacts to. */
+  get types(): readonly string[] {
+    return [...this.#byType.keys()]
+  }
+
+  /** @throws Error when the event cannot be reacted to: then nothing of it is wanted. */
+  #to(event: RecordedEvent, prepared: unknown): readonly (WorkToStore | WorkKey)[] {
+    const reaction = this.#byType.get(event.type)
+    // its type is that of what the same process manager prepares
+    return reaction?.react(event, prepared as never).map((intent) => this.#wanted(intent, event)) ?? []
+  }
+
+  /** What events make it want; later events of a stream that stops are left alone. */
+  async handle(events: readonly StoredEvent[]): Promise<Handled> {
+    const wanted = new Wanted()
+    const stops = new Map<string, Stop>()
+    const slice = new TimeSlice()
+    const inTurn = async (react: (event: StoredEvent) => void) => {
+      for (const event of events) {
+        const pause = slice.over()
+        if (pause) await pause
+        if (stops.has(event.stream)) continue
+        try {
+          react(event)
+        } catch (error) {
+          stops.set(event.stream, { at: event, error })
+        }
+      }
+    }
+    const { prepare } = this.#manager
+    let prepared: (event: StoredEvent) => unknown = () => undefined
+    if (prepare) {
+      const readable: RecordedEvent[] = []
+      await inTurn(
+        (stored) => void (this.#byType.has(stored.type) && readable.push(this.#registry.decode(stored))),
+      )
+      stops.clear()
+      prepared = await preparedBy(prepare, readable)
+    }
+    await inTurn((stored) => {
+      if (!this.#byType.has(stored.type)) return
+      wanted.add(...this.#to(this.#registry.decode(stored), prepared(stored)))
+    })
+    return { changes: wanted.isEmpty ? null : wanted.changes(), stops: [...stops.values()] }
+  }
+
+  #wanted(intent: Intent, { metadata, eventId }: RecordedEvent): WorkToStore | WorkKey {
+    const { kind, key } = intent
+    checkStorable([key, metadata.correlation_id, metadata.tenant_id], `The key or the correlation of ${kind}`)
+    const name = { processManager: this.#manager.name, kind, key }
+    if (intent.intent === 'cancel') return name
+    const now = this.#clock.now()
+    const { dueAt = now } = intent
+    return {
+      ...name,
+      ...fitPayload(this.#manager.work[kind], kind, intent.payload),
+      dueAt,
+      isLater: dueAt > now,
+      correlationId: metadata.correlation_id,
+      causationId: eventId,
+      tenantId: metadata.tenant_id,
+      environment: metadata.environment,
+    }
+  }
+}
+
+/**
+ * Prepares events, all at once. Where that fails by what one of them needs, each by itself, so that the others go on.
+ * @returns what was prepared for an event; it throws what preparing that event failed with.
+ */
+async function preparedBy(
+  prepare: NonNullable<ProcessManager['prepare']>,
+  events: readonly RecordedEvent[],
+): Promise<(event: StoredEvent) => unknown> {
+  try {
+    const all = await prepare(events)
+    return () => all
+  } catch (error) {
+    if (isAway(error)) throw error
+  }
+  const each = new Map<bigint, { readonly prepared: unknown } | { readonly error: unknown }>()
+  const failed = new Set<string>()
+  for (const event of events) {
+    // what follows in a stream that stops is left alone
+    if (failed.has(event.stream)) continue
+    try {
+      each.set(event.position, { prepared: await prepare([event]) })
+    } catch (error) {
+      if (isAway(error)) throw error
+      failed.add(event.stream)
+      each.set(event.position, { error })
+    }
+  }
+  return ({ position }) => {
+    const one = each.get(position)
+    if (one && 'error' in one) throw one.error
+    return one?.prepared
+  }
+}
+
+/** What a stretch of the log brings together: of each piece of work the last intent, in the order of the intents. */
+class Wanted {
+  readonly #byName = new Map<string, WorkToStore | WorkKey>()
+
+  add(...all: readonly (WorkToStore | WorkKey)[]): void {
+    for (const one of all) {
+      const name = JSON.stringify([one.kind, one.key])
+      // deleted first, so that it takes the place of the last
+      this.#byName.delete(name)
+      this.#byName.set(name, one)
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0
+  }
+
+  changes(): WorkChanges {
+    const store: WorkToStore[] = []
+    const cancel: WorkKey[] = []
+    for (const one of this.#byName.values()) {
+      if ('payload' in one) store.push(one)
+      else cancel.push(one)
+    }
+    return { store, cancel }
+  }
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { type PaymentLink, paymentLink } from '../../../domain/payments/links/payment-link.ts'
+import {
+  deliveryChannel,
+  PaymentLinkCancelled,
+  PaymentLinkCreated,
+  type PaymentLinkData,
+  PaymentLinkExpired,
+  PaymentLinkPaid,
+  PaymentLinkPaymentFailed,
+  PaymentLinkRefunded,
+  PaymentLinkRefundFailed,
+  PaymentLinkRefundRequested,
+} from '../../../domain/payments/links/payment-link-events.ts'
+import { pendingRefund } from '../../../domain/payments/links/payment-link-refunds.ts'
+import type { Application } from '../../commands/application.ts'
+import { within } from '../../commands/verbs.ts'
+import {
+  backoff,
+  cancel,
+  contextOf,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  work,
+} from '../../followers/process-manager.ts'
+import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { readsActive } from '../../policies/activation.ts'
+import { ProviderRefused } from '../../ports/provider.ts'
+import { raiseWebhookEvent } from '../../webhooks/raise.ts'
+import { type LinkWork, recordHeldUp } from '../processor/held-up.ts'
+import { processorOf } from '../processor/processor-of.ts'
+import { startPlanSubscription } from '../subscriptions/plan-subscriptions.ts'
+import { activatePolicyOf, expireLink } from './completions.ts'
+import { deliverLink } from './deliver-link.ts'
+import { completedPayload, failedPayload, refundedPayload } from './link-webhooks.ts'
+import { deactivationKey } from './links.ts'
+import { settleRefund } from './refunds.ts'
+
+/** How long the request for a refund has to settle it itself, in service-clock milliseconds. */
+export const REFUND_SETTLING_MS = 15 * 60_000
+/** How long a refund is left alone that the processor is still carrying out, in service-clock milliseconds. */
+const PENDING_REFUND_MS = 6 * 3_600_000
+/** Real milliseconds until it is asked again whether a policy can be read as active. */
+const LOOK_AGAIN_MS = 1_000
+
+const nothing = z.object({})
+const ofLink = waiting.extend({ payment_link_id: z.string() })
+
+/**
+ * What follows from what happens to payment links: invitations, expiry, activation of the policy, the subscription of a
+ * plan, and what partners are told.
+ */
+export function paymentLinks(app: Application) {
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  return processManager({
+    name: 'payment-links',
+    startAt: 'beginning',
+    on: [
+      on(PaymentLinkCreated, ({ data }) => {
+        const { payment_link_id, environment, delivery, expires_at } = data
+        // nobody is written to from the sandbox
+        const channels = deliveryChannel.options.filter(
+          (channel) => environment === 'live' && delivery[channel],
+        )
+        return [
+          perform('expire', payment_link_id, {}, { at: Date.parse(expires_at) }),
+          ...channels.map((channel) =>
+            perform('deliver', `${payment_link_id}/${channel}`, { payment_link_id, channel }),
+          ),
+        ]
+      }),
+      on(PaymentLinkPaid, ({ data: { payment_link_id } }) => [
+        cancel('expire', payment_link_id),
+        perform('complete', payment_link_id, {}),
+        perform('start-plan', payment_link_id, {}),
+      ]),
+      on(PaymentLinkPaymentFailed, ({ data: { payment_link_id, failure_id, ...failure } }) => [
+        perform('tell-failed', failure_id, { payment_link_id, ...failure }),
+      ]),
+      on(PaymentLinkCancelled, ({ data: { payment_link_id } }) => [cancel('expire', payment_link_id)]),
+      on(PaymentLinkExpired, ({ data: { payment_link_id } }) => [
+        cancel('expire', payment_link_id),
+        perform('deactivate', payment_link_id, {}),
+      ]),
+      on(PaymentLinkRefundRequested, ({ data: { payment_link_id, refund_id, requested_at } }) => [
+        perform(
+          'settle-refund',
+          refund_id,
+          { payment_link_id },
+          { at: Date.parse(requested_at) + REFUND_SETTLING_MS },
+        ),
+      ]),
+      on(PaymentLinkRefunded, ({ data }) => [
+        cancel('settle-refund', data.refund_id),
+        perform('tell-refunded', data.refund_id, data),
+      ]),
+      on(PaymentLinkRefundFailed, ({ data }) => [cancel('settle-refund', data.refund_id)]),
+    ],
+    work: {
+      deliver: work({ ...ofProvider, payload: ofLink.extend({ channel: deliveryChannel }) }, (item) =>
+        throughOutages(app, item, () =>
+          deliverLink(app, item.payload.payment_link_id, item.payload.channel, contextOf(item)),
+        ),
+      ),
+      expire: work({ ...kind, payload: nothing }, async (item) => {
+        const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
+        return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
+      }),
+      deactivate: work({ ...ofProvider, payload: waiting }, (item) =>
+        throughOutages(
+          app,
+          item,
+          async () => {
+            const link = await linkOf(app, item.key)
+            const { processor_payment_link_id: id } = link
+            await processorOf(app, link).deactivatePaymentLink(id, deactivationKey(item.key))
+          },
+          heldUp(app, item, item.key, 'deactivate'),
+        ),
+      ),
+      // the policy first: whoever is told that it was paid finds it active; one that cannot become so holds nothing back
+      complete: work({ ...kind, payload: nothing }, async (item) => {
+        const link = await linkOf(app, item.key)
+        await activatePolicyOf(app, link, contextOf(item))
+        if (!(await readsActive(app, link.policy_id))) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
+        await raiseWebhookEvent(app, completedPayload(link), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      // beside what is told: a processor that is away holds nothing back
+      'start-plan': work({ ...ofProvider, payload: waiting }, (item) =>
+        throughOutages(app, item, () => startPlan(app, item), heldUp(app, item, item.key, 'start-plan')),
+      ),
+      'tell-failed': work(
+        {
+          ...kind,
+          payload: z.object({
+            payment_link_id: z.string(),
+            failure_message: z.string(),
+            failed_at: z.string(),
+          }),
+        },
+        async (item) => {
+          const link = await linkOf(app, item.payload.payment_link_id)
+          await raiseWebhookEvent(app, failedPayload(link, item.payload), contextOf(item))
+          return { outcome: 'done' }
+        },
+      ),
+      'settle-refund': work({ ...ofProvider, payload: ofLink }, async (item) => {
+        const linkId = item.payload.payment_link_id
+        let isPending = false
+        const settle = async () => {
+          const link = await linkOf(app, linkId)
+          const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
+          if (refund?.status !== 'pending') return
+          isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
+        }
+        const outcome = await throughOutages(app, item, settle, heldUp(app, item, linkId, 'settle-refund'))
+        return isPending
+          ? {
+              outcome: 'again',
+              at: app.clock.now() + PENDING_REFUND_MS,
+              payload: { payment_link_id: linkId },
+            }
+          : outcome
+      }),
+      'tell-refunded': work({ ...kind, payload: PaymentLinkRefunded.schema }, async (item) => {
+        const link = await linkOf(app, item.payload.payment_link_id)
+        await raiseWebhookEvent(app, refundedPayload(link, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+    },
+  })
+}
+
+/** Starts the monthly charges of a plan whose down payment was paid. Where they cannot start, the operator is told. */
+async function startPlan(app: Application, item: WorkItem): Promise<void> {
+  const link = await linkOf(app, item.key)
+  if (link.installment_plan === null) return
+  const tell = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
+    const command = { type: 'RecordPlanNotStarted', reason, at: app.clock.now() } as const
+    await app.commands.execute(paymentLink, item.key, command, within(contextOf(item), link))
+  }
+  try {
+    if (isRejection(await startPlanSubscription(app, link, contextOf(item)))) await tell('policy_cancelled')
+  } catch (error) {
+    if (error instanceof ProviderRefused) await tell('processor_refused')
+    throw error
+  }
+}
+
+/** Has the operator told of what of a link waits for its card processor. */
+function heldUp(app: Application, item: WorkItem, linkId: string, work: LinkWork) {
+  return (since: number) => recordHeldUp(app, paymentLink, linkId, { work, since }, contextOf(item))
+}
+
+async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: string): Promise<PaymentLink> {
+  const { state } = await commands.load(paymentLink, linkId)
+  if (state === null) throw new Error(`There is no payment link ${linkId}`)
+  return state
+}

@@ -1,0 +1,88 @@
+import { isRejection, orThrow, type Rejection } from '../../../domain/kernel/rejection.ts'
+import { notPayable, paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
+import {
+  isAwaited,
+  type PaymentSession,
+  sessionStatusAt,
+} from '../../../domain/payments/sessions/payment-session-status.ts'
+import { policy } from '../../../domain/policies/policy.ts'
+import { keepAccount } from '../../banking/accounts/payer-accounts.ts'
+import { createSessionDebit, type DebitOfSession } from '../../banking/debits/create-debit.ts'
+import { mintedPayload } from '../../banking/debits/debit-webhooks.ts'
+import { instalmentLegOf } from '../../banking/debits/session-debits.ts'
+import type { Application } from '../../commands/application.ts'
+import type { CommandContext } from '../../commands/command-context.ts'
+import { derivedId } from '../../commands/event-registry.ts'
+import type { BankAccount } from '../../ports/bank-rail.ts'
+import { raiseWebhookEvent } from '../../webhooks/raise.ts'
+import { closeCheckouts, onceClosed } from './checkouts.ts'
+
+/** The id of the debit of a session: the same in every attempt, and under every name. */
+export function legOf(sessionId: string): string {
+  return derivedId(sessionId, 'leg')
+}
+
+/**
+ * Arranges the bank debit of a session, which the payer authorised: now, and for the instalments of a plan. What the card
+ * processor could take is ended first; money that it had taken wins.
+ * @throws ProviderUnavailable, ProviderRefused: then nothing is arranged.
+ */
+export async function arrangeDebit(
+  app: Application,
+  session: PaymentSession,
+  account: BankAccount,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const now = app.clock.now()
+  if (!isAwaited(sessionStatusAt(session, now))) return notPayable(session, now)
+  const closed = await closeCheckouts(app, session, 'arrange-debit', context)
+  if (isRejection(closed)) return closed
+  const { payment_session_id } = session
+  const kept = await keepAccount(app, session, account)
+  const debit = { legId: legOf(payment_session_id), account: kept }
+  const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
+  // where this throws, it may be arranged all the same, and its account is needed
+  const arranged = await onceClosed(app, closed, 'arrange-debit', arrange, context)
+  const isUsed = !isRejection(arranged) && arranged.debit?.account.account_ref === kept.account_ref
+  if (!isUsed) await app.vault.remove(kept.account_ref)
+  if (isRejection(arranged)) return arranged
+  const { leg_id } = arranged.debit!
+  if (leg_id !== null) await createSessionDebit(app, arranged, signingDebit(arranged, leg_id), context)
+  return arranged
+}
+
+/** What is debited at signing. */
+export function signingDebit({ amount_cents }: PaymentSession, legId: string): DebitOfSession {
+  return { legId, amountCents: amount_cents, installmentNumber: null }
+}
+
+/**
+ * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
+ * plan was stopped, there is none. A policy that is cancelled by then stops the plan.
+ */
+export async function mintInstalment(
+  app: Application,
+  sessionId: string,
+  number: number,
+  context: CommandContext,
+): Promise<void> {
+  const legId = instalmentLegOf(sessionId, number)
+  const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
+  const command = { type: 'MintInstalment', number, legId, isPolicyCancelled, at: app.clock.now() } as const
+  const outcome = orThrow(await app.commands.execute(paymentSession, sessionId, command, context))
+  const session = outcome.state!
+  if (!session.minted.includes(number)) return
+  const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
+  const debit = await createSessionDebit(
+    app,
+    session,
+    { legId, amountCents, installmentNumber: number },
+    context,
+  )
+  await raiseWebhookEvent(app, mintedPayload(debit), context)
+}
+
+async function hasCancelledPolicy({ commands }: Application, sessionId: string): Promise<boolean> {
+  const session = (await commands.load(paymentSession, sessionId)).state
+  return session !== null && (await commands.load(policy, session.policy_id)).state?.status === 'cancelled'
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
+import {
+  PaymentSessionCancelled,
+  PaymentSessionCreated,
+  PaymentSessionDebitArranged,
+  PaymentSessionExpired,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionPaymentFailed,
+  PaymentSessionReplaced,
+} from '../../../domain/payments/sessions/payment-session-events.ts'
+import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
+import { createSessionDebit } from '../../banking/debits/create-debit.ts'
+import type { Application } from '../../commands/application.ts'
+import {
+  backoff,
+  cancel,
+  contextOf,
+  on,
+  perform,
+  processManager,
+  work,
+} from '../../followers/process-manager.ts'
+import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { raiseWebhookEvent } from '../../webhooks/raise.ts'
+import { recordHeldUp } from '../processor/held-up.ts'
+import { mintInstalment, signingDebit } from './arrange-debit.ts'
+import { expireSession } from './end-session.ts'
+import { completedPayload, failedPayload } from './session-webhooks.ts'
+
+const ofSession = z.object({ payment_session_id: z.string() })
+const instalment = ofSession.extend({ number: z.int() })
+/** Instalments that fall due at one moment are worked on together. */
+const MINTED_AT_ONCE = 64
+const charge = ofSession.extend({
+  payment_id: z.string(),
+  amount_cents: z.int(),
+  paid_at: z.string(),
+  late: z.boolean(),
+})
+
+/** What follows from what happens to payment sessions: their end in time, and what partners are told. */
+export function paymentSessions(app: Application) {
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  return processManager({
+    name: 'payment-sessions',
+    startAt: 'beginning',
+    on: [
+      on(PaymentSessionCreated, ({ data: { payment_session_id, expires_at } }) => [
+        perform('expire', payment_session_id, {}, { at: Date.parse(expires_at) }),
+      ]),
+      // one that may be paid again may have a checkout that is open by then
+      on(PaymentSessionPaid, ({ data }) => [perform('tell-completed', data.payment_id, data)]),
+      on(PaymentSessionPaidAgain, ({ data: { is_wanted, late = false, ...data } }) =>
+        is_wanted ? [perform('tell-completed', data.payment_id, { ...data, late })] : [],
+      ),
+      on(PaymentSessionPaymentFailed, ({ data: { failure_id, ends_checkout, ...data } }) => [
+        perform('tell-failed', failure_id, data),
+        // its time may have gone by while it was scheduled
+        ...(ends_checkout ? [perform('expire', data.payment_session_id, {})] : []),
+      ]),
+      on(PaymentSessionDebitArranged, ({ data: { payment_session_id, leg_id, instalments } }) => [
+        cancel('expire', payment_session_id),
+        // whoever arranged it creates it as well, unless it died
+        ...(leg_id === null ? [] : [perform('create-debit', leg_id, { payment_session_id })]),
+        ...instalments.map(({ number, due_at }) =>
+          perform(
+            'mint',
+            `${payment_session_id}/${number}`,
+            { payment_session_id, number },
+            { at: Date.parse(due_at) },
+          ),
+        ),
+      ]),
+      on(PaymentSessionCancelled, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionReplaced, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionExpired, ({ data }) => [cancel('expire', data.payment_session_id)]),
+    ],
+    work: {
+      // what the card processor could still take is ended first; money that it had taken wins
+      expire: work({ ...ofProvider, payload: waiting }, async (item) => {
+        const session = await load(app, item.key)
+        const at = Date.parse(session.expires_at)
+        if (app.clock.now() < at) return { outcome: 'again', at }
+        return throughOutages(
+          app,
+          item,
+          async () => {
+            orThrow(await expireSession(app, session, at, contextOf(item)))
+          },
+          (since) => recordHeldUp(app, paymentSession, item.key, { work: 'expire', since }, contextOf(item)),
+        )
+      }),
+      'create-debit': work({ ...kind, payload: ofSession }, async (item) => {
+        const session = await load(app, item.payload.payment_session_id)
+        await createSessionDebit(app, session, signingDebit(session, item.key), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      // the session says whether it still is to be, and the debit's id derives from it: whoever repeats it repeats nothing
+      mint: work({ ...kind, slots: MINTED_AT_ONCE, payload: instalment }, async (item) => {
+        await mintInstalment(app, item.payload.payment_session_id, item.payload.number, contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'tell-completed': work({ ...kind, payload: charge }, async (item) => {
+        const session = await load(app, item.payload.payment_session_id)
+        await raiseWebhookEvent(app, completedPayload(session, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'tell-failed': work(
+        { ...kind, payload: ofSession.extend({ failure_message: z.string(), failed_at: z.string() }) },
+        async (item) => {
+          const session = await load(app, item.payload.payment_session_id)
+          await raiseWebhookEvent(app, failedPayload(session, item.payload), contextOf(item))
+          return { outcome: 'done' }
+        },
+      ),
+    },
+  })
+}
+
+async function load({ commands }: Pick<Application, 'commands'>, sessionId: string): Promise<PaymentSession> {
+  const { state } = await commands.load(paymentSession, sessionId)
+  if (state === null) throw new Error(`There is no payment session ${sessionId}`)
+  return state
+}

@@ -1,0 +1,244 @@
+import { z } from 'zod'
+import { orThrow } from '../../../domain/kernel/rejection.ts'
+import { type Subscription, subscription } from '../../../domain/payments/subscriptions/subscription.ts'
+import {
+  SubscriptionCancellationRequested,
+  SubscriptionCancellationWithdrawn,
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  SubscriptionStarted,
+  type SubscriptionStatus,
+} from '../../../domain/payments/subscriptions/subscription-events.ts'
+import type { Application } from '../../commands/application.ts'
+import type { RecordedEvent } from '../../commands/event-registry.ts'
+import { readable, within } from '../../commands/verbs.ts'
+import {
+  backoff,
+  cancel,
+  contextOf,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  work,
+} from '../../followers/process-manager.ts'
+import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { ProviderRefused } from '../../ports/provider.ts'
+import { raiseWebhookEvent } from '../../webhooks/raise.ts'
+import { dayOf, recordHeldUp, type SubscriptionWork } from '../processor/held-up.ts'
+import { asked } from '../processor/notice-source.ts'
+import { processorOf } from '../processor/processor-of.ts'
+import { paymentId } from './show-subscriptions.ts'
+import { finishCancellation } from './subscriptions.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** How long a subscription waits for its first payment, in service-clock milliseconds; processors wait a little longer. */
+export const FIRST_PAYMENT_MS = 23 * HOUR_MS
+/** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
+const CANCELLING_MS = 15 * MINUTE_MS
+
+const nothing = z.object({})
+const told = z.object({ number: z.int(), amount_cents: z.int(), at: z.string(), is_paid: z.boolean() })
+const telling = { retry: backoff(), timeLimitMs: 60_000 }
+
+/** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
+export function subscriptions(app: Application) {
+  /** What the processor of a subscription is to do. */
+  const atProcessor = (
+    name: SubscriptionWork,
+    run: (item: WorkItem, state: Subscription, heldUp: (since: number) => Promise<void>) => Promise<unknown>,
+  ) =>
+    work({ ...ofProvider, payload: waiting }, (item) => {
+      const heldUp = (since: number) =>
+        recordHeldUp(app, subscription, item.key, { work: name, since }, contextOf(item))
+      return throughOutages(app, item, async () => run(item, await load(app, item), heldUp), heldUp)
+    })
+  return processManager({
+    name: 'subscriptions',
+    startAt: 'beginning',
+    on: [
+      on(SubscriptionStarted, ({ data }) => {
+        const { subscription_id, source, first_charge_paid, started_at } = data
+        const at = Date.parse(started_at) + FIRST_PAYMENT_MS
+        return [
+          perform('tell-created', subscription_id, {}),
+          ...(source === 'api' && !first_charge_paid
+            ? [perform('charge-first', subscription_id, {}), perform('expire', subscription_id, {}, { at })]
+            : []),
+        ]
+      }),
+      on(SubscriptionChargePaid, (event) => [
+        ...(event.data.number === 1 ? [cancel('expire', event.data.subscription_id)] : []),
+        tellCharge(event, true),
+      ]),
+      on(SubscriptionChargeFailed, (event) => [tellCharge(event, false)]),
+      on(SubscriptionCancellationRequested, ({ data: { subscription_id, reason, at } }) => [
+        reason === 'policy_cancelled'
+          ? perform('finish-cancellation', subscription_id, {})
+          : perform('finish-cancellation', subscription_id, {}, { at: Date.parse(at) + CANCELLING_MS }),
+      ]),
+      on(SubscriptionCancellationWithdrawn, ({ data: { subscription_id } }) => [
+        cancel('finish-cancellation', subscription_id),
+      ]),
+      on(SubscriptionEnded, ({ data: { subscription_id, reason } }) => [
+        cancel('charge-first', subscription_id),
+        cancel('expire', subscription_id),
+        cancel('finish-cancellation', subscription_id),
+        ...(reason === 'requested' || reason === 'policy_cancelled'
+          ? [perform('tell-cancelled', subscription_id, {})]
+          : []),
+        // the others were ended by the processor, or with it
+        ...(reason === 'never_paid' || reason === 'completed'
+          ? [perform('end-at-processor', subscription_id, {})]
+          : []),
+      ]),
+    ],
+    work: {
+      'charge-first': atProcessor('charge-first', async (item, state) => {
+        const { processor_subscription_id: id, status } = state
+        if (status !== 'incomplete') return
+        await unlessRefused(processorOf(app, state).chargeFirst(id, `first-${item.key}`))
+      }),
+      'end-at-processor': atProcessor('end-at-processor', async (item, state, heldUp) => {
+        const { processor_subscription_id: id, ended } = state
+        // paid at the last moment: a person sees to it
+        if (ended?.reason === 'never_paid' && !isUnpaid(await standing(app, state)))
+          return heldUp(dayOf(app.clock.now()))
+        await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
+      }),
+      'finish-cancellation': atProcessor('finish-cancellation', async (item, state, heldUp) => {
+        const { ended, cancellation } = state
+        if (ended || cancellation === null) return
+        try {
+          await finishCancellation(app, state, { isFirstCall: false }, within(contextOf(item), state))
+        } catch (error) {
+          // its policy is cancelled, and it is charged on until somebody sees to it
+          const isToEnd = error instanceof ProviderRefused && cancellation === 'policy_cancelled'
+          if (isToEnd) await heldUp(dayOf(app.clock.now()))
+          throw error
+        }
+      }),
+      // nobody may have told of the payment: one that goes on there goes on here
+      expire: atProcessor('expire', async (item, state) => {
+        if (state.status !== 'incomplete') return
+        const status = await standing(app, state)
+        const at = item.dueAt
+        const command = isUnpaid(status)
+          ? { type: 'Expire' as const, at }
+          : { type: 'Report' as const, status, at }
+        const context = within(contextOf(item), state)
+        const outcome = await app.commands.execute(subscription, item.key, command, context)
+        orThrow(await readable(app, subscription, outcome))
+      }),
+      'tell-created': work({ payload: nothing, ...telling }, async (item) => {
+        const { state } = await app.commands.loadAt(subscription, item.key, 0)
+        await tell(app, item, state!, 'subscription.created')
+        return { outcome: 'done' }
+      }),
+      'tell-cancelled': work({ payload: nothing, ...telling }, async (item) => {
+        await tell(app, item, await load(app, item), 'subscription.cancelled')
+        return { outcome: 'done' }
+      }),
+      'tell-charge': work(
+        { payload: told.extend({ subscription_id: z.string() }), ...telling },
+        async (item) => {
+          const { subscription_id, number, amount_cents, at, is_paid } = item.payload
+          const { state } = await app.commands.load(subscription, subscription_id)
+          const common = {
+            subscription_id,
+            payment_id: paymentId(subscription_id, number),
+            installment_number: number,
+            amount_cents,
+            currency: 'usd' as const,
+          }
+          const whose = ownerOf(state!)
+          await (is_paid
+            ? raiseWebhookEvent(
+                app,
+                { type: 'installment.paid', ...whose, payload: { ...common, paid_at: at } },
+                contextOf(item),
+              )
+            : raiseWebhookEvent(
+                app,
+                { type: 'installment.failed', ...whose, payload: { ...common, failed_at: at } },
+                contextOf(item),
+              ))
+          return { outcome: 'done' }
+        },
+      ),
+    },
+  })
+}
+
+/** Every charge that the event of its creation does not tell is told of, each failed try as well. */
+function tellCharge(
+  {
+    data,
+    stream,
+    revision,
+  }: RecordedEvent<{
+    type: string
+    data: { subscription_id: string; number: number; amount_cents: number; at: string }
+  }>,
+  is_paid: boolean,
+) {
+  const { subscription_id, number, amount_cents, at } = data
+  return perform('tell-charge', `${stream}@${revision}`, {
+    subscription_id,
+    number,
+    amount_cents,
+    at,
+    is_paid,
+  })
+}
+
+async function load(app: Pick<Application, 'commands'>, item: WorkItem): Promise<Subscription> {
+  return (await app.commands.load(subscription, item.key)).state!
+}
+
+/** How a subscription stands at its processor; as it is recorded where that has none, or tells by notices alone. */
+async function standing(app: Application, state: Subscription): Promise<SubscriptionStatus> {
+  const now = await asked(app, state, state.processor_subscription_id)
+  if (now === null) return state.status
+  if (now.status === null) throw new Error('The card processor has a status that is not known here')
+  return now.status
+}
+
+function isUnpaid(status: SubscriptionStatus): boolean {
+  return status === 'incomplete' || status === 'canceled'
+}
+
+/** A payment that is declined, or what has ended there already: notices tell, and asking again does not help. */
+async function unlessRefused(calling: Promise<void>): Promise<void> {
+  try {
+    await calling
+  } catch (error) {
+    if (!(error instanceof ProviderRefused)) throw error
+  }
+}
+
+async function tell(
+  app: Application,
+  item: WorkItem,
+  state: Subscription,
+  type: 'subscription.created' | 'subscription.cancelled',
+): Promise<void> {
+  const { subscription_id, employer_id, policy_id, carrier_id, amount_cents, status, metadata } = state
+  const payload = {
+    subscription_id,
+    employer_id,
+    policy_id,
+    carrier_id,
+    amount_cents,
+    currency: 'usd' as const,
+    status,
+    metadata,
+  }
+  await raiseWebhookEvent(app, { type, ...ownerOf(state), payload }, contextOf(item))
+}
+
+function ownerOf({ tenant_id, environment, carrier_id, employer_id }: Subscription) {
+  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
+}

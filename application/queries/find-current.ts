@@ -1,0 +1,25 @@
+import type { Application } from '../commands/application.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
+
+/**
+ * What a query finds. It may have been stored a moment ago, by another process as well: that there is nothing counts
+ * only once the projection is at the head of the log.
+ * @throws ReadModelsLate when the projection does not get there in time.
+ */
+export async function findCurrent<Found>(
+  app: Pick<Application, 'readModels' | 'log'>,
+  projection: string,
+  find: () => Promise<Found | null>,
+): Promise<Found | null> {
+  const found = await find()
+  if (found !== null) return found
+  const isCurrent = await app.readModels.reached([projection], await app.log.head())
+  const late = await find()
+  if (late === null && !isCurrent) throw new ReadModelsLate()
+  return late
+}
+
+/** Waits until all debits that there are can be looked for. @throws ReadModelsLate */
+export async function debitsAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>) {
+  if (!(await readModels.reached(['bank-debits'], await log.head()))) throw new ReadModelsLate()
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import type { IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
+import type { Api } from '../../endpoints/api.ts'
+import { Answer, endpointsOf } from '../../endpoints/endpoint.ts'
+import type { Fault } from '../../endpoints/faults.ts'
+import {
+  type AuthenticatedClient,
+  PARTNER_SCHEMES,
+  type PartnerHost,
+} from '../../endpoints/partner-access.ts'
+import { LARGE_BODY } from '../../http/body.ts'
+import { HttpError, refusalOf, writeCoreError } from '../../http/errors.ts'
+import { client } from '../access/access.ts'
+
+/** What handlers of the core API work with. */
+export type CoreHost = PartnerHost
+
+const ERROR_WORDS: Readonly<Record<string, string>> = {
+  employer_not_found: 'Employer not found',
+  policy_not_found: 'Policy not found',
+}
+
+/** What partners call: payroll reports, employee changes, file status, inbound payroll webhook. */
+const coreApi: Api = {
+  name: 'core',
+  title: 'Core API',
+  description:
+    'Report payroll, sync employees, and read what became of a file. Amounts that you send are numbers in dollars; ' +
+    'amounts that you read are integer cents. `/api/v1` and `/api/v2` are the same; new integrations use the first.',
+  prefixes: ['/api/v1', '/api/v2'],
+  securitySchemes: {
+    ...PARTNER_SCHEMES,
+    webhookTimestamp: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Webhook-Timestamp',
+      description: 'Unix time in milliseconds, of inbound webhooks',
+    },
+    webhookSignature: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Webhook-Signature',
+      description:
+        'Lower-case hex HMAC-SHA256 of timestamp, a full stop and the raw body, under the connection secret',
+    },
+  },
+  bodyLimit: LARGE_BODY,
+  takesEmptyBodies: false,
+  // JSON that is no object lacks all its fields
+  objectOf: (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : {},
+  unreadable: (kind) => (kind === 'characters' || kind === 'numbers' ? `Invalid ${kind}` : 'Invalid JSON'),
+  leavesOut: (path) => path.startsWith('employees['),
+  refuse,
+  rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
+  writeError: writeCoreError,
+  errorBody: z.object({ error: z.string(), message: z.string() }),
+  envelope: { wrap: (data) => data, schema: (data) => data },
+}
+
+export const endpoint = endpointsOf<CoreHost, AuthenticatedClient>(coreApi, client)
+
+/**
+ * Fields that are missing, with the first unknown one, which may be meant for them; then unknown ones, then lists of the
+ * wrong length, then whatever comes first.
+ */
+function refuse(faults: readonly Fault[]): HttpError {
+  const missing = faults.filter(({ kind, field }) => kind === 'missing' && !field.includes('.'))
+  const unknown = faults.find(({ kind }) => kind === 'unknown')
+  const told = unknown ? [`${unknown.field} ${unknown.message}`] : []
+  if (missing.length > 0) {
+    const verb = missing.length === 1 ? 'is' : 'are'
+    const names = missing.map(({ field }) => field).join(', ')
+    const lacks = `${names} ${verb} missing or of the wrong type`
+    return new HttpError(400, 'Missing required fields', [lacks, ...told].join('; '))
+  }
+  if (unknown) return new HttpError(400, 'Unknown field', told[0]!)
+  const { field, message, kind } = faults.find((one) => one.field === 'employees') ?? faults[0]!
+  if (field === 'employees' && kind === 'too_small') {
+    return new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
+  }
+  if (field === 'employees' && kind === 'too_big') return new HttpError(413, null, `employees ${message}`)
+  return new HttpError(400, `Invalid ${field.split(/[.[]/)[0]}`, `${field} ${message}`)
+}
+
+/** An outcome of a call with a key as an answer; a replay says so. */
+export function answered<Status extends number, Data>(
+  status: Status,
+  { body, replayed }: IdempotentOutcome,
+): Answer<Status, Data> {
+  return new Answer(status, body as Data, { replayed })
+}

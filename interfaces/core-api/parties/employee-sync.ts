@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { createOnce } from '../../../application/commands/creations.ts'
+import { requestHash } from '../../../application/commands/request-hash.ts'
+import {
+  checkChangeRecords,
+  type EmployeeChangeRecord,
+  type EmployeeChanges,
+  refuseSync,
+  type SyncedEmployees,
+  storedSync,
+  syncEmployees,
+} from '../../../application/parties/sync-employees.ts'
+import { MAX_ROWS } from '../../../application/payroll/submit-payroll.ts'
+import { employeeSync } from '../../../domain/parties/employee-sync.ts'
+import { Answer, accepted } from '../../endpoints/endpoint.ts'
+import { REQUIRED } from '../../endpoints/faults.ts'
+import { date, rows, visible } from '../../endpoints/fields.ts'
+import { answered, endpoint } from '../host/api.ts'
+import { rowsOf } from '../payroll/payroll-reports.ts'
+
+const record = { employee_id: visible().max(255).describe("The caller's own identifier of the person") }
+const given = { hire_date: date().nullish(), termination_date: date().nullish() }
+
+const ChangeRecord = z
+  .discriminatedUnion('action', [
+    z.looseObject({ ...record, action: z.literal('hire'), name: visible(), ...given, hire_date: date() }),
+    z.looseObject({ ...record, action: z.literal('terminate'), ...given, termination_date: date() }),
+    z
+      .looseObject({ ...record, action: z.literal('update'), ...given })
+      .meta({ minProperties: 3, description: 'With at least one further field' }),
+  ])
+  .meta({
+    id: 'EmployeeChange',
+    description:
+      'Further fields are kept. Numbers may be up to 2^53 - 1; send longer ones as strings. 32 KiB at the most',
+  })
+
+const SyncAnswer = z
+  .object({
+    message: z.string(),
+    sync_id: z.string(),
+    file_id: z.string(),
+    environment: z.string(),
+    employer_id: z.string(),
+    employees_processed: z.int(),
+    status: z.literal('processing'),
+  })
+  .meta({ id: 'EmployeeSync' })
+type SyncAnswer = z.input<typeof SyncAnswer>
+
+const InvalidRecords = z
+  .object({
+    error: z.string(),
+    message: z.string(),
+    details: z
+      .array(z.object({ index: z.int(), field: z.string(), message: z.string() }))
+      .readonly()
+      .optional(),
+  })
+  .meta({ id: 'InvalidRecords' })
+
+export const syncEmployeesEndpoint = endpoint({
+  operation: 'syncEmployees',
+  route: 'POST /employees/sync',
+  summary: 'Report hires, terminations and changes of employees',
+  description:
+    'Taken over as a whole: one bad record refuses all of them, with `details` of what is wrong where.',
+  body: z
+    .object({ employer_id: z.string(REQUIRED).min(1, REQUIRED), employees: rows(ChangeRecord, MAX_ROWS) })
+    .meta({ id: 'EmployeeChanges' }),
+  rows: rowsOf,
+  idempotent: 'The same key and body get the first answer again; another body is 409',
+  answers: { 202: SyncAnswer, 400: InvalidRecords },
+  errors: {
+    404: 'There is no such employer within the client’s scope',
+    409: 'The key was used for another body',
+    413: 'Too many records, or too large a body',
+  },
+  async handle({ host: { app }, caller: { client }, body, sent, key, unlessRepeated, requestId }) {
+    const details = await checkChangeRecords(body.employees)
+    if (details.length > 0) {
+      return new Answer(400, { error: 'Invalid employee record', message: details[0]!.message, details })
+    }
+    const sync: EmployeeChanges = {
+      senderId: client.client_id,
+      tenantId: client.tenant_id,
+      environment: client.environment,
+      employerId: body.employer_id,
+      records: body.employees as readonly EmployeeChangeRecord[],
+    }
+    const context = {
+      actor: { type: 'api_client' as const, id: client.client_id },
+      tenantId: client.tenant_id,
+      environment: client.environment,
+      correlationId: requestId,
+      unlessRepeated,
+    }
+    const check = async (): Promise<void> => {
+      accepted(await refuseSync(app, client, sync.employerId))
+    }
+    const take = (within: CommandContext) => syncEmployees(app, sync, within)
+    const answer = ({ syncId, fileId }: SyncedEmployees): SyncAnswer => ({
+      message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
+      sync_id: syncId,
+      file_id: fileId,
+      environment: sync.environment,
+      employer_id: sync.employerId,
+      employees_processed: sync.records.length,
+      status: 'processing',
+    })
+
+    if (key === null) {
+      await check()
+      return new Answer(202, answer(await take({ ...context, commandId: app.randomness.commandId() })))
+    }
+    const outcome = await createOnce(
+      app,
+      {
+        caller: client.client_id,
+        operation: 'employee sync',
+        key,
+        requestHash: await requestHash(sent),
+        context,
+      },
+      {
+        decider: employeeSync,
+        create: async (within, begun) => {
+          if (begun === null) await check()
+          return { status: 202, body: answer(await take(within)) }
+        },
+        answerOf: async ({ state }) => {
+          const stored = await storedSync(app, state)
+          return stored && { status: 202, body: answer(stored) }
+        },
+      },
+    )
+    return answered(202, accepted(outcome))
+  },
+})

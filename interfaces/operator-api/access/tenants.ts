@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import * as tenants from '../../../application/access/tenants.ts'
+import { tenant } from '../../../domain/access/tenant.ts'
+import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { id, ofOne, text } from '../../endpoints/fields.ts'
+import { endpoint, keyed, loaded } from '../host/api.ts'
+
+const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
+
+export const tenantEndpoints = [
+  endpoint({
+    operation: 'registerTenant',
+    route: 'POST /tenants',
+    summary: 'Register a tenant: one partner account',
+    body: z.object({ name: text() }),
+    idempotent: REPEATED.answered,
+    answers: created(Tenant),
+    command: { name: 'tenants create' },
+    handle: (call) =>
+      create(keyed(call), 'POST /tenants', {
+        create: (context) => tenants.register(call.host.app, call.body, context),
+        idOf: ({ tenant_id }) => tenant_id,
+        show: (one) => one,
+        repeated: tenant,
+      }),
+  }),
+  endpoint({
+    operation: 'showTenant',
+    route: 'GET /tenants/{tenant_id}',
+    summary: 'Show a tenant',
+    ...ofOne('tenant_id', 'tenant'),
+    answers: { 200: Tenant },
+    command: { name: 'tenants show' },
+    handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
+  }),
+]

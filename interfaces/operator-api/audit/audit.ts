@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { verifyLog, verifyStream } from '../../../application/audit/verification.ts'
+import { optional, text } from '../../endpoints/fields.ts'
+import { endpoint, notFound } from '../host/api.ts'
+import { streamName } from './streams.ts'
+
+const AuditReport = z
+  .object({
+    verified: z.boolean(),
+    events: z.int().describe('Events checked'),
+    streams: z.int(),
+    up_to: z.string().describe('Position of the last event checked'),
+    last_hash: z.string().nullable().describe('Hash of that event'),
+    head: z.string().describe('Position of the last event of the log when the check began'),
+    first_problem: z
+      .object({
+        position: z.string(),
+        stream: z.string().nullable().describe('Null: of the log as a whole'),
+        revision: z.int().nullable(),
+        event_id: z.string().nullable(),
+        problem: z.enum([
+          'no_hash',
+          'hash_mismatch',
+          'missing_events',
+          'missing_positions',
+          'missing_end',
+          'replaced_events',
+          'cut_stream',
+        ]),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'AuditReport' })
+
+export const auditEndpoints = [
+  endpoint({
+    operation: 'verifyLog',
+    route: 'POST /audit/verify',
+    summary: 'Check the log, or the hash chain of one stream',
+    body: z.object({ stream: optional(text()) }),
+    answers: { 200: AuditReport },
+    errors: { 404: 'There is no such stream' },
+    command: { name: 'audit verify' },
+    async handle({ host, body, signal }) {
+      const { patientLog: log, logMemory: memory } = host.services
+      if (body.stream === null) return verifyLog({ log, memory }, signal)
+      const report = await verifyStream({ log }, streamName(body.stream))
+      if (!report) throw notFound('There is no such stream')
+      return report
+    },
+  }),
+]

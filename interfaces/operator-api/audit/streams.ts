@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import {
+  type EventFilter,
+  readLogEvents,
+  readStreamEvents,
+  stateAt,
+} from '../../../application/audit/streams.ts'
+import { Answer } from '../../endpoints/endpoint.ts'
+import { id, optionalWholeNumberText, time, wholeNumberText } from '../../endpoints/fields.ts'
+import { endpoint, notFound, record } from '../host/api.ts'
+import { given, reveal, shownTime } from '../host/values.ts'
+
+const DEFAULT_EVENTS = 100
+const MAX_EVENTS = 1000
+const MAX_REVISION = 2 ** 31 - 1
+const STREAM = /^[\x21-\x7e]{1,255}$/
+
+const Event = z
+  .object({
+    position: z.string().describe('Place in the order of the log'),
+    stream: z.string(),
+    revision: z.int(),
+    event_id: z.string(),
+    type: z.string(),
+    version: z.number().nullable(),
+    recorded_at: z.string().nullable(),
+    data: z.unknown().describe('Personal fields are masked unless `reveal=true`'),
+    metadata: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event' })
+
+const StreamState = z
+  .object({ stream: z.string(), revision: z.int(), recorded_at: shownTime(), state: z.unknown() })
+  .meta({ id: 'StreamState' })
+
+const params = z.object({ stream: z.string().describe('For example `policy-1ef7abbb72b853c78170498f`') })
+const NONE = { 404: 'There is no such stream' } as const
+
+/** Query parameters that say which events are shown, and how. */
+const reading = {
+  limit: wholeNumberText({ min: 1, missing: DEFAULT_EVENTS }).describe(`At most ${MAX_EVENTS} are shown`),
+  type: z
+    .string()
+    .regex(/^\w{1,100}$/, 'must be the name of an event type')
+    .optional()
+    .describe('Events of this type'),
+  tenant_id: id().optional().describe('Events of this tenant'),
+  correlation_id: z.string().optional().describe('Events that one request caused'),
+  reveal,
+}
+
+const columns = {
+  position: 'position',
+  stream: (row: Readonly<Record<string, unknown>>) => `${row.stream} @${row.revision}`,
+  type: 'type',
+  recorded: 'recorded_at',
+  actor: 'metadata.actor',
+  data: (row: Readonly<Record<string, unknown>>) => shortened(JSON.stringify(row.data)),
+}
+
+export const streamEndpoints = [
+  endpoint({
+    operation: 'listStreamEvents',
+    route: 'GET /streams/{stream}',
+    summary: 'List events of a stream in order',
+    description:
+      'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
+    params,
+    query: z.object({
+      from: wholeNumberText({ min: 0, max: MAX_REVISION, missing: 0 }).describe('The first revision'),
+      ...reading,
+    }),
+    answers: { 200: z.array(Event).readonly() },
+    pagination: z.object({ next: z.int().nullable() }),
+    errors: NONE,
+    command: { name: 'streams show', columns },
+    async handle(call) {
+      const { from, reveal } = call.query
+      const stream = streamName(call.params.stream)
+      const wanted = wantedOf(call.query)
+      const page = await readStreamEvents(call.host.app, stream, { from, ...wanted })
+      if (!page) throw notFound('There is no such stream')
+      if (reveal) {
+        await record(call, 'reveal', stream, { from, limit: wanted.limit, values: page.revealed })
+      }
+      return new Answer(200, page.events, { pagination: { next: page.next } })
+    },
+  }),
+  endpoint({
+    operation: 'showStreamState',
+    route: 'GET /streams/{stream}/state',
+    summary: 'Show the folded state of a stream, now or at a point',
+    params,
+    query: z
+      .object({
+        as_of: z
+          .string()
+          // a plus sign that was not encoded arrives as a blank
+          .transform((text) => text.replace(' ', '+'))
+          .pipe(time())
+          .optional()
+          .meta({ description: 'Time in ISO 8601 with a zone', format: 'date-time' }),
+        revision: optionalWholeNumberText({ min: 0 }).describe('Up to this revision'),
+      })
+      .refine(
+        ({ as_of, revision }) => as_of === undefined || revision === undefined,
+        'as_of and revision cannot be given together',
+      ),
+    answers: { 200: StreamState },
+    errors: {
+      404: 'There is no such stream, or it was empty at that point',
+      409: 'An event of the stream cannot be read',
+    },
+    command: { name: 'streams state' },
+    async handle({ host, params, query: { as_of: asOf, revision } }) {
+      const state = await stateAt(host.app, streamName(params.stream), given({ asOf, revision }))
+      if (!state) throw notFound('There is no such stream, or it was empty at that point')
+      return state
+    },
+  }),
+  endpoint({
+    operation: 'listEvents',
+    route: 'GET /events',
+    summary: 'List events in log order',
+    description:
+      'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
+    query: z.object({
+      from: wholeNumberText({ min: 0, missing: 0 }).describe('Go on after this position'),
+      ...reading,
+    }),
+    answers: { 200: z.array(Event).readonly() },
+    pagination: z.object({ next: z.string().nullable() }),
+    command: { name: 'events list', columns },
+    async handle(call) {
+      const { from, reveal } = call.query
+      const wanted = wantedOf(call.query)
+      const page = await readLogEvents(call.host.app, { after: BigInt(from), ...wanted })
+      if (reveal) {
+        const details = { from: String(from), limit: wanted.limit, values: page.revealed }
+        await record(call, 'reveal', 'events', details)
+      }
+      return new Answer(200, page.events, { pagination: { next: page.next } })
+    },
+  }),
+]
+
+/** What no stream can be called is not looked up. @throws HttpError 404. */
+export function streamName(text: string): string {
+  if (!STREAM.test(text)) throw notFound('There is no such stream')
+  return text
+}
+
+function wantedOf(query: z.output<z.ZodObject<typeof reading>>): {
+  readonly limit: number
+  readonly reveal: boolean
+  readonly filter: EventFilter
+} {
+  const { limit, reveal, type, tenant_id: tenantId, correlation_id: correlationId } = query
+  return {
+    limit: Math.min(limit, MAX_EVENTS),
+    reveal,
+    filter: given({ type, tenantId, correlationId }),
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text
+}

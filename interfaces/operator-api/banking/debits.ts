@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import {
+  listDebits,
+  resolveQuarantine,
+  type Verdict,
+} from '../../../application/banking/debits/operator-debits.ts'
+import { debitSource } from '../../../domain/banking/debits/bank-debit-events.ts'
+import {
+  type BankDebit,
+  DEBIT_STATUSES,
+  effectiveDateOf,
+} from '../../../domain/banking/debits/bank-debit-state.ts'
+import { accepted } from '../../endpoints/endpoint.ts'
+import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { contextOf, endpoint } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
+import { shownTime } from '../host/values.ts'
+
+const shownDate = () => z.string().meta({ format: 'date' })
+
+const Debit = z
+  .object({
+    transaction_id: id(),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_id: id(),
+    source: debitSource.describe('Where it comes from'),
+    status: z.enum(DEBIT_STATUSES),
+    reason: z.string().nullable().describe('Why a gate stopped it; null where none did'),
+    amount_cents: z.int(),
+    account_last4: z.string(),
+    effective_date: shownDate().nullable(),
+    entry_date: shownDate().nullable().describe('The banking day of its entry; null until it is in a batch'),
+    batch_closes_at: shownTime().nullable(),
+    return_code: z.string().nullable(),
+    ingested_at: shownTime().describe('When its source was first accepted'),
+    created_at: shownTime(),
+    updated_at: shownTime(),
+  })
+  .meta({ id: 'OperatorDebit' })
+
+const one = ofOne('transaction_id', 'bank debit')
+const body = z.object({
+  note: optional(text()).describe(
+    'Why, for the history of the debit, which partners read. Names nobody: it is kept as it is',
+  ),
+})
+const errors = {
+  ...one.errors,
+  409: 'The verb does not fit how the debit stands; nothing is changed',
+} as const
+
+export const debitEndpoints = [
+  endpoint({
+    operation: 'listDebits',
+    route: 'GET /debits',
+    summary: 'List bank debits, newest first',
+    description: 'Those with the status `quarantined` wait for an operator.',
+    query: z.object({
+      ...page,
+      ...scope,
+      employer_id: narrowing(id()),
+      status: narrowing(word(...DEBIT_STATUSES)),
+    }),
+    ...listOf(Debit),
+    command: {
+      name: 'debits list',
+      columns: {
+        'transaction id': 'transaction_id',
+        created: 'created_at',
+        source: 'source',
+        status: 'status',
+        reason: 'reason',
+        amount: 'amount_cents',
+        employer: 'employer_id',
+        effective: 'effective_date',
+      },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
+  }),
+  endpoint({
+    operation: 'releaseDebit',
+    route: 'POST /debits/{transaction_id}/release',
+    summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',
+    description:
+      'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but ' +
+      'the one that put it there. A record that still has its premium stops it again: correct the record first.',
+    ...one,
+    body,
+    answers: { 200: Debit },
+    errors,
+    command: { name: 'debits release' },
+    handle: (call) => resolved(call, 'Release'),
+  }),
+  endpoint({
+    operation: 'rejectDebit',
+    route: 'POST /debits/{transaction_id}/reject',
+    summary: 'End a bank debit in quarantine: it has failed',
+    ...one,
+    body,
+    answers: { 200: Debit },
+    errors,
+    command: { name: 'debits reject' },
+    handle: (call) => resolved(call, 'Reject'),
+  }),
+]
+
+type DebitCall = Parameters<typeof contextOf>[0] & {
+  readonly params: { readonly transaction_id: string }
+  readonly body: { readonly note: string | null }
+}
+
+async function resolved(call: DebitCall, verdict: Verdict['verdict']) {
+  const { host, params, body } = call
+  const decided = { verdict, note: body.note }
+  return shown(accepted(await resolveQuarantine(host.app, params.transaction_id, decided, contextOf(call))))
+}
+
+function shown(debit: BankDebit) {
+  const { leg_id: transaction_id, account } = debit
+  const { account_last4 } = account
+  return { ...debit, transaction_id, account_last4, effective_date: effectiveDateOf(debit) }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { flagText, id, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
+
+/** Values that several resources of the operator API have. */
+
+const MAX_ITEMS = 2000
+
+/** The environment that something new stands in. */
+export function environment() {
+  return withDefault(word('live', 'sandbox'), 'live')
+}
+
+/** A list of 2,000 elements at the most. @param words for what is no list. */
+export function list<Item extends z.ZodType>(item: Item, words: Parameters<typeof z.array>[1] = undefined) {
+  return z.array(item, words).max(MAX_ITEMS)
+}
+
+/** Texts without repetitions. */
+export function texts() {
+  return list(text()).transform((all) => [...new Set(all)])
+}
+
+/** All, or those of a list of ids; all when it is missing. */
+export function allOrIds() {
+  const ids = z.union([z.literal('all'), list(id())], wrongType('must be "all" or an array of ids'))
+  return withDefault(ids, 'all')
+}
+
+/** Opens personal fields. */
+export const reveal = flagText().describe('Open personal fields; this is recorded')
+
+/** A moment as answers tell it: ISO 8601, UTC. */
+export function shownTime() {
+  return z.string().meta({ format: 'date-time' })
+}
+
+/** What of an object is not undefined. */
+export function given<Values extends object>(values: Values): Partial<Values> {
+  return Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== undefined),
+  ) as Partial<Values>
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { text, word } from '../../endpoints/fields.ts'
+import { listAnswer, listOf, narrowing, page, pageOf } from '../../endpoints/lists.ts'
+import { endpoint, record } from '../host/api.ts'
+import { shownTime } from '../host/values.ts'
+
+const channel = word('email', 'sms')
+
+const Message = z
+  .object({
+    channel,
+    to: z.string().describe('Address or number; `(erased)` after an erasure'),
+    from: z.string().nullable().describe('Null: the service’s own sender'),
+    subject: z.string().nullable(),
+    text: z.string(),
+    at: shownTime(),
+  })
+  .meta({ id: 'RecordedMessage' })
+
+export const outboxEndpoints = [
+  endpoint({
+    operation: 'listOutbox',
+    route: 'GET /outbox',
+    summary: 'List e-mails and texts that were recorded because no provider is set, newest first',
+    description: 'Messages are kept for 30 days. That they are read is recorded.',
+    query: z.object({
+      ...page,
+      channel: narrowing(channel),
+      to: narrowing(text()).describe('Exactly this address or number'),
+    }),
+    ...listOf(Message),
+    command: {
+      name: 'outbox list',
+      columns: { at: 'at', channel: 'channel', to: 'to', subject: 'subject', text: 'text' },
+    },
+    async handle(call) {
+      const { query, host } = call
+      const wanted = pageOf(query)
+      const found = await host.services.outbox.list(query, wanted)
+      if (found.items.length > 0)
+        await record(call, 'read-outbox', 'outbox', { messages: found.items.length })
+      return listAnswer(wanted, found)
+    },
+  }),
+]

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import * as payrollCompanies from '../../../application/parties/payroll-companies.ts'
+import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
+import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { id, ofOne, text } from '../../endpoints/fields.ts'
+import { endpoint, keyed, loaded } from '../host/api.ts'
+
+const PayrollCompany = z
+  .object({ payroll_company_id: id(), tenant_id: id(), name: z.string() })
+  .meta({ id: 'PayrollCompany' })
+
+export const payrollCompanyEndpoints = [
+  endpoint({
+    operation: 'registerPayrollCompany',
+    route: 'POST /payroll-companies',
+    summary: 'Register a payroll company, which reports for the employers linked to it',
+    body: z.object({ tenant_id: id(), name: text() }),
+    idempotent: REPEATED.answered,
+    answers: created(PayrollCompany),
+    errors: { 404: 'There is no such tenant' },
+    command: { name: 'payroll-companies create' },
+    handle: (call) =>
+      create(keyed(call), 'POST /payroll-companies', {
+        create: (context) => payrollCompanies.register(call.host.app, call.body, context),
+        idOf: ({ payroll_company_id }) => payroll_company_id,
+        show: (one) => one,
+        repeated: payrollCompany,
+      }),
+  }),
+  endpoint({
+    operation: 'showPayrollCompany',
+    route: 'GET /payroll-companies/{payroll_company_id}',
+    summary: 'Show a payroll company',
+    ...ofOne('payroll_company_id', 'payroll company'),
+    answers: { 200: PayrollCompany },
+    command: { name: 'payroll-companies show' },
+    handle: ({ host, params }) => loaded(host, payrollCompany, params.payroll_company_id, 'payroll company'),
+  }),
+]

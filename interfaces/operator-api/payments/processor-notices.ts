@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { resolveNotice } from '../../../application/payments/parked-notices.ts'
+import { processorKind } from '../../../domain/payments/processor/processor-kinds.ts'
+import {
+  type ParkedNotice,
+  PROCESSOR_NOTICE_STATUSES,
+  processorNotice,
+} from '../../../domain/payments/processor/processor-notice.ts'
+import { accepted } from '../../endpoints/endpoint.ts'
+import { id, ofOne, optional, text } from '../../endpoints/fields.ts'
+import { contextOf, endpoint, loaded } from '../host/api.ts'
+import { shownTime } from '../host/values.ts'
+
+const Notice = z
+  .object({
+    notice_id: id(),
+    status: z.enum(PROCESSOR_NOTICE_STATUSES),
+    processor: processorKind,
+    processor_notice_id: z.string().nullable().describe('Its id at the processor'),
+    type: z.string().nullable(),
+    version: z.string().nullable().describe("Of the processor's API that it was written in"),
+    about_id: id().describe('The payment link, payment session or subscription that it names'),
+    note: z.string().nullable(),
+    received_at: shownTime(),
+  })
+  .meta({ id: 'ProcessorNotice' })
+
+const one = ofOne('notice_id', 'processor notice')
+
+export const processorNoticeEndpoints = [
+  endpoint({
+    operation: 'showProcessorNotice',
+    route: 'GET /processor-notices/{notice_id}',
+    summary: 'Show a notice of the card processor that was not understood',
+    ...one,
+    answers: { 200: Notice },
+    command: { name: 'processor-notices show' },
+    handle: async ({ host, params }) =>
+      shown(await loaded(host, processorNotice, params.notice_id, 'processor notice')),
+  }),
+  endpoint({
+    operation: 'resolveProcessorNotice',
+    route: 'POST /processor-notices/{notice_id}/resolve',
+    summary: 'Take note of a notice that was not understood: a person has seen to it',
+    description: 'It is not read again, and what was kept of it is deleted. Again it changes nothing.',
+    ...one,
+    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    answers: { 200: Notice },
+    command: { name: 'processor-notices resolve' },
+    async handle(call) {
+      const { host, params, body } = call
+      return shown(accepted(await resolveNotice(host.app, params.notice_id, body.note, contextOf(call))))
+    },
+  }),
+]
+
+function shown({ at, ...notice }: ParkedNotice) {
+  return { ...notice, received_at: at }
+}

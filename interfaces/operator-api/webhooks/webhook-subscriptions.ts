@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import * as subscriptions from '../../../application/webhooks/operated-subscriptions.ts'
+import { tenant } from '../../../domain/access/tenant.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
+import { id, idOf, ofOne } from '../../endpoints/fields.ts'
+import { contextOf, endpoint, loaded } from '../host/api.ts'
+import { shownTime } from '../host/values.ts'
+
+const Subscription = z
+  .object({
+    subscription_id: id(),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    client_id: z
+      .string()
+      .describe('The key pair that registered it; it receives on when that is switched off'),
+    url: z.string(),
+    events: z.array(z.enum(WEBHOOK_EVENT_TYPES)).readonly(),
+    status: z.enum(['active', 'disabled']),
+    failure_count: z.int().describe('Consecutive events that failed in all 5 immediate attempts'),
+    created_at: shownTime(),
+    updated_at: shownTime(),
+  })
+  .meta({ id: 'TenantWebhookSubscription' })
+
+const params = z.object({ tenant_id: idOf('tenant'), subscription_id: idOf('webhook subscription') })
+const NONE = { 404: 'The tenant has no such webhook subscription' } as const
+
+export const webhookSubscriptionEndpoints = [
+  endpoint({
+    operation: 'listTenantWebhooks',
+    route: 'GET /tenants/{tenant_id}/webhooks',
+    summary: 'List the webhook subscriptions of a tenant, newest first, without secrets',
+    ...ofOne('tenant_id', 'tenant'),
+    answers: { 200: z.array(Subscription).readonly() },
+    command: {
+      name: 'webhook-subscriptions list',
+      columns: {
+        'subscription id': 'subscription_id',
+        environment: 'environment',
+        status: 'status',
+        client: 'client_id',
+        url: 'url',
+      },
+    },
+    async handle({ host, params }) {
+      const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
+      return (await subscriptions.listOf(host.app, tenant_id)).map(shown)
+    },
+  }),
+  endpoint({
+    operation: 'disableTenantWebhook',
+    route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/disable',
+    summary: 'Stop deliveries to an address, until the partner enables its subscription again',
+    params,
+    answers: { 200: Subscription },
+    errors: NONE,
+    command: { name: 'webhook-subscriptions disable' },
+    async handle(call) {
+      const { tenant_id, subscription_id } = call.params
+      const found = await subscriptions.disable(call.host.app, tenant_id, subscription_id, contextOf(call))
+      return isRejection(found) ? found : shown(found)
+    },
+  }),
+  endpoint({
+    operation: 'deleteTenantWebhook',
+    route: 'DELETE /tenants/{tenant_id}/webhooks/{subscription_id}',
+    summary: 'Remove a webhook subscription: nothing is sent there any more',
+    description: 'The answer shows it as it was.',
+    params,
+    answers: { 200: Subscription },
+    errors: NONE,
+    command: { name: 'webhook-subscriptions delete' },
+    async handle(call) {
+      const { tenant_id, subscription_id } = call.params
+      const found = await subscriptions.remove(call.host.app, tenant_id, subscription_id, contextOf(call))
+      return isRejection(found) ? found : shown(found)
+    },
+  }),
+]
+
+function shown(one: subscriptions.OperatedSubscription) {
+  const { created_at, updated_at } = one
+  return {
+    ...one,
+    subscription_id: one._id,
+    created_at: isoTime(created_at),
+    updated_at: isoTime(updated_at),
+  }
+}

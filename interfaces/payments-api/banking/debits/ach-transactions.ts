@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { historyOf } from '../../../../application/banking/debits/transaction-history.ts'
+import { statusesOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
+import { readLedger, SORTS } from '../../../../application/banking/reconciliation/ledger.ts'
+import { isoTime } from '../../../../domain/kernel/calendar.ts'
+import { accepted } from '../../../endpoints/endpoint.ts'
+import { dateOrTime, id, ofOne, text, word } from '../../../endpoints/fields.ts'
+import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../../../endpoints/lists.ts'
+import { endpoint } from '../../host/api.ts'
+import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
+
+const one = ofOne('transaction_id', 'transaction')
+
+const bound = (description: string) => dateOrTime().optional().describe(description)
+
+export const achTransactionEndpoints = [
+  endpoint({
+    operation: 'listAchTransactions',
+    route: 'GET /ach/transactions',
+    summary: 'List bank debits and records of the legacy service, newest first unless sorted otherwise',
+    description:
+      '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
+      '`COMPLETED` is `money_landed`. A group finds the words of the legacy service, too; `at_sb` and `file_transmitted` ' +
+      'are found as both of the first two.',
+    query: z.object({
+      ...page,
+      carrier_id: narrowing(id()),
+      employer_id: narrowing(id()),
+      policy_id: narrowing(id()),
+      status: text(40).optional(),
+      from_date: bound('Created at or after; a date or a time, UTC where it has no zone'),
+      to_date: bound('Created at or before; of a date its whole day, UTC'),
+      sort_by: word(...SORTS).default('created_at'),
+      sort_order: word('asc', 'desc').default('desc'),
+    }),
+    ...listOf(AchTransaction),
+    handle({ host: { app }, caller, query }) {
+      const { status, from_date, to_date, sort_by: sort, sort_order: order } = query
+      const filter = {
+        ...query,
+        statuses: status === undefined ? null : statusesOf(status),
+        from: boundOf(from_date, 'T00:00:00.000Z'),
+        to: boundOf(to_date, 'T23:59:59.999Z'),
+      }
+      return listed(
+        query,
+        (wanted) => readLedger(app, caller.client, filter, { sort, order }, wanted),
+        shownRow,
+      )
+    },
+  }),
+  endpoint({
+    operation: 'showAchTransactionHistory',
+    route: 'GET /ach/transactions/{transaction_id}/history',
+    summary: 'Show what happened to a transaction, oldest first',
+    ...one,
+    query: z.object(page),
+    ...listOf(HistoryEntry),
+    async handle({ host: { app }, caller, params, query }) {
+      const transaction = accepted(await transactionOf(app, caller.client, params.transaction_id))
+      const wanted = pageOf(query)
+      return listAnswer(wanted, pageOfAll(wanted, await historyOf(app, transaction)))
+    },
+  }),
+  endpoint({
+    operation: 'showAchTransactionFees',
+    route: 'GET /ach/transactions/{transaction_id}/fees',
+    summary: 'Show the fees of a transaction: the service takes none',
+    ...one,
+    answers: {
+      200: z
+        .object({
+          transaction_id: id(),
+          fees: z.array(z.object({ label: z.string(), amount_cents: z.int() })),
+          total_cents: z.int(),
+        })
+        .meta({ id: 'AchTransactionFees' }),
+    },
+    async handle({ host: { app }, caller, params: { transaction_id } }) {
+      accepted(await transactionOf(app, caller.client, transaction_id))
+      return { transaction_id, fees: [], total_cents: 0 }
+    },
+  }),
+]
+
+/** The last moment that compares as text; a zone may put one beyond it. */
+const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** A bound in ISO 8601. @param ofDate what a date is taken for. */
+function boundOf(value: string | number | undefined, ofDate: string): string | null {
+  if (value === undefined) return null
+  return typeof value === 'number' ? isoTime(Math.min(value, LAST_MOMENT)) : `${value}${ofDate}`
+}

@@ -1,0 +1,271 @@
+import { z } from 'zod'
+import * as subscriptions from '../../../application/webhooks/subscriptions.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
+import {
+  MAX_CHANGES,
+  MAX_REGISTRATIONS,
+  MAX_SUBSCRIPTIONS,
+  type WebhookSubscription,
+} from '../../../domain/webhooks/webhook-subscriptions.ts'
+import { create, handOut, REPEATED } from '../../endpoints/creations.ts'
+import { id, idOf, isoMoment, optional, word } from '../../endpoints/fields.ts'
+import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
+import { changeOf, repeating } from '../../endpoints/repeating.ts'
+import { CallSlots } from '../../http/call-slots.ts'
+import { JsonText, objectText } from '../../http/json-writer.ts'
+import { contextOf, endpoint, keyed } from '../host/api.ts'
+
+const MAX_URL = 2_048
+/** Test deliveries of one tenant that are under way at once: each may take 10 seconds. */
+const MAX_TESTS = 10
+const TEST_WAIT_MS = 5_000
+
+const tests = new CallSlots(MAX_TESTS, TEST_WAIT_MS, `At most ${MAX_TESTS} test deliveries are made at once`)
+
+const HTTPS = 'must be an https URL, like https://partner.example/webhooks'
+const url = z
+  .string()
+  .max(MAX_URL)
+  .regex(/^[Hh][Tt][Tt][Pp][Ss]:\/\/[^\s\\]+$/, HTTPS)
+  .refine((value) => URL.canParse(value), HTTPS)
+  .describe('Its host must resolve to public addresses; no redirect is followed')
+
+const eventTypes = z
+  .array(word(...WEBHOOK_EVENT_TYPES))
+  .min(1)
+  .max(100)
+  .transform((all) => [...new Set(all)])
+
+const status = z.enum(['active', 'disabled'])
+const shownEvents = z.array(z.enum(WEBHOOK_EVENT_TYPES)).readonly()
+
+const Subscription = z
+  .object({
+    _id: id(),
+    url: z.string(),
+    events: shownEvents.describe('Types that are received; a new one only once the list is sent again'),
+    status,
+    failure_count: z
+      .int()
+      .describe('Consecutive events that failed in all 5 immediate attempts; at 10 it is disabled'),
+    created_at: isoMoment(),
+    updated_at: isoMoment(),
+  })
+  .meta({ id: 'WebhookSubscription' })
+
+const changes = z.object({
+  url: optional(url),
+  events: optional(eventTypes).describe('Replaces the whole list'),
+  status: optional(status),
+})
+
+const Registered = z
+  .object({
+    id: id(),
+    url: z.string(),
+    secret: z.string().describe('Signs the deliveries; shown this once'),
+    events: shownEvents,
+    status,
+    created_at: isoMoment(),
+  })
+  .meta({ id: 'RegisteredWebhookSubscription' })
+
+const Delivery = z
+  .object({
+    _id: id(),
+    subscription_id: id(),
+    event_id: id().describe('`X-Webhook-ID`'),
+    event_type: z.enum(WEBHOOK_EVENT_TYPES),
+    status: z
+      .enum(['pending', 'delivered', 'retrying', 'failed'])
+      .describe('`failed`: all immediate attempts did; the background may still turn it into `delivered`'),
+    attempts: z.int(),
+    last_response_code: z.int().nullable(),
+    last_attempt_at: isoMoment().nullable(),
+    delivered_at: isoMoment().nullable(),
+    created_at: isoMoment(),
+    payload: objectText.describe('The body that is sent'),
+    last_error: z.string().nullable(),
+    test: z.boolean(),
+    dedupe_key: z.string().describe('No contract, as are the next four'),
+    sweep_attempts: z.int(),
+    next_sweep_after: isoMoment().nullable(),
+    sweep_claimed_at: isoMoment().nullable(),
+    last_swept_at: isoMoment().nullable(),
+  })
+  .meta({ id: 'WebhookDelivery' })
+
+const Tested = z
+  .object({
+    delivered: z.boolean(),
+    event_id: id().describe('`X-Webhook-ID`'),
+    event_type: z.enum(WEBHOOK_EVENT_TYPES),
+    url: z.string(),
+    attempts: z.literal(1),
+    status_code: z.int().optional().describe('Left out when no answer came'),
+    error: z.string().optional().describe('Why it does not count as delivered'),
+  })
+  .meta({ id: 'WebhookTest' })
+
+const params = z.object({ id: idOf('subscription') })
+const UNKNOWN = { 404: 'There is no such webhook subscription' } as const
+const OFTEN = {
+  429: `Too many requests, or too much at once; or the subscription has changed ${MAX_CHANGES} times within the hour`,
+} as const
+
+export const webhookEndpoints = [
+  endpoint({
+    operation: 'registerWebhook',
+    route: 'POST /webhooks',
+    summary: 'Have events delivered to an address; the secret that signs them is shown once',
+    description:
+      'Carriers and employers outside the scope of the key that registers it are never heard of. Addresses are compared ' +
+      'without regard to the case of scheme and host and to the default port.',
+    body: z.object({ url, events: optional(eventTypes).describe('Default: all types that there are now') }),
+    idempotent: REPEATED.secret,
+    answers: { 201: Registered },
+    errors: {
+      409: `The address is registered, by what \`id\` names, or there are ${MAX_SUBSCRIPTIONS} already`,
+      429: `Too many requests, or too much at once; or ${MAX_REGISTRATIONS} registrations of the tenant within the hour`,
+    },
+    handle(call) {
+      const { host, caller, body } = call
+      const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
+      return create(keyed(call), 'POST /webhooks', {
+        refuse: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
+        create: (context) => subscriptions.register(host.app, caller.client, input, context),
+        idOf: ({ subscription }) => subscription._id,
+        show: ({ subscription, secret }) => ({
+          ...subscription,
+          id: subscription._id,
+          secret,
+          created_at: isoTime(subscription.created_at),
+        }),
+        repeated: null,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'listWebhooks',
+    route: 'GET /webhooks',
+    summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
+    query: z.object(page),
+    ...listOf(Subscription),
+    async handle({ host, caller, query }) {
+      const wanted = pageOf(query)
+      const all = await subscriptions.list(host.app, caller.client)
+      return listAnswer(wanted, pageOfAll(wanted, all.map(shown)))
+    },
+  }),
+  endpoint({
+    operation: 'changeWebhook',
+    route: 'PATCH /webhooks/{id}',
+    summary: 'Change address, types or status of a subscription',
+    description:
+      'What is left out stays; what is only shown may be repeated. `status: active` sets `failure_count` to 0 and resumes deliveries that are not 48 hours old.',
+    params,
+    body: repeating(Subscription, changes).refine(
+      ({ url, events, status }) => url !== null || events !== null || status !== null,
+      'url, events or status is required',
+    ),
+    answers: { 200: Subscription },
+    errors: { ...UNKNOWN, ...OFTEN, 409: 'Another subscription has the address; `id` names it' },
+    async handle(call) {
+      const { host, caller, params } = call
+      const present = await subscriptions.show(host.app, caller.client, params.id)
+      if (isRejection(present)) return present
+      const wanted = changeOf(changes, call, shown(present))
+      const changed = await subscriptions.change(host.app, caller.client, params.id, wanted, contextOf(call))
+      return isRejection(changed) ? changed : shown(changed)
+    },
+  }),
+  endpoint({
+    operation: 'deleteWebhook',
+    route: 'DELETE /webhooks/{id}',
+    summary: 'Remove a subscription: nothing is sent there any more',
+    params,
+    answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }) },
+    errors: UNKNOWN,
+    handle: (call) =>
+      subscriptions.remove(call.host.app, call.caller.client, call.params.id, contextOf(call)),
+  }),
+  endpoint({
+    operation: 'rotateWebhookSecret',
+    route: 'POST /webhooks/{id}/rotate',
+    summary: 'Give a subscription a new secret, shown once; the old one ends at once',
+    params,
+    idempotent: REPEATED.secret,
+    answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: isoMoment() }) },
+    errors: { ...UNKNOWN, ...OFTEN },
+    async handle(call) {
+      const { host, caller, params } = call
+      const found = await subscriptions.find(host.app, caller.client, params.id)
+      if (isRejection(found)) return found
+      return handOut(keyed(call), { verb: 'rotate webhook', id: params.id }, async (context) => {
+        const rotated = await subscriptions.rotate(host.app, caller.client, params.id, context)
+        if (isRejection(rotated)) return rotated
+        const { subscription, secret } = rotated
+        return { id: subscription._id, secret, updated_at: isoTime(subscription.updated_at) }
+      })
+    },
+  }),
+  endpoint({
+    operation: 'testWebhook',
+    route: 'POST /webhooks/{id}/test',
+    summary: 'Deliver a sample of an event, in exactly one attempt',
+    description:
+      'Ids in the sample name nothing. How it ends has no meaning for the health of the subscription. Any type may be ' +
+      'tested, subscribed to or not.',
+    params,
+    body: z.object({
+      event_type: optional(word(...WEBHOOK_EVENT_TYPES)).describe('Default: the first of the subscription'),
+    }),
+    answers: { 200: Tested },
+    errors: { ...UNKNOWN, 409: 'The subscription is disabled' },
+    asksOutside: true,
+    async handle({ host, caller, params, body }) {
+      const release = await tests.acquire(caller.client.tenant_id)
+      try {
+        const tested = await subscriptions.test(host.app, caller.client, params.id, body.event_type)
+        if (isRejection(tested)) return tested
+        const { eventId, eventType, url, answer } = tested
+        return {
+          delivered: answer.error === null,
+          event_id: eventId,
+          event_type: eventType,
+          url,
+          attempts: 1,
+          ...(answer.statusCode !== null && { status_code: answer.statusCode }),
+          ...(answer.error !== null && { error: answer.error }),
+        } as const
+      } finally {
+        release()
+      }
+    },
+  }),
+  endpoint({
+    operation: 'listWebhookDeliveries',
+    route: 'GET /webhooks/{id}/deliveries',
+    summary: 'List what became of deliveries, newest first',
+    description: 'Records may get further fields: read those that you know by name.',
+    params,
+    query: z.object(page),
+    ...listOf(Delivery),
+    errors: UNKNOWN,
+    async handle({ host, caller, params, query }) {
+      const wanted = pageOf(query)
+      const records = await subscriptions.deliveries(host.app, caller.client, params.id, wanted)
+      if (isRejection(records)) return records
+      const { items, total } = records
+      const textBytes = items.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
+      const shown = items.map((record) => ({ ...record, payload: new JsonText(record.payload) }))
+      return listAnswer(wanted, { items: shown, total }, { textBytes })
+    },
+  }),
+]
+
+function shown(one: WebhookSubscription & { readonly failure_count: number }) {
+  return { ...one, created_at: isoTime(one.created_at), updated_at: isoTime(one.updated_at) }
+}

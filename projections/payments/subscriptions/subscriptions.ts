@@ -1,0 +1,41 @@
+import { subscriptions as table } from '../../../application/payments/subscriptions/subscriptions-table.ts'
+import { statusAfter, statusAtStart } from '../../../domain/payments/subscriptions/subscription.ts'
+import {
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  SubscriptionStarted,
+  SubscriptionStatusReported,
+} from '../../../domain/payments/subscriptions/subscription-events.ts'
+import { projection } from '../../runtime/projection.ts'
+
+const TELL_STATUS = [
+  SubscriptionChargePaid,
+  SubscriptionChargeFailed,
+  SubscriptionStatusReported,
+  SubscriptionEnded,
+] as const
+
+/** Subscriptions as they are listed. */
+export const subscriptions = projection({
+  name: 'subscriptions',
+  version: 2,
+  tables: [table],
+  handlers: (on) => [
+    on(SubscriptionStarted, {
+      apply: ({ data, position }, { subscriptions }) =>
+        subscriptions.put({ ...data, status: statusAtStart(data), status_at: null, seq: position }),
+    }),
+    ...TELL_STATUS.map((type) =>
+      on(type, {
+        reads: ({ data }) => ({ subscriptions: [[data.subscription_id]] }),
+        apply(event, { subscriptions }) {
+          const { subscription_id } = event.data
+          const told = event as Parameters<typeof statusAfter>[1]
+          const { status, status_at } = statusAfter(subscriptions.get(subscription_id)!, told)
+          subscriptions.change([subscription_id], { status, status_at })
+        },
+      }),
+    ),
+  ],
+})
