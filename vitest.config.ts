@@ -50,7 +50,7 @@ function isRoomInMemory(): boolean {
 
 /** All test files on servers, with their text. */
 const files = ['contract', 'integration', 'end-to-end', 'chaos'].flatMap((tier) =>
-  readdirSync(join(import.meta.dirname, 'tests', tier))
+  readdirSync(join(import.meta.dirname, 'tests', tier), { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `tests/${tier}/${name}`)
     .map((path) => ({ path, text: readFileSync(join(import.meta.dirname, path), 'utf8') })),

@@ -1,4 +1,4 @@
-// @module-tag long: integration/copy-events copies the same without kills
+// @module-tag long: integration/installation/copy-events copies the same without kills
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import { someEvents } from '../contract/event-log.contract.ts'
+import { someEvents } from '../contract/event-store/event-log.contract.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { until } from '../support/workbench.ts'

@@ -1,4 +1,4 @@
-// @module-tag long: pipeline-kill has the same work, integration/process-manager-runner its timers
+// @module-tag long: pipeline-kill has the same work, integration/followers/process-manager-runner its timers
 // @module-tag each-log
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// @module-tag long: integration/webhook-deliveries has the deliveries, end-to-end/payment-links-live a provider that was asked and did not answer
+// @module-tag long: integration/webhooks/webhook-deliveries has the deliveries, end-to-end/payments/links/payment-links-live a provider that was asked and did not answer
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

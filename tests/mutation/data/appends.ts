@@ -13,7 +13,7 @@ export const appends: readonly Mutation[] = [
     find: 'Number(rows.at(-1)?.[7] ?? 0) >= PAGE_BYTES',
     put: 'Number(rows.at(-1)?.[7] ?? 0) >= PAGE_BYTES * 16',
     harm: 'Events behind a page of large ones are never shown to read models: payments are missing.',
-    suites: ['contract/postgres-event-log'],
+    suites: ['contract/event-store/postgres-event-log'],
   },
   {
     id: 'page-without-end-at-size',
@@ -21,7 +21,7 @@ export const appends: readonly Mutation[] = [
     find: 'WHERE bytes - own < ${PAGE_BYTES} ORDER BY position)',
     put: 'WHERE bytes - own >= 0 ORDER BY position)',
     harm: 'A page of large events takes all the memory of the process.',
-    suites: ['contract/postgres-event-log'],
+    suites: ['contract/event-store/postgres-event-log'],
   },
   {
     id: 'page-of-types-skips-behind-window',
@@ -29,7 +29,7 @@ export const appends: readonly Mutation[] = [
     find: 'if (types && end < head) return { events, checkpoint: end, atHead: false }',
     put: 'if (types && end < head) return { events, checkpoint: head, atHead: false }',
     harm: 'Who follows rare events misses those behind the first 20,000 positions.',
-    suites: ['integration/event-log-windows'],
+    suites: ['integration/event-store/event-log-windows'],
   },
   {
     id: 'append-at-any-revision',
@@ -37,7 +37,7 @@ export const appends: readonly Mutation[] = [
     find: 'WHERE expected.revision <> COALESCE(',
     put: 'WHERE expected.revision > COALESCE(',
     harm: 'Of two who decide at once the second writes on what it has not seen, or the log stands still.',
-    suites: ['contract/postgres-event-log'],
+    suites: ['contract/event-store/postgres-event-log'],
   },
   {
     id: 'append-lost-answer-is-conflict',
@@ -45,7 +45,7 @@ export const appends: readonly Mutation[] = [
     find: 'if (link?.eventId !== ids.at(-1)) {',
     put: 'if (link?.eventId !== ids.at(0)) {',
     harm: 'A payment that was stored reads as refused, and is made again.',
-    suites: ['contract/postgres-event-log', 'contract/postgres-outages'],
+    suites: ['contract/event-store/postgres-event-log', 'contract/event-store/postgres-outages'],
   },
   {
     id: 'append-one-bad-fails-all',
@@ -53,7 +53,7 @@ export const appends: readonly Mutation[] = [
     find: '} else if (isDataError(error) && appends.length > 1) {',
     put: '} else if (isDataError(error) && appends.length > 1_000) {',
     harm: 'One event that cannot be stored takes the requests of everybody else down with it.',
-    suites: ['contract/postgres-event-log'],
+    suites: ['contract/event-store/postgres-event-log'],
   },
   {
     id: 'append-given-up-stored-all-the-same',
@@ -61,7 +61,7 @@ export const appends: readonly Mutation[] = [
     find: "if (append.sent === 'no') return notSent()",
     put: "if (append.sent !== 'no') return notSent()",
     harm: 'A caller is told that nothing happened of what was done.',
-    suites: ['contract/postgres-outages', 'contract/postgres-event-log'],
+    suites: ['contract/event-store/postgres-outages', 'contract/event-store/postgres-event-log'],
   },
   {
     id: 'stream-with-hole-decided-on',
@@ -69,7 +69,7 @@ export const appends: readonly Mutation[] = [
     find: 'if (revision !== expected) throw',
     put: 'if (revision < expected) throw',
     harm: 'After a bad restore decisions are made on half of what happened.',
-    suites: ['unit/aggregates'],
+    suites: ['unit/commands/aggregates'],
   },
   {
     id: 'hash-without-predecessor',
@@ -77,7 +77,7 @@ export const appends: readonly Mutation[] = [
     find: '`${predecessor}${stream}\\0',
     put: '`${stream}\\0',
     harm: 'Events can be taken out of a stream without anybody noticing.',
-    suites: ['unit/hash-chain'],
+    suites: ['unit/commands/hash-chain'],
   },
   {
     id: 'chain-missing-events-unnoticed',
@@ -85,7 +85,7 @@ export const appends: readonly Mutation[] = [
     find: "if (event.revision !== before.revision + 1) return 'missing_events'",
     put: "if (event.revision < before.revision + 1) return 'missing_events'",
     harm: 'An auditor is told that a log is whole that lacks events.',
-    suites: ['end-to-end/operator-audit'],
+    suites: ['end-to-end/audit/operator-audit'],
     test: 'is found when an event was taken out',
   },
   {
@@ -94,7 +94,7 @@ export const appends: readonly Mutation[] = [
     find: 'WHERE name = $1 AND owner = $2 AND epoch = $3`,',
     put: 'WHERE name = $1 AND owner = $2 AND epoch >= $3`,',
     harm: 'A process that ends late gives back what it has taken again since, and two work at once.',
-    suites: ['integration/projection-leases'],
+    suites: ['integration/followers/projection-leases'],
   },
   {
     id: 'lease-epoch-stands-still',
@@ -102,7 +102,7 @@ export const appends: readonly Mutation[] = [
     find: 'epoch = held.epoch + 1, expires_at',
     put: 'epoch = held.epoch, expires_at',
     harm: 'A process that was replaced goes on writing beside its successor.',
-    suites: ['integration/projection-leases'],
+    suites: ['integration/followers/projection-leases'],
   },
   {
     id: 'lease-taken-from-the-living',
@@ -110,7 +110,7 @@ export const appends: readonly Mutation[] = [
     find: "OR ${isGone('held.owner')} AND NOT",
     put: 'OR NOT',
     harm: 'Processes take work from each other without end.',
-    suites: ['integration/projection-leases'],
+    suites: ['integration/followers/projection-leases'],
   },
   {
     id: 'projection-page-not-fenced',
@@ -118,7 +118,7 @@ export const appends: readonly Mutation[] = [
     find: 'AND epoch = $3 AND position = $4 RETURNING 1)`,',
     put: 'AND epoch >= $3 AND position = $4 RETURNING 1)`,',
     harm: 'An owner that was replaced writes into the read models of its successor.',
-    suites: ['integration/projection-leases', 'integration/projection-runner'],
+    suites: ['integration/followers/projection-leases', 'integration/followers/projection-runner'],
   },
   {
     id: 'work-checkpoint-not-fenced',
@@ -126,7 +126,7 @@ export const appends: readonly Mutation[] = [
     find: 'AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`',
     put: 'AND position = $${first + 2} AND epoch >= $${first + 3} RETURNING 1`',
     harm: 'A process manager that was replaced stores work beside its successor.',
-    suites: ['integration/process-manager-runner'],
+    suites: ['integration/followers/process-manager-runner'],
   },
   {
     id: 'work-of-lost-claim-ended',
@@ -134,7 +134,7 @@ export const appends: readonly Mutation[] = [
     find: "key = $3 AND lease_token = $4 AND state = 'leased'`",
     put: "key = $3 AND lease_token >= $4 AND state = 'leased'`",
     harm: 'Who was taken for dead ends the work of who does it now.',
-    suites: ['integration/process-manager-runner'],
+    suites: ['integration/followers/process-manager-runner'],
   },
   {
     id: 'work-stored-again-lost',
@@ -142,6 +142,6 @@ export const appends: readonly Mutation[] = [
     find: "AND state = 'leased' AND NOT again\n  RETURNING work.lease_token`",
     put: "AND state = 'leased'\n  RETURNING work.lease_token`",
     harm: 'What happens while its work is under way is never worked on.',
-    suites: ['integration/process-manager-runner'],
+    suites: ['integration/followers/process-manager-runner'],
   },
 ]

@@ -15,7 +15,7 @@ export const deciders: readonly Mutation[] = [
     find: "if (hasClosed(state, now)) return batchClosed('cancelled')",
     put: "if (state.in_file !== null) return batchClosed('cancelled')",
     harm: 'A payer reads cancelled of a debit that the bank collects all the same.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-answered-for-earlier-batch',
@@ -23,7 +23,7 @@ export const deciders: readonly Mutation[] = [
     find: "return command.type === 'Return' ? presentedAgain() : []",
     put: "if (command.type === 'Return') return presentedAgain()",
     harm: 'A late answer to the first file counts for a debit that was presented again since.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-presented-once-too-often',
@@ -31,7 +31,7 @@ export const deciders: readonly Mutation[] = [
     find: 'representments >= MOST_REPRESENTMENTS',
     put: 'representments > MOST_REPRESENTMENTS',
     harm: 'A payer is debited a fourth time, against the rules of Nacha.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-days-from-latest-entry',
@@ -39,7 +39,7 @@ export const deciders: readonly Mutation[] = [
     find: 'daysAfter(first_entry_date!, REPRESENTMENT_DAYS)',
     put: 'daysAfter(state.entry_date!, REPRESENTMENT_DAYS)',
     harm: 'A debit is presented again more than 180 days after its first entry.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-last-day-of-180-refused',
@@ -47,7 +47,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (entryDate > daysAfter(',
     put: 'if (entryDate >= daysAfter(',
     harm: 'A debit cannot be presented again on the last day that the rules allow.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-first-entry-forgotten',
@@ -55,7 +55,7 @@ export const deciders: readonly Mutation[] = [
     find: 'before.representments === 0 ? entryDate : before.first_entry_date',
     put: 'entryDate',
     harm: 'Each new presentation starts the 180 days anew.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-match-replaced-by-weaker',
@@ -63,7 +63,7 @@ export const deciders: readonly Mutation[] = [
     find: 'SURENESS.indexOf(sure) < SURENESS.indexOf(debit.match.confidence)',
     put: 'SURENESS.indexOf(sure) <= SURENESS.indexOf(debit.match.confidence)',
     harm: 'A credit of the same amount takes the place of the one that the bank named.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-settled-twice',
@@ -71,7 +71,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (settles && state.settlement !== null) return []',
     put: 'if (settles && state.settlement !== null && processorStatus === null) return []',
     harm: 'Partners hear twice that one debit was settled.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'debit-processed-too-early',
@@ -79,7 +79,7 @@ export const deciders: readonly Mutation[] = [
     find: "if (status !== 'submitted' || command.at < processedFrom(state.entry_date!)) return []",
     put: "if (status !== 'submitted') return []",
     harm: 'A debit that was presented again counts as collected before the bank could return it.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'account-other-order-of-amounts',
@@ -87,7 +87,7 @@ export const deciders: readonly Mutation[] = [
     find: 'amounts.toSorted((one, other) => one - other)',
     put: 'amounts',
     harm: 'An owner who tells the two amounts in the other order loses a try.',
-    suites: ['unit/decisions-bank-accounts'],
+    suites: ['unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'account-verified-at-its-end',
@@ -95,7 +95,7 @@ export const deciders: readonly Mutation[] = [
     find: 'at >= Date.parse(verification.expires_at)',
     put: 'at > Date.parse(verification.expires_at)',
     harm: 'Amounts are taken in the moment in which the verification has ended.',
-    suites: ['unit/decisions-bank-accounts'],
+    suites: ['unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'account-numbers-of-live-one-removed',
@@ -103,7 +103,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (state.deleted_at === null || state.account_refs.length === 0) return []',
     put: 'if (state.account_refs.length === 0) return []',
     harm: 'An account that is in use loses its numbers and cannot be debited any more.',
-    suites: ['unit/decisions-bank-accounts'],
+    suites: ['unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'account-type-not-corrected',
@@ -112,7 +112,7 @@ export const deciders: readonly Mutation[] = [
           account.account_type === state.account.account_type`,
     put: '          account.fingerprint === state.account.fingerprint',
     harm: 'The bank says that it is a savings account, and every later debit is sent as checking again.',
-    suites: ['unit/decisions-bank-accounts'],
+    suites: ['unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'file-exposed-too-late',
@@ -120,7 +120,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (isTooLate(state, command.at)) return tooLate(state)',
     put: 'if (state.batches.length === 0) return tooLate(state)',
     harm: 'A file is put out again whose entry dates are over, and settles on a day that nobody knows.',
-    suites: ['unit/decisions-bank-files'],
+    suites: ['unit/banking/files/decisions-bank-files'],
   },
   {
     id: 'file-rejected-while-it-waits',
@@ -128,7 +128,7 @@ export const deciders: readonly Mutation[] = [
     find: "if (outcome === 'rejected' && state.status === 'exposed') {",
     put: "if (outcome === 'rejected' && state.status === 'recorded') {",
     harm: 'Debits fail on a rejection, and the bank fetches their file all the same.',
-    suites: ['unit/decisions-bank-files'],
+    suites: ['unit/banking/files/decisions-bank-files'],
   },
   {
     id: 'file-traces-run-over',
@@ -136,7 +136,7 @@ export const deciders: readonly Mutation[] = [
     find: 'state.next_sequence + count - 1 > MAX_SEQUENCE',
     put: 'state.next_sequence > MAX_SEQUENCE',
     harm: 'No file can be written from the day on which trace numbers reach their end.',
-    suites: ['unit/decisions-bank-files'],
+    suites: ['unit/banking/files/decisions-bank-files'],
   },
   {
     id: 'report-counts-items-seen-to',
@@ -144,7 +144,7 @@ export const deciders: readonly Mutation[] = [
     find: 'applied, repeated, parked: open.length, at })',
     put: 'applied, repeated, parked: parked.length, at })',
     harm: 'A report that is read again shows items as parked that an operator has seen to.',
-    suites: ['unit/decisions-bank-files'],
+    suites: ['unit/banking/files/decisions-bank-files'],
   },
   {
     id: 'report-cleared-with-items-untold',
@@ -152,7 +152,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (after.parked.length > 0 || untoldOf(after) > 0) return decided',
     put: 'if (after.parked.length > 0) return decided',
     harm: 'The alert of a large report ends while items beyond the first 2,000 were never seen.',
-    suites: ['unit/decisions-bank-files'],
+    suites: ['unit/banking/files/decisions-bank-files'],
   },
   {
     id: 'link-late-by-time-of-payment',
@@ -160,7 +160,7 @@ export const deciders: readonly Mutation[] = [
     find: 'late: !isOpen(statusAt(state, now)),',
     put: 'late: !isOpen(state.status),',
     harm: 'Money for a link whose time was over is not told as late.',
-    suites: ['unit/decisions-payment-links'],
+    suites: ['unit/payments/links/decisions-payment-links'],
   },
   {
     id: 'refund-of-all-that-is-left-refused',
@@ -168,7 +168,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (amountCents !== null && amountCents > left) {',
     put: 'if (amountCents !== null && amountCents >= left) {',
     harm: 'Who names the whole amount cannot refund it.',
-    suites: ['unit/decisions-payment-links'],
+    suites: ['unit/payments/links/decisions-payment-links'],
   },
   {
     id: 'refund-failed-late-ignored',
@@ -176,7 +176,7 @@ export const deciders: readonly Mutation[] = [
     find: "const isSettled = refund.status === 'succeeded' && processor_refund_id === null",
     put: "const isSettled = refund.status === 'succeeded'",
     harm: 'Money that came back to the seller still reads as refunded.',
-    suites: ['unit/decisions-payment-links'],
+    suites: ['unit/payments/links/decisions-payment-links'],
   },
   {
     id: 'session-expired-with-open-checkout',
@@ -185,7 +185,7 @@ export const deciders: readonly Mutation[] = [
         if (openCheckouts(state).length > 0) return checkoutsOpen()`,
     put: '        // one may have been begun at the last moment',
     harm: 'A session ends while a card can still be charged for it.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'session-debit-beside-open-checkout',
@@ -194,7 +194,7 @@ export const deciders: readonly Mutation[] = [
         if (openCheckouts(state).length > 0) return checkoutsOpen()`,
     put: '        // the checkouts end before: one of them might take the money as well',
     harm: 'A payer is debited at the bank and charged by card for one thing.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'session-paid-debit-of-plan',
@@ -202,7 +202,7 @@ export const deciders: readonly Mutation[] = [
     find: "if (before.status !== 'scheduled' || before.plan !== null) return after",
     put: "if (before.status !== 'scheduled') return after",
     harm: 'A plan reads paid after its down payment, and its instalments end.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'session-failed-payment-still-processing',
@@ -210,7 +210,7 @@ export const deciders: readonly Mutation[] = [
     find: 'Date.parse(checkout.failed_at) >= at',
     put: 'Date.parse(checkout.failed_at) < at',
     harm: 'Notices in the other order leave a session scheduled for a payment that has failed.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'subscription-payment-not-owed',
@@ -218,7 +218,7 @@ export const deciders: readonly Mutation[] = [
     find: "(ended.reason !== 'never_paid' && at <= ended.at)",
     put: '(at <= ended.at)',
     harm: 'A payment for a subscription that had ended unpaid is kept, and nobody is told to give it back.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
   {
     id: 'subscription-failure-after-payment',
@@ -226,7 +226,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (chargeOf(state, number)?.paid || isBeyondLast(state, number) || isOver) return []',
     put: 'if (isBeyondLast(state, number) || isOver) return []',
     harm: 'A failure that is told after the payment makes a paid month read past due.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
   {
     id: 'employer-links-doubled',
@@ -234,7 +234,7 @@ export const deciders: readonly Mutation[] = [
     find: 'for (const payroll_company_id of new Set(wanted)) {',
     put: 'for (const payroll_company_id of wanted) {',
     harm: 'An employer is linked twice to one payroll company, and one unlinking hides the other.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'policy-cancelled-becomes-active',
@@ -242,7 +242,7 @@ export const deciders: readonly Mutation[] = [
     find: "return state.status === 'cancelled' ? policyCancelled() : [PolicyActivated.of({ policy_id })]",
     put: 'return [PolicyActivated.of({ policy_id })]',
     harm: 'A late payment makes a cancelled policy active again.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'policy-expired-on-its-last-day',
@@ -250,7 +250,7 @@ export const deciders: readonly Mutation[] = [
     find: "policy.status === 'active' && policy.expiration_date < newYorkDate(epochMs)",
     put: "policy.status === 'active' && policy.expiration_date <= newYorkDate(epochMs)",
     harm: 'Payroll of the last day is refused as that of no active policy.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'policy-number-lost-on-its-last-day',
@@ -258,7 +258,7 @@ export const deciders: readonly Mutation[] = [
     find: "status === 'cancelled' || expiration_date < newYorkDate(epochMs)",
     put: "status === 'cancelled' || expiration_date <= newYorkDate(epochMs)",
     harm: 'Another policy takes the number of one that is still in force.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'verification-starts-without-end',
@@ -266,7 +266,7 @@ export const deciders: readonly Mutation[] = [
     find: 'if (recent.length < MOST_STARTS)',
     put: 'if (recent.length <= MOST_STARTS)',
     harm: 'Whoever guesses the amounts of deposits has as many tries as they like.',
-    suites: ['unit/decisions-bank-accounts'],
+    suites: ['unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'connection-of-another-employer',
@@ -274,7 +274,7 @@ export const deciders: readonly Mutation[] = [
     find: 'return isOfSameOwner(state, command.data) ? [] : linkedForAnother()',
     put: 'return []',
     harm: 'An employer is shown the accounts that another one has linked.',
-    suites: ['unit/decisions-bank-linking'],
+    suites: ['unit/banking/linking/decisions-bank-linking'],
   },
   {
     id: 'financing-sent-twice',
@@ -282,6 +282,6 @@ export const deciders: readonly Mutation[] = [
     find: "if (request.is_sending) return [FinancingHeld.of({ ...session, reason: 'interrupted', held_at: at })]",
     put: 'if (request.is_sending && request.attempts > 1) return []',
     harm: 'A request whose answer was lost is sent to the lender a second time.',
-    suites: ['unit/decisions-financing'],
+    suites: ['unit/payments/financing/decisions-financing'],
   },
 ]

@@ -10,7 +10,7 @@ export const gates: readonly Mutation[] = [
     find: "status === 'cancelled' || dateOf(debit) >= expiration_date",
     put: "status === 'cancelled' || dateOf(debit) > expiration_date",
     harm: 'A debit of the day on which the policy ends no longer waits for anybody: it is collected.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-cancelled-policy-billed',
@@ -18,7 +18,7 @@ export const gates: readonly Mutation[] = [
     find: "return status === 'cancelled' || dateOf",
     put: 'return dateOf',
     harm: 'Premium of a cancelled policy is collected.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-unknown-billing-blocked',
@@ -26,7 +26,7 @@ export const gates: readonly Mutation[] = [
     find: "billing_type !== null && billing_type !== 'PAY_AS_YOU_GO'",
     put: "billing_type !== 'PAY_AS_YOU_GO'",
     harm: 'No premium is collected of policies of which nothing is said.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-cutoff-in-its-moment',
@@ -34,7 +34,7 @@ export const gates: readonly Mutation[] = [
     find: 'Date.parse(debit.ingested_at) < facts.forwardCutoff',
     put: 'Date.parse(debit.ingested_at) <= facts.forwardCutoff',
     harm: 'A debit of the moment of the cutoff is collected by nobody.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-cutoff-before-legacy',
@@ -44,7 +44,7 @@ export const gates: readonly Mutation[] = [
     put: `    (Date.parse(debit.ingested_at) < facts.forwardCutoff ? BEFORE_CUTOFF : null) ??
     (facts.isCollectedByLegacy ? COLLECTED_BEFORE : null) ??`,
     harm: 'What the legacy service collected reads cancelled, as if it were still owed.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-anomaly-at-exactly-twice',
@@ -52,7 +52,7 @@ export const gates: readonly Mutation[] = [
     find: 'BigInt(amountCents) * BigInt(count) > 2n * sumCents',
     put: 'BigInt(amountCents) * BigInt(count) >= 2n * sumCents',
     harm: 'Debits of exactly twice the mean wait for an operator.',
-    suites: ['unit/debit-gates', 'properties/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates', 'properties/banking/debits/debit-gates'],
   },
   {
     id: 'gate-released-quarantined-again',
@@ -60,7 +60,7 @@ export const gates: readonly Mutation[] = [
     find: "return status === 'pending' && !released_from.includes('anomaly')",
     put: "return status === 'pending'",
     harm: 'A debit that an operator let go is held again, for ever.',
-    suites: ['unit/debit-gates', 'unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/debit-gates', 'unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'gate-session-debits-stopped',
@@ -68,7 +68,7 @@ export const gates: readonly Mutation[] = [
     find: "['api', 'collection', 'payroll_file']",
     put: "['api', 'collection', 'payroll_file', 'instalment']",
     harm: 'Instalments that a payer signed are held as unusual.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-check-date-ignored',
@@ -76,7 +76,7 @@ export const gates: readonly Mutation[] = [
     find: 'return check_date ?? effective_date ??',
     put: 'return effective_date ?? check_date ??',
     harm: 'Final payroll of a policy in force is not collected, as its debit takes effect after the end.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'gate-recent-own-run-counted',
@@ -84,7 +84,7 @@ export const gates: readonly Mutation[] = [
     find: "or([eb('run_id', 'is', null), eb('run_id', '<>', $('runId'))])",
     put: "or([eb('run_id', 'is', null), eb('run_id', '<>', $('runId')), eb('run_id', '=', $('runId'))])",
     harm: 'A repeated run holds debits against those that its first attempt has scheduled.',
-    suites: ['integration/debit-batches', 'integration/debit-gates'],
+    suites: ['integration/banking/debits/debit-batches', 'integration/banking/debits/debit-gates'],
   },
   {
     id: 'gate-recent-of-the-last-month',
@@ -92,7 +92,7 @@ export const gates: readonly Mutation[] = [
     find: 'export const RECENT_DAYS = 90',
     put: 'export const RECENT_DAYS = 30',
     harm: 'Quarterly premiums are held against nothing.',
-    suites: ['integration/debit-gates'],
+    suites: ['integration/banking/debits/debit-gates'],
   },
   {
     id: 'gate-legacy-any-amount',
@@ -100,7 +100,7 @@ export const gates: readonly Mutation[] = [
     find: "        .whereRef('record.amount_cents', '=', 'debit.amount_cents')\n",
     put: '',
     harm: 'A debit is not collected since the legacy service collected another amount of that week.',
-    suites: ['integration/legacy-duplicates'],
+    suites: ['integration/banking/legacy/legacy-duplicates'],
   },
   {
     id: 'gate-legacy-period-open-end',
@@ -108,7 +108,7 @@ export const gates: readonly Mutation[] = [
     find: "eb('record.period_end', '>=', eb.ref('debit.ends'))",
     put: "eb('record.period_end', '>', eb.ref('debit.ends'))",
     harm: 'A debit of the last day of a period is collected twice.',
-    suites: ['integration/legacy-duplicates'],
+    suites: ['integration/banking/legacy/legacy-duplicates'],
   },
   {
     id: 'rate-at-its-limit-exceeded',
@@ -116,7 +116,7 @@ export const gates: readonly Mutation[] = [
     find: 'returned[kind] * 1_000 > entries',
     put: 'returned[kind] * 1_000 >= entries',
     harm: 'Operators are alarmed by a rate that is within the rules.',
-    suites: ['unit/decisions-money', 'properties/debit-gates'],
+    suites: ['unit/banking/debits/decisions-money', 'properties/banking/debits/debit-gates'],
   },
   {
     id: 'rate-unknown-code-not-counted',
@@ -124,6 +124,6 @@ export const gates: readonly Mutation[] = [
     find: "return group === null ? ['overall'] : [group, 'overall']",
     put: "return group === null ? ['overall'] : [group]",
     harm: 'Unauthorized returns are missing in the overall rate.',
-    suites: ['unit/decisions-money', 'unit/projection-read-models'],
+    suites: ['unit/banking/debits/decisions-money', 'unit/queries/projection-read-models'],
   },
 ]

@@ -12,7 +12,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'if (state.claimed.request_hash === command.data.request_hash) return []',
     put: 'if (state.claimed.command_id !== null) return []',
     harm: 'A key that was used for another request answers this one as if it had been carried out.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'key-released-by-another',
@@ -20,7 +20,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'const isHeld = !state.answered && state.claimed?.command_id === command.data.command_id',
     put: 'const isHeld = !state.answered',
     harm: 'A slow attempt frees a key that another one has claimed since, and a payment is made twice.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'key-released-after-answer',
@@ -28,7 +28,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'const isHeld = !state.answered && state',
     put: 'const isHeld = state',
     harm: 'A key that was answered can be used again, and does everything again.',
-    suites: ['unit/decisions'],
+    suites: ['unit/commands/decisions'],
   },
   {
     id: 'key-shared-by-operations',
@@ -36,7 +36,7 @@ export const idempotency: readonly Mutation[] = [
     find: '`${caller}|${operation}|${key}`',
     put: '`${caller}|${key}`',
     harm: 'A key that was used for a refund answers a request for a link.',
-    suites: ['integration/idempotent', 'integration/keyed-creations'],
+    suites: ['integration/commands/idempotent', 'integration/commands/keyed-creations'],
   },
   {
     id: 'key-shared-by-callers',
@@ -44,7 +44,7 @@ export const idempotency: readonly Mutation[] = [
     find: '`${caller}|${operation}|${key}`',
     put: '`${operation}|${key}`',
     harm: "One partner is answered with what another partner's request created.",
-    suites: ['integration/idempotent', 'integration/keyed-creations'],
+    suites: ['integration/commands/idempotent', 'integration/commands/keyed-creations'],
   },
   {
     id: 'key-not-visible-characters',
@@ -52,7 +52,7 @@ export const idempotency: readonly Mutation[] = [
     find: '{1,255}$/',
     put: '{1,256}$/',
     harm: 'A key is taken that is longer than what the documentation allows.',
-    suites: ['unit/idempotency-key'],
+    suites: ['unit/commands/idempotency-key'],
   },
   {
     id: 'key-kept-by-refused-request',
@@ -60,7 +60,7 @@ export const idempotency: readonly Mutation[] = [
     find: "if (!isSecretGone(why)) await decide({ type: 'Release'",
     put: "if (isSecretGone(why)) await decide({ type: 'Release'",
     harm: 'After a refusal the corrected request is a conflict, under a key that stands for nothing.',
-    suites: ['integration/idempotent'],
+    suites: ['integration/commands/idempotent'],
   },
   {
     id: 'key-replayed-as-created',
@@ -68,7 +68,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'status: status === 201 ? 200 : status, body }',
     put: 'status, body }',
     harm: 'A caller cannot tell a repeated answer from a second creation.',
-    suites: ['integration/idempotent'],
+    suites: ['integration/commands/idempotent'],
   },
   {
     id: 'creation-of-another-body',
@@ -76,7 +76,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused(id)',
     put: 'if (begun.keyedRequest === null) return keyReused(id)',
     harm: 'A changed request under an old key is answered with what the old one created.',
-    suites: ['integration/keyed-creations'],
+    suites: ['integration/commands/keyed-creations'],
   },
   {
     id: 'request-hash-by-order',
@@ -84,7 +84,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'const keys = Object.keys(part).sort()',
     put: 'const keys = Object.keys(part)',
     harm: 'The same request in another order of members is a conflict.',
-    suites: ['unit/idempotency-key', 'integration/idempotent'],
+    suites: ['unit/commands/idempotency-key', 'integration/commands/idempotent'],
   },
   {
     id: 'commands-beyond-the-latest-forgotten',
@@ -92,7 +92,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'const areAll = this.areAll && (isSame || before.length === this.#done.length)',
     put: 'const areAll = this.areAll',
     harm: 'A command that is repeated after many others is carried out again.',
-    suites: ['integration/command-handling'],
+    suites: ['integration/commands/command-handling'],
   },
   {
     id: 'refund-again-after-refusal',
@@ -100,7 +100,7 @@ export const idempotency: readonly Mutation[] = [
     find: "refund_id === refundId && status === 'failed')",
     put: "refund_id === refundId && status === 'pending')",
     harm: 'A refund that Stripe refused once can never be asked for again.',
-    suites: ['unit/refunds'],
+    suites: ['unit/payments/links/refunds'],
   },
   {
     id: 'notice-that-failed-passed-over',
@@ -108,7 +108,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'if (isWhole) done = Math.max(done, until)',
     put: 'done = Math.max(done, until)',
     harm: 'A payment whose notice could not be carried out once is never recorded.',
-    suites: ['unit/missed-notices'],
+    suites: ['unit/payments/missed-notices'],
   },
   {
     id: 'debit-key-for-other-debit',
@@ -116,7 +116,7 @@ export const idempotency: readonly Mutation[] = [
     find: 'state.content !== content) return debitKeyReused()',
     put: 'state.content !== content) return []',
     harm: 'A second debit under a used key is answered as accepted, and never collected.',
-    suites: ['unit/decisions-bank-debits', 'unit/decisions-debit-collections'],
+    suites: ['unit/banking/debits/decisions-bank-debits', 'unit/banking/debits/decisions-debit-collections'],
   },
   {
     id: 'credit-counted-twice',
@@ -124,6 +124,6 @@ export const idempotency: readonly Mutation[] = [
     find: 'return state ? [] : [BankCreditReceived.of(command.data)]',
     put: 'return state?.isDecided ? [] : [BankCreditReceived.of(command.data)]',
     harm: 'Money that the bank shows twice is booked twice.',
-    suites: ['unit/decisions-bank-credits'],
+    suites: ['unit/banking/credits/decisions-bank-credits'],
   },
 ]

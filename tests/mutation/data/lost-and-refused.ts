@@ -10,7 +10,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'if (mayBeTotal && cents !== null && sums.isSum(cents)) {',
     put: 'if (mayBeTotal && cents === 0n && sums.isSum(cents)) {',
     harm: 'A payroll with its totals row is charged twice.',
-    suites: ['unit/payroll-totals-rows'],
+    suites: ['unit/payroll/payroll-totals-rows'],
   },
   {
     id: 'totals-row-of-one-employee',
@@ -18,7 +18,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'if (this.#beforeLast !== null) this.#starts.add(this.#beforeLast)',
     put: 'this.#starts.add(this.#sum)',
     harm: 'A row without a name is red because the one before it has the same wage.',
-    suites: ['unit/payroll-totals-rows'],
+    suites: ['unit/payroll/payroll-totals-rows'],
   },
   {
     id: 'unknown-field-ignored',
@@ -26,7 +26,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'if (faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
     put: 'if (path.length > 1 && faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
     harm: 'A debit with a misspelt effective date is collected at once.',
-    suites: ['unit/unknown-fields'],
+    suites: ['unit/endpoints/unknown-fields'],
   },
   {
     id: 'commit-of-failed-transaction',
@@ -34,7 +34,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: "if ((await client.query('COMMIT')).command !== 'COMMIT') throw new RolledBack()",
     put: "await client.query('COMMIT')",
     harm: 'What was rolled back is told as done.',
-    suites: ['integration/database'],
+    suites: ['integration/database/database'],
   },
   {
     id: 'checkpoint-before-event-read-past',
@@ -42,7 +42,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'if (prepare === commit) this.#reach(commit)',
     put: 'if (prepare >= 0n) this.#reach(commit)',
     harm: 'With some servers of the log every reader skips an event.',
-    suites: ['unit/eventstoredb-subscription'],
+    suites: ['unit/event-store/eventstoredb-subscription'],
   },
   {
     id: 'invoice-of-older-version-forgotten',
@@ -50,7 +50,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'const places = [parent?.subscription_details, subscription_details]',
     put: 'const places = [parent?.subscription_details]',
     harm: 'Paid months that Stripe told in the shape of an older version stay open.',
-    suites: ['unit/stripe-notices'],
+    suites: ['unit/payments/stripe-notices'],
   },
   {
     id: 'overdue-charge-found-once',
@@ -58,7 +58,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'const commandId = derivedId(item.commandId, String(item.dueAt))',
     put: 'const commandId = item.commandId',
     harm: 'Of a subscription only the first charge that no word comes of calls for a person.',
-    suites: ['integration/payment-link-work'],
+    suites: ['integration/payments/links/payment-link-work'],
   },
   {
     id: 'unlisted-account-debited',
@@ -66,7 +66,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: "(facts.isUnlisted && !debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
     put: "(facts.isUnlisted && debit.released_from.includes('account') ? ACCOUNT_UNLISTED : null) ??",
     harm: 'An account that its bank lists no more is debited.',
-    suites: ['unit/debit-gates'],
+    suites: ['unit/banking/debits/debit-gates'],
   },
   {
     id: 'return-behind-other-addenda',
@@ -74,7 +74,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: "const [report, another] = addenda.filter(({ type }) => type === '99' || type === '98')",
     put: "const [report, another] = addenda.slice(0, 1).filter(({ type }) => type === '99' || type === '98')",
     harm: 'A returned debit with a line of text before its reason counts as collected.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
   {
     id: 'item-applied-before-file-was-fetched',
@@ -82,7 +82,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'const refusal = refuseUnfetched(file!)',
     put: 'const refusal = file === null ? refuseUnfetched(file!) : null',
     harm: 'A debit reads returned and goes out all the same.',
-    suites: ['integration/bank-file-debits'],
+    suites: ['integration/banking/files/bank-file-debits'],
   },
   {
     id: 'nat64-suffix-trusted',
@@ -90,7 +90,7 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'return BEHIND_LOCAL_PREFIX.filter(([first]) => bytes[first] !== 0).map(at)',
     put: 'return BEHIND_LOCAL_PREFIX.slice(1).filter(([first]) => bytes[first] !== 0).map(at)',
     harm: 'A webhook reaches an internal address through a translator.',
-    suites: ['unit/webhook-targets'],
+    suites: ['unit/webhooks/webhook-targets'],
   },
   {
     id: 'migration-waits-before-readers',
@@ -98,6 +98,6 @@ export const lostAndRefused: readonly Mutation[] = [
     find: 'sql.lit(TABLE_LOCK_MS)',
     put: 'sql.lit(TABLE_LOCK_MS * 1_000)',
     harm: 'A start with a pending migration holds up every reader of its table.',
-    suites: ['integration/database'],
+    suites: ['integration/database/database'],
   },
 ]

@@ -12,7 +12,7 @@ export const money: readonly Mutation[] = [
     find: 'const quotient = (2n * n + d) / (2n * d)',
     put: 'const quotient = (2n * n + d - 1n) / (2n * d)',
     harm: 'Premiums that end in half a cent come out a cent short.',
-    suites: ['unit/decisions-money', 'properties/money'],
+    suites: ['unit/banking/debits/decisions-money', 'properties/kernel/money'],
   },
   {
     id: 'negative-halves-toward-zero',
@@ -20,7 +20,7 @@ export const money: readonly Mutation[] = [
     find: 'return negative ? -quotient : quotient',
     put: 'return negative ? -((2n * n + d - 1n) / (2n * d)) : quotient',
     harm: 'A correction of half a cent is not worth what it corrects.',
-    suites: ['properties/money'],
+    suites: ['properties/kernel/money'],
   },
   {
     id: 'cents-cut-off',
@@ -28,7 +28,7 @@ export const money: readonly Mutation[] = [
     find: 'if (exact === null || exact.scale > 2) return null',
     put: 'if (exact === null || exact.scale > 3) return null',
     harm: 'Dollars with fractions of a cent are no longer refused.',
-    suites: ['properties/money'],
+    suites: ['properties/kernel/money'],
   },
   {
     id: 'dollars-without-zero',
@@ -36,7 +36,7 @@ export const money: readonly Mutation[] = [
     find: "String(Math.abs(cents) % 100).padStart(2, '0')",
     put: 'String(Math.abs(cents) % 100)',
     harm: 'A payer reads $10.5 where $10.05 is charged.',
-    suites: ['properties/money', 'unit/session-amounts'],
+    suites: ['properties/kernel/money', 'unit/payments/sessions/session-amounts'],
   },
   {
     id: 'overtime-excluded-in-whole',
@@ -44,7 +44,7 @@ export const money: readonly Mutation[] = [
     find: '3n * wage.digits * 10n ** BigInt(scale - wage.scale)',
     put: '2n * wage.digits * 10n ** BigInt(scale - wage.scale)',
     harm: 'Auditable wages, and with them the premium, are a third too low.',
-    suites: ['unit/payroll-file', 'properties/money'],
+    suites: ['unit/payroll/payroll-file', 'properties/kernel/money'],
   },
   {
     id: 'overtime-excluded-where-it-is-not',
@@ -52,7 +52,7 @@ export const money: readonly Mutation[] = [
     find: "new Set(['PA', 'DE', 'NV', 'UT'])",
     put: "new Set(['PA', 'DE', 'NV'])",
     harm: 'Employers in Utah pay too little premium.',
-    suites: ['properties/money', 'unit/payroll-file'],
+    suites: ['properties/kernel/money', 'unit/payroll/payroll-file'],
   },
   {
     id: 'rate-missing-counts-as-zero',
@@ -60,7 +60,7 @@ export const money: readonly Mutation[] = [
     find: 'return rate ? premiumCents(wageCents, rate) : null',
     put: 'return rate ? premiumCents(wageCents, rate) : 0',
     harm: 'Wages of a class without a rate are insured for nothing, and nobody notices.',
-    suites: ['unit/payroll-file', 'properties/money'],
+    suites: ['unit/payroll/payroll-file', 'properties/kernel/money'],
   },
   {
     id: 'leap-centuries',
@@ -68,7 +68,7 @@ export const money: readonly Mutation[] = [
     find: '(year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28',
     put: 'year % 4 === 0 ? 29 : 28',
     harm: 'The 29th of February 2100 is taken for a date.',
-    suites: ['properties/calendar'],
+    suites: ['properties/kernel/calendar'],
   },
   {
     id: 'year-later-after-leap-day',
@@ -76,7 +76,7 @@ export const money: readonly Mutation[] = [
     find: 'const clamped = Math.min(day, daysInMonth(year, month))',
     put: 'const clamped = day',
     harm: 'A policy that begins on the 29th of February ends on a day that does not exist.',
-    suites: ['properties/calendar'],
+    suites: ['properties/kernel/calendar'],
   },
   {
     id: 'months-after-short-month',
@@ -84,7 +84,7 @@ export const money: readonly Mutation[] = [
     find: 'at.setUTCFullYear(year, index, Math.min(from.getUTCDate(), daysInMonth(year, index + 1)))',
     put: 'at.setUTCFullYear(year, index, from.getUTCDate())',
     harm: 'A charge of the 31st falls into the month after next, and one month is charged twice.',
-    suites: ['properties/calendar', 'properties/session-plan'],
+    suites: ['properties/kernel/calendar', 'properties/payments/sessions/session-plan'],
   },
   {
     id: 'time-of-hour-24',
@@ -92,7 +92,7 @@ export const money: readonly Mutation[] = [
     find: '(?:[01]\\d|2[0-3])',
     put: '(?:[01]\\d|2[0-4])',
     harm: 'A time of hour 24 is kept as that of another day than it is written with.',
-    suites: ['end-to-end/ach-debits'],
+    suites: ['end-to-end/banking/debits/ach-debits'],
     test: 'refused by the name of the field: effective_date',
   },
   {
@@ -101,7 +101,7 @@ export const money: readonly Mutation[] = [
     find: '(weekdayOf(date) === 0 ? daysAfter(date, 1) : date)',
     put: '(weekdayOf(date) === 0 ? daysAfter(date, 1) : weekdayOf(date) === 6 ? daysAfter(date, -1) : date)',
     harm: 'Debits wait on a Friday on which banks work.',
-    suites: ['unit/banking-days'],
+    suites: ['unit/banking/debits/banking-days'],
   },
   {
     id: 'holiday-of-veterans-forgotten',
@@ -109,7 +109,7 @@ export const money: readonly Mutation[] = [
     find: '    kept(on(11, 11)),\n',
     put: '',
     harm: 'A file names the 11th of November, and the bank refuses it.',
-    suites: ['unit/banking-days'],
+    suites: ['unit/banking/debits/banking-days'],
   },
   {
     id: 'holiday-last-monday-of-may',
@@ -117,7 +117,7 @@ export const money: readonly Mutation[] = [
     find: 'lastMonday(year, 5),',
     put: 'nth(year, 5, MONDAY, 4),',
     harm: 'In years whose May has five Mondays debits are dated on Memorial Day.',
-    suites: ['unit/banking-days'],
+    suites: ['unit/banking/debits/banking-days'],
   },
   {
     id: 'close-in-moment-of-close',
@@ -125,7 +125,7 @@ export const money: readonly Mutation[] = [
     find: 'return close !== null && close > epochMs ? close : closeOf(nextBankingDay(date))',
     put: 'return close !== null && close >= epochMs ? close : closeOf(nextBankingDay(date))',
     harm: 'A debit of the moment in which the batch closes belongs to a batch that is gone.',
-    suites: ['unit/banking-days'],
+    suites: ['unit/banking/debits/banking-days'],
   },
   {
     id: 'close-in-winter-all-year',
@@ -133,7 +133,7 @@ export const money: readonly Mutation[] = [
     find: 'return inNewYork(standard).hour === hour ? standard : standard - HOUR_MS',
     put: 'return standard',
     harm: 'In summer batches close an hour late, after the bank has stopped taking files.',
-    suites: ['unit/banking-days'],
+    suites: ['unit/banking/debits/banking-days'],
   },
   {
     id: 'slot-before-the-wanted-day',
@@ -141,7 +141,7 @@ export const money: readonly Mutation[] = [
     find: 'const entryDate = wanted === null ? earliest : bankingDayFrom(wanted)',
     put: 'const entryDate = wanted === null ? earliest : previousBankingDay(wanted)',
     harm: 'Money is taken a day before the payer asked for.',
-    suites: ['unit/decisions-bank-debits'],
+    suites: ['unit/banking/debits/decisions-bank-debits'],
   },
   {
     id: 'processed-a-day-early',
@@ -149,6 +149,6 @@ export const money: readonly Mutation[] = [
     find: 'const RETURN_DAYS = 2',
     put: 'const RETURN_DAYS = 1',
     harm: 'A debit counts as collected on a day on which the bank can still return it.',
-    suites: ['unit/decisions-bank-debits', 'unit/bank-debits-reactions'],
+    suites: ['unit/banking/debits/decisions-bank-debits', 'unit/banking/debits/bank-debits-reactions'],
   },
 ]

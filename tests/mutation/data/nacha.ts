@@ -14,7 +14,7 @@ export const nacha: readonly Mutation[] = [
     find: 'hash: BigInt(routing.slice(0, 8)),',
     put: 'hash: BigInt(routing),',
     harm: 'The bank refuses every file for its entry hash.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-hash-not-cut',
@@ -22,7 +22,7 @@ export const nacha: readonly Mutation[] = [
     find: "return String(hash % HASH_MODULUS).padStart(10, '0')",
     put: "return String(hash).slice(0, 10).padStart(10, '0')",
     harm: 'Large files, whose hash has more than ten digits, are refused.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-read-hash-not-cut',
@@ -30,7 +30,7 @@ export const nacha: readonly Mutation[] = [
     find: 'Number(totals.hash % HASH_MODULUS)',
     put: 'Number(totals.hash)',
     harm: 'Large reports of the bank are refused, and no return of them is seen.',
-    suites: ['unit/nacha-files'],
+    suites: ['unit/banking/files/nacha-files'],
   },
   {
     id: 'nacha-blocks-rounded-down',
@@ -38,7 +38,7 @@ export const nacha: readonly Mutation[] = [
     find: 'digits(Math.ceil(records / BLOCK), 6),',
     put: 'digits(Math.floor(records / BLOCK), 6),',
     harm: 'The file says fewer blocks than it has, and is refused.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-debit-side',
@@ -46,7 +46,7 @@ export const nacha: readonly Mutation[] = [
     find: 'return code % 10 >= 5',
     put: 'return code % 10 > 7',
     harm: 'What is taken is summed as what is paid.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-batches-of-all-dates',
@@ -54,7 +54,7 @@ export const nacha: readonly Mutation[] = [
     find: 'const key = `${entryDate} ${DESCRIPTIONS[kind]}`',
     put: 'const key = DESCRIPTIONS[kind]',
     harm: 'Debits of several days are all taken on the first of them.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-offset-on-same-side',
@@ -62,7 +62,7 @@ export const nacha: readonly Mutation[] = [
     find: 'return [...of(codes.credit, debitCents), ...of(codes.debit, creditCents)]',
     put: 'return [...of(codes.debit, debitCents), ...of(codes.credit, creditCents)]',
     harm: "The originator's own account is debited by what it collects.",
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-offset-above-entry-limit',
@@ -70,7 +70,7 @@ export const nacha: readonly Mutation[] = [
     find: 'amountCents: Math.min(left, MAX_ENTRY_CENTS),',
     put: 'amountCents: left,',
     harm: 'A batch of more than $99,999,999.99 cannot be written.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-deposits-taken',
@@ -78,7 +78,7 @@ export const nacha: readonly Mutation[] = [
     find: "transactionCode: kind === 'micro-deposit' ? codes.credit : codes.debit,",
     put: 'transactionCode: codes.debit,',
     harm: 'Micro-deposits are taken from the account that is to be verified.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-file-over-total',
@@ -86,7 +86,7 @@ export const nacha: readonly Mutation[] = [
     find: 'most(file) <= limits.totalCents &&',
     put: 'most(batch) <= limits.totalCents &&',
     harm: 'The totals of a file do not fit into its control record: it cannot be written.',
-    suites: ['unit/nacha-files', 'properties/nacha'],
+    suites: ['unit/banking/files/nacha-files', 'properties/banking/files/nacha'],
   },
   {
     id: 'nacha-sent-on-its-day',
@@ -94,7 +94,7 @@ export const nacha: readonly Mutation[] = [
     find: 'if (created === null || date <= created) {',
     put: 'if (created === null || date < created) {',
     harm: 'A file leaves with entries of the very day, which the bank settles when it likes.',
-    suites: ['unit/nacha-files'],
+    suites: ['unit/banking/files/nacha-files'],
   },
   {
     id: 'nacha-cut-file-read',
@@ -102,7 +102,7 @@ export const nacha: readonly Mutation[] = [
     find: 'if (last.length < RECORD_LENGTH && ',
     put: 'if (last.length < 1 && ',
     harm: 'A report that was cut short is not told as that.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
   {
     id: 'nacha-original-trace-of-return',
@@ -110,7 +110,7 @@ export const nacha: readonly Mutation[] = [
     find: 'const originalTrace = traceOf(field(text, 7, 21))',
     put: 'const originalTrace = traceOf(field(text, 80, 94))',
     harm: 'Returns are held against the wrong trace number, and no debit is found.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
   {
     id: 'nacha-change-of-both-numbers',
@@ -118,7 +118,7 @@ export const nacha: readonly Mutation[] = [
     find: 'routingNumber: routing(0), accountNumber: account(12)',
     put: 'routingNumber: routing(0), accountNumber: account(9)',
     harm: 'A notification C03 corrects an account to a wrong number.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
   {
     id: 'nacha-answers-cut-short',
@@ -126,7 +126,7 @@ export const nacha: readonly Mutation[] = [
     find: 'if (end.answers !== answers.length) {',
     put: 'if (end.answers < answers.length) {',
     harm: 'Answers that lack their middle are taken as whole.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
   {
     id: 'nacha-frozen-account-stays-active',
@@ -134,7 +134,7 @@ export const nacha: readonly Mutation[] = [
     find: "R16: of('Account frozen', disables),",
     put: "R16: of('Account frozen'),",
     harm: 'A frozen account is debited again and again.',
-    suites: ['unit/nacha-reports', 'unit/decisions-bank-accounts'],
+    suites: ['unit/banking/files/nacha-reports', 'unit/banking/accounts/decisions-bank-accounts'],
   },
   {
     id: 'nacha-uncollected-not-representable',
@@ -142,6 +142,6 @@ export const nacha: readonly Mutation[] = [
     find: "new Set(['R01', 'R09'])",
     put: "new Set(['R01'])",
     harm: 'Debits returned for uncollected funds cannot be presented again.',
-    suites: ['unit/nacha-reports'],
+    suites: ['unit/banking/files/nacha-reports'],
   },
 ]

@@ -12,7 +12,7 @@ export const parsing: readonly Mutation[] = [
     find: 'if (this.#levels.length === depth) {',
     put: 'if (this.#levels.length > depth) {',
     harm: 'A body nests deeper than the documentation allows.',
-    suites: ['unit/strict-json'],
+    suites: ['unit/http/strict-json'],
   },
   {
     id: 'json-invalid-text-taken',
@@ -20,7 +20,7 @@ export const parsing: readonly Mutation[] = [
     find: "if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }",
     put: "if (bytes[0] === 0xff) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }",
     harm: 'Names are stored with characters that their sender did not send.',
-    suites: ['unit/strict-json', 'properties/strict-json'],
+    suites: ['unit/http/strict-json', 'properties/http/strict-json'],
   },
   {
     id: 'json-rounded-number-kept',
@@ -28,7 +28,7 @@ export const parsing: readonly Mutation[] = [
     find: 'if (text.length <= SHORT && !EXPONENT.test(text)) return false',
     put: 'if (text.length <= 2 * SHORT && !EXPONENT.test(text)) return false',
     harm: 'An amount is stored that is not the one that was sent.',
-    suites: ['unit/strict-json', 'properties/strict-json'],
+    suites: ['unit/http/strict-json', 'properties/http/strict-json'],
   },
   {
     id: 'json-surrogate-stored',
@@ -36,7 +36,7 @@ export const parsing: readonly Mutation[] = [
     find: "if (isEscaped && (value.includes('\\0') || LONE_SURROGATE.test(value))) {",
     put: "if (isEscaped && value.includes('\\0')) {",
     harm: 'A report with half a character is accepted, and then fails for ever.',
-    suites: ['unit/strict-json', 'properties/strict-json'],
+    suites: ['unit/http/strict-json', 'properties/http/strict-json'],
   },
   {
     id: 'fein-of-ten-digits',
@@ -44,7 +44,11 @@ export const parsing: readonly Mutation[] = [
     find: 'const FEIN = /^(\\d{2})-?(\\d{7})$/',
     put: 'const FEIN = /^(\\d{2})-?(\\d{7})/',
     harm: 'A mistyped number finds another employer.',
-    suites: ['unit/decisions', 'unit/decisions-intake', 'unit/payroll-row-validation'],
+    suites: [
+      'unit/commands/decisions',
+      'unit/policies/decisions-intake',
+      'unit/payroll/payroll-row-validation',
+    ],
   },
   {
     id: 'routing-number-unchecked',
@@ -52,7 +56,11 @@ export const parsing: readonly Mutation[] = [
     find: 'const WEIGHTS = [3, 7, 1] as const',
     put: 'const WEIGHTS = [7, 3, 1] as const',
     harm: 'Right routing numbers are refused, and mistyped ones taken.',
-    suites: ['unit/nacha-files', 'properties/nacha', 'unit/decisions-bank-accounts'],
+    suites: [
+      'unit/banking/files/nacha-files',
+      'properties/banking/files/nacha',
+      'unit/banking/accounts/decisions-bank-accounts',
+    ],
   },
   {
     id: 'row-ssn-without-zeros',
@@ -60,7 +68,7 @@ export const parsing: readonly Mutation[] = [
     find: 'digitsOf(person.ssn).length !== SSN_DIGITS',
     put: 'digitsOf(person.ssn).length > SSN_DIGITS',
     harm: 'A number that lost its zeros in a spreadsheet is taken, and belongs to nobody.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-unsafe-employee-id',
@@ -68,7 +76,7 @@ export const parsing: readonly Mutation[] = [
     find: 'Number.isSafeInteger(value) &&',
     put: 'Number.isInteger(value) &&',
     harm: 'Two employees whose ids were rounded become one.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-identifier-shown',
@@ -76,7 +84,7 @@ export const parsing: readonly Mutation[] = [
     find: 'if (IDENTIFIER_LIKE.test(text)) return MASKED',
     put: 'if (IDENTIFIER_LIKE.test(text) && text.length > 11) return MASKED',
     harm: 'A social security number in the wrong column is shown in error messages.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-stand-in-number-identifies',
@@ -84,7 +92,7 @@ export const parsing: readonly Mutation[] = [
     find: 'if (digits.length === SSN_DIGITS && Number(digits) !== 0)',
     put: 'if (digits.length === SSN_DIGITS)',
     harm: 'All employees with 000-00-0000 are taken for one person.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-largest-amount-refused',
@@ -92,7 +100,7 @@ export const parsing: readonly Mutation[] = [
     find: "else if (value > MAX_AMOUNT) errors.push({ field, code: 'too_large'",
     put: "else if (value >= MAX_AMOUNT) errors.push({ field, code: 'too_large'",
     harm: 'The largest amount that is allowed is refused.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-period-backwards',
@@ -100,7 +108,7 @@ export const parsing: readonly Mutation[] = [
     find: 'row.pay_period_end < row.pay_period_start',
     put: 'row.pay_period_end <= row.pay_period_start',
     harm: 'Periods of one day are refused.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'row-only-class-not-assumed',
@@ -108,7 +116,7 @@ export const parsing: readonly Mutation[] = [
     find: "if (valid.length !== 1) errors.push({ field, code: 'missing_value' })",
     put: "if (valid.length > 1) errors.push({ field, code: 'missing_value' })",
     harm: 'Rows without a class are taken where no class is known, and cannot be rated.',
-    suites: ['unit/payroll-row-validation'],
+    suites: ['unit/payroll/payroll-row-validation'],
   },
   {
     id: 'signature-of-old-request',
@@ -116,7 +124,7 @@ export const parsing: readonly Mutation[] = [
     find: 'Math.abs(now - Number(timestamp)) <= TIMESTAMP_TOLERANCE_MS',
     put: 'Number(timestamp) - now <= TIMESTAMP_TOLERANCE_MS',
     harm: 'A signed request that somebody has recorded can be sent again for ever.',
-    suites: ['end-to-end/core-inbound-webhook'],
+    suites: ['end-to-end/payroll/core-inbound-webhook'],
   },
   {
     id: 'stripe-body-without-amount',
@@ -124,7 +132,7 @@ export const parsing: readonly Mutation[] = [
     find: 'const PAID = z.object({ id: z.string(), amount_received: z.int(), payment_method: reference })',
     put: 'const PAID = z.looseObject({ id: z.string(), amount: z.int(), payment_method: reference }).transform((one) => ({ ...one, amount_received: one.amount }))',
     harm: 'A payment in part counts as one in full.',
-    suites: ['unit/stripe-notices'],
+    suites: ['unit/payments/stripe-notices'],
   },
   {
     id: 'stripe-unpaid-charge-free',
@@ -132,7 +140,7 @@ export const parsing: readonly Mutation[] = [
     find: 'if (total === 0) return null',
     put: 'if (total < 0) return null',
     harm: 'The invoice of nothing at the start of a plan counts as its first month.',
-    suites: ['contract/stripe-card-processor'],
+    suites: ['contract/payments/stripe-card-processor'],
   },
   {
     id: 'stripe-declined-refund-pending',
@@ -140,7 +148,7 @@ export const parsing: readonly Mutation[] = [
     find: "  canceled: 'failed',\n} as const",
     put: "  canceled: 'pending',\n} as const",
     harm: 'A refund that Stripe cancelled stays under way for ever, and no other can be made.',
-    suites: ['contract/stripe-card-processor'],
+    suites: ['contract/payments/stripe-card-processor'],
   },
   {
     id: 'host-of-another-page',
@@ -148,6 +156,6 @@ export const parsing: readonly Mutation[] = [
     find: 'if (from !== null && (from === host || this.#isOwn(from))) return null',
     put: 'if (from !== null) return null',
     harm: "A web page that somebody visits drives the operator's service.",
-    suites: ['unit/host-check'],
+    suites: ['unit/http/host-check'],
   },
 ]

@@ -11,7 +11,7 @@ export const plans: readonly Mutation[] = [
     find: 'down_payment_cents: totalCents - perInstallment * (totalInstallments - downPaymentMonths),',
     put: 'down_payment_cents: perInstallment * downPaymentMonths,',
     harm: 'What a plan charges does not sum to the premium.',
-    suites: ['properties/direct-billing-plan'],
+    suites: ['properties/payments/sessions/direct-billing-plan'],
   },
   {
     id: 'plan-all-months-down',
@@ -19,7 +19,10 @@ export const plans: readonly Mutation[] = [
     find: 'if (downPaymentMonths >= totalInstallments) {',
     put: 'if (downPaymentMonths > totalInstallments) {',
     harm: 'A plan has no month left to charge.',
-    suites: ['properties/direct-billing-plan', 'unit/decisions-payment-links'],
+    suites: [
+      'properties/payments/sessions/direct-billing-plan',
+      'unit/payments/links/decisions-payment-links',
+    ],
   },
   {
     id: 'plan-last-instalment-short',
@@ -27,7 +30,7 @@ export const plans: readonly Mutation[] = [
     find: 'last_installment_cents: remaining - each * (instalments - 1),',
     put: 'last_installment_cents: each,',
     harm: 'The carrier gets some cents less than the payer owes.',
-    suites: ['properties/session-plan'],
+    suites: ['properties/payments/sessions/session-plan'],
   },
   {
     id: 'plan-instalment-at-signing',
@@ -35,7 +38,7 @@ export const plans: readonly Mutation[] = [
     find: 'dueAt: monthsAfter(first, index + 1),',
     put: 'dueAt: monthsAfter(first, index),',
     harm: 'The first instalment is taken together with the down payment.',
-    suites: ['properties/session-plan'],
+    suites: ['properties/payments/sessions/session-plan'],
   },
   {
     id: 'plan-percent-of-float',
@@ -43,7 +46,7 @@ export const plans: readonly Mutation[] = [
     find: 'return Number((BigInt(cents) * digits) / (100n * 10n ** BigInt(scale)))',
     put: 'return Number((BigInt(cents) * digits + 50n * 10n ** BigInt(scale)) / (100n * 10n ** BigInt(scale)))',
     harm: 'Down payments are rounded up where the terms say down.',
-    suites: ['unit/session-amounts'],
+    suites: ['unit/payments/sessions/session-amounts'],
   },
   {
     id: 'plan-fee-forgotten',
@@ -51,7 +54,7 @@ export const plans: readonly Mutation[] = [
     find: 'if (itemised !== feeCents) {',
     put: 'if (itemised > feeCents) {',
     harm: 'Line items do not sum to what is charged.',
-    suites: ['unit/session-amounts'],
+    suites: ['unit/payments/sessions/session-amounts'],
   },
   {
     id: 'plan-instalment-before-due',
@@ -59,7 +62,7 @@ export const plans: readonly Mutation[] = [
     find: 'if (!owed || at < Date.parse(owed.due_at)) {',
     put: 'if (!owed) {',
     harm: 'An instalment is debited before its day.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'plan-instalment-twice',
@@ -67,7 +70,7 @@ export const plans: readonly Mutation[] = [
     find: "if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []",
     put: "if (status === 'cancelled' || plan_stopped) return []",
     harm: 'One instalment is debited twice.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'plan-goes-on-after-returned-down-payment',
@@ -75,7 +78,7 @@ export const plans: readonly Mutation[] = [
     find: 'state.plan_stopped || !(isDownPayment || disabled_by)',
     put: 'state.plan_stopped || !disabled_by',
     harm: 'Instalments are taken for a policy whose down payment came back.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'plan-of-cancelled-policy-goes-on',
@@ -83,7 +86,7 @@ export const plans: readonly Mutation[] = [
     find: 'if (isPolicyCancelled) {',
     put: 'if (isPolicyCancelled && state.plan === null) {',
     harm: 'Instalments of a cancelled policy are debited.',
-    suites: ['unit/decisions-payment-sessions'],
+    suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {
     id: 'plan-of-cancelled-policy-starts',
@@ -91,7 +94,7 @@ export const plans: readonly Mutation[] = [
     find: "state?.status === 'cancelled') {",
     put: "state?.status === ('expired' as string)) {",
     harm: 'Monthly charges begin for a policy that was cancelled meanwhile.',
-    suites: ['end-to-end/payment-alerts'],
+    suites: ['end-to-end/payments/payment-alerts'],
     test: 'when its policy is cancelled charges nothing',
   },
   {
@@ -100,7 +103,7 @@ export const plans: readonly Mutation[] = [
     find: '< now + HOUR_MS) anchor += DAY_MS',
     put: '< now - DAY_MS) anchor += DAY_MS',
     harm: 'A plan that starts late asks the processor for a charge in the past, which it refuses.',
-    suites: ['integration/payment-link-work'],
+    suites: ['integration/payments/links/payment-link-work'],
   },
   {
     id: 'subscription-one-charge-more',
@@ -108,7 +111,7 @@ export const plans: readonly Mutation[] = [
     find: 'return charges !== null && number > charges',
     put: 'return charges !== null && number > charges + 1',
     harm: 'A plan takes one month more than it has.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
   {
     id: 'subscription-charge-of-wrong-month',
@@ -116,7 +119,7 @@ export const plans: readonly Mutation[] = [
     find: "source === 'plan' ? number : number - 1)",
     put: 'number - 1)',
     harm: 'The first month of a plan is due on the day of its down payment.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
   {
     id: 'subscription-old-status-told',
@@ -124,7 +127,7 @@ export const plans: readonly Mutation[] = [
     find: 'return status_at !== null && at < status_at',
     put: 'return status_at !== null && at > status_at',
     harm: 'A notice that comes late makes a paid subscription read past due.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
   {
     id: 'subscription-charged-past-end',
@@ -132,6 +135,6 @@ export const plans: readonly Mutation[] = [
     find: 'const isLast = !state.ended && after === state.charges',
     put: 'const isLast = !state.ended && number === state.charges',
     harm: 'A plan ends with its last month though an earlier one is not paid.',
-    suites: ['unit/decisions-payments', 'properties/subscriptions'],
+    suites: ['unit/payments/decisions-payments', 'properties/payments/subscriptions/subscriptions'],
   },
 ]

@@ -11,7 +11,7 @@ export const projections: readonly Mutation[] = [
     find: '      this.#journal.undo()\n',
     put: '',
     harm: 'An event that could not be applied counts in part, and again when it is tried again.',
-    suites: ['unit/projection-fold'],
+    suites: ['unit/queries/projection-fold'],
   },
   {
     id: 'fold-undone-in-wrong-order',
@@ -19,7 +19,7 @@ export const projections: readonly Mutation[] = [
     find: 'for (let at = this.#rows.length - 1; at >= 0; at -= 1) {',
     put: 'for (let at = 0; at < this.#rows.length; at += 1) {',
     harm: 'A row that an event changed twice keeps its first change.',
-    suites: ['unit/projection-fold'],
+    suites: ['unit/queries/projection-fold'],
   },
   {
     id: 'fold-learned-over-changes',
@@ -27,7 +27,7 @@ export const projections: readonly Mutation[] = [
     find: 'if (table.known.get(id) === null) table.known.set(id, row)',
     put: 'if (table.known.get(id) === undefined) table.known.set(id, row)',
     harm: 'Rows that are in the database are taken for missing, and counters begin anew.',
-    suites: ['unit/projection-fold'],
+    suites: ['unit/queries/projection-fold'],
   },
   {
     id: 'read-model-partial-file-complete',
@@ -35,7 +35,7 @@ export const projections: readonly Mutation[] = [
     find: "last ? { phase_3_status: 'complete' } : {},",
     put: "{ phase_3_status: 'complete' },",
     harm: 'The premium of a large file is shown as final while it is still counted.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/queries/projection-read-models'],
   },
   {
     id: 'read-model-premium-not-added',
@@ -43,7 +43,7 @@ export const projections: readonly Mutation[] = [
     find: '{ premium_chunks: 1, premium_rows: rows_processed, total_premium_cents: premium_cents },',
     put: '{ premium_chunks: 1, premium_rows: rows_processed },',
     harm: 'Large files are shown without their premium.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/queries/projection-read-models'],
   },
   {
     id: 'read-model-asked-date-lost',
@@ -51,7 +51,7 @@ export const projections: readonly Mutation[] = [
     find: 'effective_date: debit?.asked_date ?? entry_date',
     put: 'effective_date: entry_date',
     harm: 'Lists show another date than the debit itself.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/queries/projection-read-models'],
   },
   {
     id: 'read-model-sent-link-reopened',
@@ -59,7 +59,7 @@ export const projections: readonly Mutation[] = [
     find: "        if (payment_links.get(payment_link_id)?.status !== 'created') return\n",
     put: '',
     harm: 'A paid link is listed as sent once its e-mail is recorded late.',
-    suites: ['unit/decisions-payment-links'],
+    suites: ['unit/payments/links/decisions-payment-links'],
   },
   {
     id: 'read-model-late-hire-undoes-termination',
@@ -67,7 +67,7 @@ export const projections: readonly Mutation[] = [
     find: 'if (at >= decided) {',
     put: 'if (at >= 0) {',
     harm: 'An employee who left is listed as employed after a replay of an earlier report.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/queries/projection-read-models'],
   },
   {
     id: 'read-model-policy-terms-of-fees',
@@ -75,7 +75,7 @@ export const projections: readonly Mutation[] = [
     find: '{ ...terms, fee_count: terms.fees.length }',
     put: '{ ...terms }',
     harm: 'A policy shows a number of fees that it no longer has.',
-    suites: ['unit/projection-read-models'],
+    suites: ['unit/queries/projection-read-models'],
   },
   {
     id: 'rate-day-of-utc',
@@ -83,7 +83,7 @@ export const projections: readonly Mutation[] = [
     find: 'newYorkDate(Date.parse(at))] as const',
     put: 'at.slice(0, 10)] as const',
     harm: 'Returns of the evening count for the next day.',
-    suites: ['unit/decisions-money'],
+    suites: ['unit/banking/debits/decisions-money'],
   },
   {
     id: 'balance-fbo-received-by-word',
@@ -91,7 +91,7 @@ export const projections: readonly Mutation[] = [
     find: "settled_on !== null && settlement_type !== 'fbo' && place === 'at_bank'",
     put: "settled_on !== null && place === 'at_bank'",
     harm: "A carrier's balance shows money that is not in its account.",
-    suites: ['properties/postings'],
+    suites: ['properties/banking/reconciliation/postings'],
   },
   {
     id: 'balance-sign-of-postings',
@@ -99,7 +99,7 @@ export const projections: readonly Mutation[] = [
     find: '{ account: from, cents: -cents },',
     put: '{ account: from, cents },',
     harm: 'Accounts grow on both sides: nothing sums to zero.',
-    suites: ['properties/postings'],
+    suites: ['properties/banking/reconciliation/postings'],
   },
   {
     id: 'balance-unmatched-credit-stays',
@@ -107,6 +107,6 @@ export const projections: readonly Mutation[] = [
     find: "return before!.leg_id === null ? moved(before!.amount_cents, 'unmatched', 'bank') : []",
     put: 'return []',
     harm: 'Credits that were matched still stand as unmatched money.',
-    suites: ['properties/postings', 'unit/projection-read-models'],
+    suites: ['properties/banking/reconciliation/postings', 'unit/queries/projection-read-models'],
   },
 ]

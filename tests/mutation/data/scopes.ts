@@ -11,7 +11,7 @@ export const scopes: readonly Mutation[] = [
     find: "return client.carrier_ids === 'all' || client.carrier_ids.includes(carrierId)",
     put: "return client.carrier_ids === 'all' || client.carrier_ids.length === 0 || client.carrier_ids.includes(carrierId)",
     harm: 'A key for no carrier sees the policies of all.',
-    suites: ['unit/decisions', 'end-to-end/core-carrier-scope'],
+    suites: ['unit/commands/decisions', 'end-to-end/access/core-carrier-scope'],
   },
   {
     id: 'scope-policy-of-another-carrier',
@@ -19,7 +19,7 @@ export const scopes: readonly Mutation[] = [
     find: "if (found.policy.carrier_id !== carrierId) return mismatch('carrier')",
     put: "if (found.policy.carrier_id !== found.carrier.carrier_id && client.carrier_ids !== 'all') return mismatch('carrier')",
     harm: 'A policy of one carrier is billed in the name of another.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-policy-of-hidden-carrier',
@@ -27,7 +27,7 @@ export const scopes: readonly Mutation[] = [
     find: '!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id)',
     put: '!mayUseCarrier(client, carrierId)',
     harm: 'A key learns whose a policy is that lies outside its scope.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-employer-of-another-environment',
@@ -35,7 +35,7 @@ export const scopes: readonly Mutation[] = [
     find: 'one.tenant_id === tenant_id && one.environment === environment',
     put: 'one.tenant_id === tenant_id',
     harm: 'A sandbox key bills a policy that is live.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-collections-of-other-carriers',
@@ -43,7 +43,7 @@ export const scopes: readonly Mutation[] = [
     find: 'return outsideKey(client, known.employer_id, carriers) ?? { known }',
     put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ?? { known }',
     harm: 'A key of one carrier is shown a collection that reaches others.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-collect-for-other-carriers',
@@ -51,7 +51,7 @@ export const scopes: readonly Mutation[] = [
     find: 'const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))',
     put: 'const index = carrierIds.every((one) => !mayUseCarrier(client, one)) ? 0 : -1',
     harm: 'A collection takes premium of carriers that the key is not for.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-links-of-other-employers',
@@ -59,7 +59,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayUseCarrier(client, state.carrier_id)) return state',
     harm: "A key for one employer reads another employer's payment links.",
-    suites: ['end-to-end/scope'],
+    suites: ['end-to-end/access/scope'],
   },
   {
     id: 'scope-sessions-of-other-carriers',
@@ -67,7 +67,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state',
     put: 'if (mayActFor(client, state.employer_id)) return state',
     harm: "A key for one carrier cancels another carrier's payment sessions.",
-    suites: ['end-to-end/scope'],
+    suites: ['end-to-end/access/scope'],
   },
   {
     id: 'scope-transactions-of-no-carrier',
@@ -75,7 +75,7 @@ export const scopes: readonly Mutation[] = [
     find: "return carrier_id === null ? client.carrier_ids === 'all' : mayUseCarrier(client, carrier_id)",
     put: 'return carrier_id === null || mayUseCarrier(client, carrier_id)',
     harm: 'A key of one carrier reads debits of the legacy service that may be of any.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-employer-insured-elsewhere',
@@ -83,7 +83,7 @@ export const scopes: readonly Mutation[] = [
     find: '    (await isInsuredInScope(app, scope, employerId))\n',
     put: '    scope.employer_ids !== null\n',
     harm: 'A key of one carrier reports for employers that only others insure.',
-    suites: ['end-to-end/core-carrier-scope'],
+    suites: ['end-to-end/access/core-carrier-scope'],
   },
   {
     id: 'scope-report-against-other-carrier',
@@ -94,7 +94,7 @@ export const scopes: readonly Mutation[] = [
     put: `
   ) {`,
     harm: 'Payroll is reported against a policy of a carrier that the key is not for.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-agent-of-unlinked-employer',
@@ -102,7 +102,7 @@ export const scopes: readonly Mutation[] = [
     find: 'return state.payroll_company_ids.includes(agent.entity_id) ? state : null',
     put: 'return state.payroll_company_ids.length > 0 ? state : null',
     harm: 'An agent acts for employers of other payroll companies.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-policy-of-another-employer',
@@ -110,7 +110,7 @@ export const scopes: readonly Mutation[] = [
     find: 'if (state?.employer_id !== employerId) return null',
     put: 'if (state === null) return null',
     harm: "An agent reports payroll against another employer's policy.",
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
   {
     id: 'scope-file-of-another-tenant',
@@ -118,7 +118,7 @@ export const scopes: readonly Mutation[] = [
     find: '    file.tenant_id === client.tenant_id &&\n',
     put: '',
     harm: "A partner reads the status of another partner's files.",
-    suites: ['end-to-end/core-carrier-scope', 'end-to-end/core-payroll-reports'],
+    suites: ['end-to-end/access/core-carrier-scope', 'end-to-end/payroll/core-payroll-reports'],
   },
   {
     id: 'scope-webhook-beyond-the-key',
@@ -126,7 +126,7 @@ export const scopes: readonly Mutation[] = [
     find: 'return lies(inner.carrier_ids, outer.carrier_ids) && lies(inner.employer_ids, outer.employer_ids)',
     put: 'return lies(inner.carrier_ids, outer.carrier_ids)',
     harm: 'A narrow key moves a wide subscription to its own address, and is told of everything.',
-    suites: ['unit/decisions-webhooks'],
+    suites: ['unit/webhooks/decisions-webhooks'],
   },
   {
     id: 'scope-deactivated-key-works',
@@ -134,7 +134,7 @@ export const scopes: readonly Mutation[] = [
     find: "if (client?.status !== 'active') return 'invalid_client_id'",
     put: "if (client == null) return 'invalid_client_id'",
     harm: 'A key that was taken away goes on working.',
-    suites: ['end-to-end/scope'],
+    suites: ['end-to-end/access/scope'],
   },
   {
     id: 'scope-notice-of-another-environment',
@@ -142,6 +142,6 @@ export const scopes: readonly Mutation[] = [
     find: 'return made.environment === environment && made.processor === processor',
     put: 'return made.processor === processor',
     harm: 'A notice of the sandbox pays a live link.',
-    suites: ['unit/key-scopes'],
+    suites: ['unit/access/key-scopes'],
   },
 ]

@@ -12,7 +12,7 @@ export const sealing: readonly Mutation[] = [
     find: 'return `${stream}|${eventType}|${field}`',
     put: 'return `${stream}|${eventType}`',
     harm: 'A sealed value that is copied into another field opens there.',
-    suites: ['unit/sensitive-fields', 'properties/event-codec'],
+    suites: ['unit/commands/sensitive-fields', 'properties/commands/event-codec'],
   },
   {
     id: 'seal-plain-text-in-events',
@@ -20,7 +20,11 @@ export const sealing: readonly Mutation[] = [
     find: "return typeof value === 'string' && value.startsWith('sld1.') && SEALED.test(value)",
     put: "return typeof value === 'string'",
     harm: 'A name that was not sealed by mistake stands in the log for ever.',
-    suites: ['properties/event-codec', 'unit/sensitive-fields', 'unit/event-registry'],
+    suites: [
+      'properties/commands/event-codec',
+      'unit/commands/sensitive-fields',
+      'unit/commands/event-registry',
+    ],
   },
   {
     id: 'seal-erased-value-opens',
@@ -28,7 +32,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (generation < current.generation) return ERASED',
     put: 'if (generation > current.generation + 1) return ERASED',
     harm: 'Who is reported again after an erasure makes all earlier data unreadable as tampered with.',
-    suites: ['integration/personal-data'],
+    suites: ['integration/secrets/personal-data'],
   },
   {
     id: 'seal-key-of-erased-used-again',
@@ -36,7 +40,7 @@ export const sealing: readonly Mutation[] = [
     find: 'const generation = (present?.generation ?? 0) + 1',
     put: 'const generation = present?.generation ?? 1',
     harm: 'An erased person cannot be reported any more, or what was erased comes back.',
-    suites: ['integration/personal-data'],
+    suites: ['integration/secrets/personal-data'],
   },
   {
     id: 'seal-erasure-of-others-unnoticed',
@@ -44,7 +48,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (performance.now() - this.#checkedAt >= this.#erasureCheckMs) await this.#noticeErasures()',
     put: 'if (this.#checkedAt < 0) await this.#noticeErasures()',
     harm: 'What another process erases is sealed anew under a key that is gone.',
-    suites: ['integration/personal-data'],
+    suites: ['integration/secrets/personal-data'],
   },
   {
     id: 'seal-destroyed-key-of-later-generation',
@@ -52,7 +56,7 @@ export const sealing: readonly Mutation[] = [
     find: 'generation = $3 AND wrapped IS NOT NULL FOR UPDATE',
     put: 'generation >= $3 AND wrapped IS NOT NULL FOR UPDATE',
     harm: 'An erasure that comes late destroys what was reported since.',
-    suites: ['integration/personal-data', 'integration/erasure'],
+    suites: ['integration/secrets/personal-data', 'integration/operations/erasure'],
   },
   {
     id: 'seal-under-key-of-other-kind',
@@ -60,7 +64,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (!subject?.startsWith(`${sealed.subject}/`)) {',
     put: "if (!subject?.includes('/')) {",
     harm: "A person's name is sealed under the key of the employer, and outlives the person's erasure.",
-    suites: ['unit/sensitive-fields'],
+    suites: ['unit/commands/sensitive-fields'],
   },
   {
     id: 'seal-lists-not-looked-into',
@@ -68,7 +72,7 @@ export const sealing: readonly Mutation[] = [
     find: 'yield* collected(def.element, [...steps, null])',
     put: 'yield* []',
     harm: 'Names in lists are shown to operators in the clear.',
-    suites: ['unit/sensitive-fields'],
+    suites: ['unit/commands/sensitive-fields'],
   },
   {
     id: 'seal-one-bad-value-hides-all',
@@ -76,7 +80,7 @@ export const sealing: readonly Mutation[] = [
     find: '      texts.push(UNREADABLE)\n',
     put: '      throw error\n',
     harm: 'One damaged value keeps an operator from seeing a whole stream.',
-    suites: ['unit/sensitive-fields'],
+    suites: ['unit/commands/sensitive-fields'],
   },
   {
     id: 'seal-state-shown-in-clear',
@@ -84,7 +88,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (Array.isArray(state)) return state.map((one) => maskedState(one, sensitive))',
     put: 'if (Array.isArray(state)) return state',
     harm: 'Secrets that stand in a list are shown in the state of an aggregate.',
-    suites: ['unit/sensitive-fields'],
+    suites: ['unit/commands/sensitive-fields'],
   },
   {
     id: 'vault-secret-after-removal',
@@ -92,7 +96,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (this.#removals === removals) this.#remembered.set(ref, secret)',
     put: 'this.#remembered.set(ref, secret)',
     harm: 'A secret that was removed while it was read goes on signing.',
-    suites: ['integration/vault', 'integration/rotated-secret'],
+    suites: ['integration/secrets/vault', 'integration/webhooks/rotated-secret'],
   },
   {
     id: 'vault-other-secret-under-reference',
@@ -100,7 +104,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (!isSame(stored, secret)) throw',
     put: 'if (stored === null) throw',
     harm: 'A partner is shown a secret that is not the one that is kept.',
-    suites: ['integration/vault'],
+    suites: ['integration/secrets/vault'],
   },
   {
     id: 'master-key-former-not-found',
@@ -108,7 +112,7 @@ export const sealing: readonly Mutation[] = [
     find: 'const key = this.#keys.get(masterKeyId)\n',
     put: 'const key = this.#keys.get(this.currentId)\n',
     harm: 'After a rotation of the master key nothing that was stored before can be read.',
-    suites: ['unit/crypto-envelope'],
+    suites: ['unit/crypto/crypto-envelope'],
   },
   {
     id: 'fingerprints-of-all-purposes-alike',
@@ -116,6 +120,6 @@ export const sealing: readonly Mutation[] = [
     find: '.update(`${scope}\\0${value}`)',
     put: '.update(value)',
     harm: 'One value is recognised across purposes that are to know nothing of each other.',
-    suites: ['unit/crypto-envelope'],
+    suites: ['unit/crypto/crypto-envelope'],
   },
 ]

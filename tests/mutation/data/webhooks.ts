@@ -13,7 +13,7 @@ export const webhooks: readonly Mutation[] = [
     find: '      findUpTo(change.position)\n      if (found.length === events.length) break\n',
     put: '',
     harm: 'Who subscribes today is sent events of before.',
-    suites: ['unit/webhook-recipients'],
+    suites: ['unit/webhooks/webhook-recipients'],
   },
   {
     id: 'webhook-recipients-of-event-before-change',
@@ -21,7 +21,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'if (position !== null && event.position > position) return',
     put: 'if (position !== null && event.position >= position - 1n) return',
     harm: 'A subscription that changed just after an event is judged by what it is now.',
-    suites: ['unit/webhook-recipients'],
+    suites: ['unit/webhooks/webhook-recipients'],
   },
   {
     id: 'webhook-replayed-from-cache',
@@ -29,7 +29,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'if (known.position > events[0]!.position) known = NOTHING',
     put: 'if (known.position < LOG_START) known = NOTHING',
     harm: 'Events that are looked at again go to who has subscribed since.',
-    suites: ['unit/webhook-recipients'],
+    suites: ['unit/webhooks/webhook-recipients'],
   },
   {
     id: 'webhook-sent-while-disabled',
@@ -37,7 +37,7 @@ export const webhooks: readonly Mutation[] = [
     find: "    status === 'active' &&\n    events.includes",
     put: '    events.includes',
     harm: 'A subscription that its partner switched off goes on receiving.',
-    suites: ['unit/decisions-webhooks', 'unit/webhook-recipients'],
+    suites: ['unit/webhooks/decisions-webhooks', 'unit/webhooks/webhook-recipients'],
   },
   {
     id: 'webhook-outside-scope',
@@ -45,7 +45,7 @@ export const webhooks: readonly Mutation[] = [
     find: "return ids === 'all' || id === null || ids.includes(id)",
     put: "return ids === 'all' || ids.length === 0 || id === null || ids.includes(id)",
     harm: 'A key for no employer is told of all of them.',
-    suites: ['unit/decisions-webhooks', 'unit/webhook-recipients'],
+    suites: ['unit/webhooks/decisions-webhooks', 'unit/webhooks/webhook-recipients'],
   },
   {
     id: 'webhook-disabled-by-old-failures',
@@ -53,7 +53,7 @@ export const webhooks: readonly Mutation[] = [
     find: "return command.by === 'failures' && command.enabledRevision < enabled_revision",
     put: 'return false',
     harm: 'A subscription that was mended is disabled again by failures of before.',
-    suites: ['unit/decisions-webhooks'],
+    suites: ['unit/webhooks/decisions-webhooks'],
   },
   {
     id: 'webhook-changed-without-end',
@@ -61,7 +61,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'if (count < most || left <= 0) return null',
     put: 'if (count <= most || left <= 0) return null',
     harm: 'A partner may change a subscription once more than the limit says.',
-    suites: ['unit/decisions-webhooks'],
+    suites: ['unit/webhooks/decisions-webhooks'],
   },
   {
     id: 'webhook-schedule-rung-missed',
@@ -69,7 +69,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'const rung = isFirst ? 0 : ',
     put: 'const rung = isFirst ? 1 : ',
     harm: 'The first redelivery, after five minutes, is left out.',
-    suites: ['unit/webhook-schedule'],
+    suites: ['unit/webhooks/webhook-schedule'],
   },
   {
     id: 'webhook-schedule-pause-of-next',
@@ -77,7 +77,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'const pause = PAUSES[attempts]',
     put: 'const pause = PAUSES[attempts + 1]',
     harm: 'The second attempt comes five times as late as documented, and one is missing.',
-    suites: ['unit/webhook-schedule'],
+    suites: ['unit/webhooks/webhook-schedule'],
   },
   {
     id: 'webhook-dropped-early',
@@ -85,7 +85,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'return now >= createdAt + DROP_AGE',
     put: 'return now >= createdAt + DROP_AGE - HOUR',
     harm: 'Events are given up an hour before they are to be.',
-    suites: ['unit/webhook-schedule'],
+    suites: ['unit/webhooks/webhook-schedule'],
   },
   {
     id: 'webhook-failures-before-a-success',
@@ -93,7 +93,7 @@ export const webhooks: readonly Mutation[] = [
     find: "count(*) FILTER (WHERE counts = 'failure' AND place > COALESCE(success, 0))",
     put: "count(*) FILTER (WHERE counts = 'failure')",
     harm: 'A subscription is disabled though its receiver has answered since.',
-    suites: ['integration/webhook-deliveries'],
+    suites: ['integration/webhooks/webhook-deliveries'],
   },
   {
     id: 'webhook-success-resets-nothing',
@@ -101,7 +101,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'THEN 0 ELSE health.failure_count END',
     put: 'THEN health.failure_count ELSE health.failure_count END',
     harm: 'Ten failures over months disable a subscription that works.',
-    suites: ['integration/webhook-deliveries'],
+    suites: ['integration/webhooks/webhook-deliveries'],
   },
   {
     id: 'webhook-attempt-recorded-twice',
@@ -109,7 +109,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'AND delivery.attempts = given.attempt - 1',
     put: 'AND delivery.attempts >= given.attempt - 1',
     harm: 'An attempt that two processes report counts twice against the receiver.',
-    suites: ['integration/webhook-deliveries'],
+    suites: ['integration/webhooks/webhook-deliveries'],
   },
   {
     id: 'webhook-given-up-after-48-hours',
@@ -117,7 +117,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'WHERE created_at < $1 AND next_attempt_at IS NULL LIMIT $2',
     put: 'WHERE created_at < $1 LIMIT $2',
     harm: 'Old deliveries vanish without anybody being told that they were given up.',
-    suites: ['integration/webhook-deliveries'],
+    suites: ['integration/webhooks/webhook-deliveries'],
   },
   {
     id: 'webhook-signature-of-seconds',
@@ -125,7 +125,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'update(`${timestamp}.${body}`)',
     put: 'update(`${seconds}.${body}`)',
     harm: 'Receivers that check signatures refuse everything.',
-    suites: ['integration/webhook-sender'],
+    suites: ['integration/webhooks/webhook-sender'],
   },
   {
     id: 'webhook-to-private-address',
@@ -133,7 +133,7 @@ export const webhooks: readonly Mutation[] = [
     find: "if (address.range() !== 'unicast') return false",
     put: "if (address.range() === 'loopback') return false",
     harm: 'A partner has the service call machines of the internal network.',
-    suites: ['unit/webhook-targets'],
+    suites: ['unit/webhooks/webhook-targets'],
   },
   {
     id: 'webhook-silent-hosts-take-all-slots',
@@ -141,7 +141,7 @@ export const webhooks: readonly Mutation[] = [
     find: 'const after = isQuick ? Math.min(growth.upTo, before + 1) : Math.floor(before / 2)',
     put: 'const after = Math.min(growth.upTo, before + 1)',
     harm: 'Receivers that do not answer take the slots of all others.',
-    suites: ['unit/key-slots'],
+    suites: ['unit/followers/key-slots'],
   },
   {
     id: 'webhook-shared-slots-not-counted',
@@ -149,6 +149,6 @@ export const webhooks: readonly Mutation[] = [
     find: 'for (const shared of shares) add(this.#sharing, shared, 1)',
     put: 'for (const shared of shares) add(this.#sharing, shared, 0)',
     harm: 'Many silent hosts of one tenant take all slots there are.',
-    suites: ['unit/key-slots'],
+    suites: ['unit/followers/key-slots'],
   },
 ]

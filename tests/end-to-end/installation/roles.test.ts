@@ -1,0 +1,138 @@
+// @module-tag once: it starts processes of each role itself
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { projections } from '../../../projections/index.ts'
+import { report, status, streamEvents } from '../../support/core.ts'
+import { expectComplete, largePayroll } from '../../support/large-payroll.ts'
+import { createInstallation, type Installation } from '../../support/many-processes.ts'
+import { PROCESS_MANAGERS } from '../../support/process-managers.ts'
+import { type SeededTenant, seedTenant, send } from '../../support/seed.ts'
+import type { RunningService } from '../../support/service.ts'
+import { deadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
+import { until } from '../../support/workbench.ts'
+
+deadlinesOfTheProduct()
+
+const OF_PROJECTOR = projections.map(({ name }) => `projection:${name}`).sort()
+const OF_WORKER = PROCESS_MANAGERS.map((name) => `process-manager/${name}`)
+
+/** Who holds what while processes of one role each come and go. */
+describe('roles', () => {
+  let installation: Installation
+  let database: pg.Client
+  let tenant: SeededTenant
+  let api: RunningService
+  let projector: RunningService
+  let worker: RunningService
+
+  beforeAll(async () => {
+    installation = await createInstallation()
+    database = new pg.Client(installation.databaseUrl)
+    await database.connect()
+    // only for the seeds, whose answers wait for it
+    const passing = installation.start('projector')
+    api = await installation.start('api')
+    tenant = await seedTenant(api)
+    await (await passing).end()
+  })
+  afterAll(async () => {
+    await database?.end()
+    await installation?.stop()
+  })
+
+  /** Names of the leases that are held, by their owner. */
+  async function held(): Promise<string[][]> {
+    const { rows } = await database.query<{ names: string[] }>(
+      `SELECT array_agg(name ORDER BY name) AS names FROM runtime.leases
+         WHERE owner <> '' AND expires_at > clock_timestamp() GROUP BY owner ORDER BY 1`,
+    )
+    return rows.map(({ names }) => names)
+  }
+  /** Owners of work in hand. */
+  const workOwners = async () =>
+    (await database.query('SELECT DISTINCT lease_owner FROM runtime.work WHERE lease_owner IS NOT NULL')).rows
+  const ownerOf = async (lease: string) =>
+    (await database.query('SELECT owner FROM runtime.leases WHERE name = $1', [lease])).rows[0]?.owner
+
+  test('an api process alone takes in what it is given, and holds nothing', async () => {
+    const answer = await report(api, tenant, { employees: largePayroll(600, 1).employees })
+    expect(answer.status).toBe(202)
+    expect(await held()).toEqual([])
+    expect(await workOwners()).toEqual([])
+  })
+
+  test('a projector takes the projections and nothing else', async () => {
+    projector = await installation.start('projector')
+    await until(async () => (await held()).flat().length === OF_PROJECTOR.length)
+    const answer = await report(api, tenant)
+    expect((await status(api, tenant, answer.body.file_id)).body.status).toBe('NORMALIZED')
+    expect(await held()).toEqual([OF_PROJECTOR])
+    expect(await workOwners()).toEqual([])
+  })
+
+  test('every process tells that nobody runs the process managers, and stays in rotation', async () => {
+    for (const { opsUrl } of [api, projector]) {
+      const { status, body } = await send(`${opsUrl}/readyz`)
+      expect([status, body.ok]).toEqual([200, true])
+      const idle = PROCESS_MANAGERS.map((name) => `process manager ${name}: no process runs it`)
+      expect(body.degraded.toSorted()).toEqual(idle)
+      expect(body.checks.process_managers).toEqual(
+        Object.fromEntries(PROCESS_MANAGERS.map((name) => [name, 'idle'])),
+      )
+      expect(body.checks.process_manager_lag['payroll-pipeline'].events).toBeGreaterThan(0)
+    }
+  })
+
+  test('a worker takes the process managers and the work that waited for it', async () => {
+    const payroll = largePayroll(600, 2)
+    const { body } = await report(api, tenant, { employees: payroll.employees })
+    worker = await installation.start('worker')
+    await expectComplete(api, tenant, body.report_id, payroll)
+    await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
+    expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+  })
+
+  // integration/followers/process-manager-runner has one that stands by, projection-leases that a lease has one owner
+  test('second processes of each role stand by', { tags: 'long' }, async () => {
+    expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
+    const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
+    await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
+    const payroll = largePayroll(600, 3)
+    const { body } = await report(api, tenant, { employees: payroll.employees })
+    await expectComplete(api, tenant, body.report_id, payroll)
+    expect([await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]).toEqual(owners)
+    expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+  })
+
+  for (const [role, lease] of [
+    ['projector', OF_PROJECTOR[0]!],
+    ['worker', OF_WORKER[0]!],
+  ] as const) {
+    // integration/followers/process-manager-runner takes over at once from who is seen to be dead, projection-runner goes on
+    test(`what a ${role} held is another one's at once after its death`, { tags: 'long' }, async () => {
+      const dead = await ownerOf(lease)
+      const payroll = largePayroll(6_000, 4)
+      const { body } = await report(api, tenant, { employees: payroll.employees })
+      const stream = `payrollFile-${body.report_id}`
+      await until(async () =>
+        (await streamEvents(api, stream)).some(({ type }) => type === 'PayrollRowsValidated'),
+      )
+      await (role === 'worker' ? worker : projector).kill()
+      // what was not taken over by now is not to be had by waiting
+      for (const [table, until, owner] of [
+        ['leases', 'expires_at', 'owner'],
+        ['work', 'lease_until', 'lease_owner'],
+      ]) {
+        const later = `UPDATE runtime.${table} SET ${until} = clock_timestamp() + interval '1 hour'`
+        await database.query(`${later} WHERE ${owner} = $1`, [dead])
+      }
+      const LEFT = 'SELECT 1 FROM runtime.leases WHERE owner = $1'
+      await until(async () => (await database.query(LEFT, [dead])).rowCount === 0)
+      await expectComplete(api, tenant, body.report_id, payroll)
+      await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
+      expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+      const { rows } = await database.query('SELECT 1 FROM runtime.work WHERE lease_owner = $1', [dead])
+      expect(rows).toEqual([])
+    })
+  }
+})

@@ -1,0 +1,177 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { employeeRecord, report, status } from '../../support/core.ts'
+import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
+import { type RunningService, startService } from '../../support/service.ts'
+import { until } from '../../support/workbench.ts'
+
+let service: RunningService
+let seeded: SeededTenant
+
+beforeAll(async () => {
+  service = await startService()
+  seeded = await seedTenant(service)
+})
+afterAll(() => service?.stop())
+
+const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
+
+async function actions(): Promise<string[]> {
+  const { body } = await ops('GET', '/events?type=OperatorActed&limit=1000')
+  return body.data.map(
+    ({ data }: { data: { action: string; target: string } }) => `${data.action} ${data.target}`,
+  )
+}
+
+describe('faults', () => {
+  test('hold the pipeline until they are cleared; drain waits for what is not held', async () => {
+    expect((await ops('POST', '/faults', { point: 'pipeline', mode: 'hold' })).status).toBe(200)
+    const { body } = await report(service, seeded, { employees: [employeeRecord()] })
+    const held = await status(service, seeded, body.file_id)
+    expect(held.body.phase_3?.status).not.toBe('complete')
+    expect((await ops('POST', '/faults', { point: 'pipeline', times: 0 })).body.data).toEqual({
+      point: 'pipeline',
+      mode: null,
+      times: 0,
+    })
+    const drained = await ops('POST', '/drain', { timeout_seconds: 150 })
+    expect([drained.status, drained.body.data.drained]).toEqual([200, true])
+    expect((await status(service, seeded, body.file_id)).body.phase_3.status).toBe('complete')
+    expect(await actions()).toEqual(expect.arrayContaining(['inject-fault pipeline', 'clear-fault pipeline']))
+  })
+})
+
+describe('draining', () => {
+  test('is 504 in the envelope while a projection stands still', async () => {
+    expect((await ops('POST', '/projections/employers/pause')).status).toBe(200)
+    let renaming: Promise<unknown> | undefined
+    try {
+      // whoever asks for it waits for the projection
+      renaming = operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Paused' })
+      const drained = await vi.waitUntil(
+        async () => {
+          const answer = await ops('POST', '/drain', { timeout_seconds: 0 })
+          return answer.status !== 200 && answer.body.message.includes('employers') && answer
+        },
+        { timeout: 240_000 },
+      )
+      expect([drained.status, drained.body.ok, drained.body.error]).toEqual([504, false, 'Gateway Timeout'])
+    } finally {
+      expect((await ops('POST', '/projections/employers/resume')).status).toBe(200)
+      await renaming
+    }
+    expect((await ops('POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
+  })
+
+  test('is 504 while another process has a piece of work in hand', async () => {
+    const client = new pg.Client(service.databaseUrl)
+    await client.connect()
+    try {
+      await client.query(
+        `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id,
+           lease_owner, lease_until, lease_token)
+         VALUES ('payroll-pipeline', 'process-file', 'x', '{}', 0, 'leased', 'c', 'c',
+           'another process', clock_timestamp() + interval '10 minutes', nextval('runtime.work_claims'))`,
+      )
+      expect((await ops('POST', '/drain', { timeout_seconds: 0 })).status).toBe(504)
+    } finally {
+      await client.query(`DELETE FROM runtime.work WHERE key = 'x'`)
+      await client.end()
+    }
+  })
+})
+
+describe('projections', () => {
+  test('are listed and shown with state, position and lag', async () => {
+    await operate(service, 'POST', '/drain')
+    const list = await operate(service, 'GET', '/projections')
+    const names = list.map(({ name }: { name: string }) => name).sort()
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'agent-credentials',
+        'employee-register',
+        'employers',
+        'payroll-files',
+        'policies',
+      ]),
+    )
+    for (const projection of list) {
+      expect(projection).toMatchObject({ state: 'active', lag: { events: 0, seconds: 0 }, parked_streams: 0 })
+    }
+    const one = await operate(service, 'GET', '/projections/employers')
+    expect(one).toMatchObject({ name: 'employers', parked: [], rebuild: null })
+  })
+
+  test.each(['', '/rebuild', '/switch', '/rollback', '/cancel', '/pause', '/resume', '/redrive'])(
+    'that do not exist are 404 (%s), and nothing is recorded of them',
+    async (verb) => {
+      const answer = await ops(verb === '' ? 'GET' : 'POST', `/projections/nothing${verb}`)
+      expect([answer.status, answer.body.error]).toEqual([404, 'Not Found'])
+      expect((await actions()).filter((action) => action.endsWith(' nothing'))).toEqual([])
+    },
+  )
+
+  test('are rebuilt beside the live one, switched and rolled back', async () => {
+    const path = '/projections/employers'
+    const { employerId } = await seedEmployer(service, seeded)
+    const listed = () => operate(service, 'GET', '/employers?limit=200')
+    const before = await listed()
+    const first = await operate(service, 'GET', path)
+
+    const started = await ops('POST', `${path}/rebuild`, { switch: 'manual' })
+    expect(started.status).toBe(202)
+    await until(async () => (await operate(service, 'GET', path)).rebuild?.comparison != null)
+    const built = await operate(service, 'GET', path)
+    expect(built.generation).toBe(first.generation)
+    expect(built.rebuild).toMatchObject({ switch: 'manual', comparison: { equal: true } })
+
+    expect((await ops('POST', `${path}/switch`)).status).toBe(200)
+    expect((await operate(service, 'GET', path)).generation).toBeGreaterThan(first.generation)
+    expect(await listed()).toEqual(before)
+    await operate(service, 'PATCH', `/employers/${employerId}`, { legal_name: 'After the switch' })
+
+    expect((await ops('POST', `${path}/rollback`)).status).toBe(200)
+    expect((await operate(service, 'GET', path)).generation).toBe(first.generation)
+    await operate(service, 'POST', '/drain')
+    expect((await listed())[0].legal_name).toBe('After the switch')
+    expect((await ops('POST', `${path}/switch`)).status).toBe(409)
+    expect(await actions()).toEqual(
+      expect.arrayContaining(['rebuild employers', 'switch employers', 'rollback employers']),
+    )
+  })
+
+  test('redrive nothing where nothing is parked; a dry run is not recorded', async () => {
+    const dry = await ops('POST', '/projections/policies/redrive', { dry_run: true })
+    expect([dry.status, dry.body.ok]).toEqual([200, true])
+    expect(await actions()).not.toContain('redrive policies')
+    expect((await ops('POST', '/projections/policies/redrive')).status).toBe(200)
+    expect(await actions()).toContain('redrive policies')
+  })
+})
+
+describe('work', () => {
+  test('is shown, and redriven where it failed', async () => {
+    await operate(service, 'POST', '/drain')
+    const work = await operate(service, 'GET', '/work')
+    expect(work).toMatchObject({ counts: { due: 0, leased: 0, failed: 0 }, unknown: [], failed: [] })
+    const redriven = await ops('POST', '/work/redrive', { dry_run: true })
+    expect(redriven.body.data).toEqual({ redriven: 0, dry_run: true })
+    const partial = await ops('POST', '/work/redrive', { kind: 'advance' })
+    expect([partial.status, partial.body.message]).toEqual([400, 'process_manager is required'])
+  })
+
+  test('is discarded only where the release has no such kind', async () => {
+    const discard = (kind: string, more: object = {}) =>
+      ops('POST', '/work/discard', { process_manager: 'payroll-pipeline', kind, ...more })
+    expect((await discard('telegram', { dry_run: true })).body.data).toEqual({ discarded: 0, dry_run: true })
+    expect(await actions()).not.toContain('discard payroll-pipeline/telegram')
+    expect((await discard('telegram')).body.data).toEqual({ discarded: 0, dry_run: false })
+    expect(await actions()).toContain('discard payroll-pipeline/telegram')
+    const known = await discard('process-file')
+    expect([known.status, known.body.message]).toEqual([
+      409,
+      expect.stringMatching(/^Work of payroll-pipeline\/process-file is done by this release/),
+    ])
+    expect(await actions()).not.toContain('discard payroll-pipeline/process-file')
+  })
+})

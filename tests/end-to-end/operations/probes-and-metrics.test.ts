@@ -1,0 +1,224 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { migrations } from '../../../infrastructure/database/migrations/index.ts'
+import { report } from '../../support/core.ts'
+import { createTestDatabase, type TestDatabase, withServer } from '../../support/database.ts'
+import { isLogInEventStore } from '../../support/installation.ts'
+import { largePayroll } from '../../support/large-payroll.ts'
+import { PROCESS_MANAGERS } from '../../support/process-managers.ts'
+import { type Answer, operate, type SeededTenant, seedTenant, send } from '../../support/seed.ts'
+import { type RunningService, startService } from '../../support/service.ts'
+import { until } from '../../support/workbench.ts'
+
+let database: TestDatabase
+let service: RunningService
+let seeded: SeededTenant
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrate: false })
+  const env = { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') }
+  service = await startService({ env })
+  seeded = await seedTenant(service)
+})
+afterAll(async () => {
+  await service?.stop()
+  await database?.drop()
+})
+
+/** The value of one line of GET /metrics of a process; 0 while there is none. */
+async function metric(line: string, { opsUrl } = service): Promise<number> {
+  const { status, text } = await send(`${opsUrl}/metrics`)
+  expect(status).toBe(200)
+  const found = text.split('\n').find((one) => one.startsWith(`${line} `))
+  return found === undefined ? 0 : Number(found.slice(line.length + 1))
+}
+
+/** What all processes counted together. */
+async function counted(line: string): Promise<number> {
+  const counts = await Promise.all(service.processes.map((one) => metric(line, one)))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+const readyz = (): Promise<Answer> => send(`${service.opsUrl}/readyz`)
+
+async function sql(...statements: string[]): Promise<void> {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+describe('the log', () => {
+  test('names every migration that the start applied', () => {
+    const texts = service.output.map((line) => (line.startsWith('{') ? JSON.parse(line).text : undefined))
+    for (const name of Object.keys(migrations)) expect(texts).toContain(`migrated the database: ${name}`)
+  })
+})
+
+describe('metrics', () => {
+  test('move with every transaction of the event log', async () => {
+    const read = () =>
+      Promise.all(
+        ['batch_events_sum', 'batch_events_count', 'duration_seconds_count', 'duration_seconds_sum'].map(
+          (name) => metric(`compstream_log_append_${name}`),
+        ),
+      )
+    const before = await read()
+    await operate(service, 'POST', '/tenants', { name: 'Measured' })
+    const after = await read()
+    expect(after.slice(0, 3)).toEqual(before.slice(0, 3).map((value) => value + 1))
+    expect(after[3]).toBeGreaterThan(before[3]!)
+  })
+
+  test('count the work that process managers did', async () => {
+    const done = 'compstream_work_total{queue="payroll-pipeline",outcome="done"}'
+    const before = await counted(done)
+    const { employees } = largePayroll(501, 1)
+    expect((await report(service, seeded, { employees })).status).toBe(202)
+    await operate(service, 'POST', '/drain')
+    expect(await counted(done)).toBeGreaterThan(before)
+  })
+
+  // integration/operations/readiness has a probe meanwhile
+  test('come while the database keeps them waiting, without the figures that it did not give', {
+    tags: 'long',
+  }, async () => {
+    const figure = (name: string, text: string) => new RegExp(`^compstream_${name}\\{`, 'm').test(text)
+    const locker = new pg.Client(database.url)
+    await locker.connect()
+    const text = await (async () => {
+      try {
+        await locker.query('BEGIN')
+        await locker.query('LOCK TABLE runtime.work IN ACCESS EXCLUSIVE MODE')
+        // the table stays locked until it has answered
+        return (await send(`${service.opsUrl}/metrics`)).text
+      } finally {
+        await locker.end()
+      }
+    })()
+    expect(figure('work_due', text)).toBe(false)
+    expect(figure('projection_lag_events', text)).toBe(true)
+    await until(async () => figure('work_due', (await send(`${service.opsUrl}/metrics`)).text))
+  })
+})
+
+describe('GET /readyz', () => {
+  test('is 200 with nothing to say of a service that is well', async () => {
+    await operate(service, 'POST', '/drain')
+    await until(async () => (await readyz()).body.degraded.length === 0)
+    const { status, body } = await readyz()
+    expect([status, body]).toEqual([
+      200,
+      {
+        ok: true,
+        degraded: [],
+        checks: expect.objectContaining({
+          event_log: 'ok',
+          head: expect.stringMatching(/^\d+$/),
+          process_managers: Object.fromEntries(PROCESS_MANAGERS.map((name) => [name, 'active'])),
+          process_manager_lag: Object.fromEntries(
+            PROCESS_MANAGERS.map((name) => [name, { events: 0, seconds: 0 }]),
+          ),
+        }),
+      },
+    ])
+  })
+
+  test('stays 200 and tells what calls for a person', async () => {
+    await sql(
+      `INSERT INTO runtime.parked_streams
+         (projection, generation, stream, position, revision, type, category, message, attempts)
+       SELECT projection, generation, stream, 1, 0, 'EmployerRegistered', 'handler', 'Error', 1
+       FROM runtime.projections, unnest(ARRAY['employer-a', 'employer-b']) AS stream
+       WHERE projection = 'employers' AND role = 'live'`,
+      `INSERT INTO runtime.work
+         (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id, last_error)
+       VALUES ('payroll-pipeline', 'process-file', 'x', '{}', 0, 'failed', 'c', 'c', 'too heavy')`,
+      `UPDATE runtime.process_managers SET problem = 'Error at x' WHERE name = 'payroll-pipeline'`,
+    )
+    try {
+      await until(async () => (await readyz()).body.degraded.length >= 3)
+      const { status, body } = await readyz()
+      expect([status, body.ok, body.degraded]).toEqual([
+        200,
+        true,
+        [
+          'projection employers: parked streams: 2',
+          'process manager payroll-pipeline: does not get on',
+          'work failed: 1',
+        ],
+      ])
+      expect(body.checks).toMatchObject({
+        process_managers: { 'payroll-pipeline': 'problem' },
+        work_failed: 1,
+      })
+      expect(await metric('compstream_parked_streams{reader="employers"}')).toBe(2)
+      expect(await metric('compstream_work_failed{queue="process-managers"}')).toBe(1)
+      expect((await send(`${service.opsUrl}/healthz`)).body).toEqual({ ok: true, checks: {} })
+    } finally {
+      await sql(
+        'DELETE FROM runtime.parked_streams',
+        `DELETE FROM runtime.work WHERE key = 'x'`,
+        'UPDATE runtime.process_managers SET problem = NULL',
+      )
+    }
+    await until(async () => (await readyz()).body.degraded.length === 0)
+  })
+
+  test('stays 200 in every process while a projection is in error', async () => {
+    const [schema] = (await operate(service, 'GET', '/projections'))
+      .filter(({ name }: { name: string }) => name === 'employers')
+      .map(({ generation }: { generation: number }) => `rm_employers_g${generation}`)
+    await sql(`ALTER TABLE ${schema}.employers RENAME TO out_of_reach`)
+    const changed = operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Renamed' })
+    changed.catch(() => undefined)
+    const up = 'compstream_projection_up{projection="employers"}'
+    try {
+      const inError = ({ body }: Answer) => body.checks.projections.employers === 'error'
+      await until(async () => inError(await readyz()))
+      for (const { opsUrl } of service.processes) {
+        await until(async () => inError(await send(`${opsUrl}/readyz`)))
+        const { status, body } = await send(`${opsUrl}/readyz`)
+        expect([status, body.ok, body.degraded]).toEqual([
+          200,
+          true,
+          ['projection employers: does not get on'],
+        ])
+      }
+      expect(await metric(up)).toBe(0)
+      // everything else is served
+      expect((await report(service, seeded)).status).toBe(202)
+    } finally {
+      await sql(`ALTER TABLE ${schema}.out_of_reach RENAME TO employers`)
+    }
+    await until(async () => (await readyz()).body.degraded.length === 0)
+    expect(await metric(up)).toBe(1)
+  })
+
+  test('is 503 while the database does not answer, and 200 again when it does', async () => {
+    const connections = (allowed: boolean) =>
+      withServer(async (server) => {
+        await server.query(`ALTER DATABASE ${database.name} WITH ALLOW_CONNECTIONS ${allowed}`)
+        if (allowed) return
+        await server.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [
+          database.name,
+        ])
+      })
+    await connections(false)
+    try {
+      const { status, body } = await readyz()
+      const checks = isLogInEventStore
+        ? { event_log: 'ok', database: 'unreachable' }
+        : { event_log: 'unreachable' }
+      expect([status, body]).toEqual([503, { ok: false, degraded: [], checks }])
+      expect((await send(`${service.opsUrl}/healthz`)).status).toBe(200)
+    } finally {
+      await connections(true)
+    }
+    await until(async () => (await readyz()).status === 200)
+  })
+})

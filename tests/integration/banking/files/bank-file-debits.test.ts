@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { applyByHand, returnByHand } from '../../../../application/banking/files/apply-by-hand.ts'
+import { archivedReport } from '../../../../application/banking/files/file-references.ts'
+import { readReport } from '../../../../application/banking/files/read-reports.ts'
+import { reportIdOf } from '../../../../application/banking/files/take-reports.ts'
+import { tellAnswer, tellInFile } from '../../../../application/banking/files/tell-debits.ts'
+import type { Application } from '../../../../application/commands/application.ts'
+import { UnreadableEvent } from '../../../../application/commands/event-registry.ts'
+import { type BankDebitCommand, bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
+import { bankFile } from '../../../../domain/banking/files/bank-file.ts'
+import type { BankFileData } from '../../../../domain/banking/files/bank-file-events.ts'
+import { bankReport } from '../../../../domain/banking/files/bank-report.ts'
+import { LIMITS } from '../../../../domain/banking/files/nacha/draft.ts'
+import { EncryptedBankArchive } from '../../../../infrastructure/providers/bank/nacha/archive.ts'
+import { NachaFolders } from '../../../../infrastructure/providers/bank/nacha/folders.ts'
+import { bankFiles } from '../../../../projections/banking/files/bank-files.ts'
+import type { Projections } from '../../../../projections/runtime/projections.ts'
+import { debitData } from '../../../support/bank-debit-data.ts'
+import { recordBankFile } from '../../../support/bank-files.ts'
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
+import { answersFile, ORIGINATOR, reportFile } from '../../../support/nacha-files.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+  waitingBefore,
+  withReadModels,
+} from '../../../support/registrations.ts'
+import { newId } from '../../../support/webhooks.ts'
+
+/** What debits are told of the file that their entries stand in. */
+
+const DAY = 86_400_000
+let database: TestDatabase
+let process: RegistrationProcess
+let projections: Projections
+let app: Application
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  ;({ app, projections } = await withReadModels(process, [bankFiles]))
+})
+afterAll(async () => {
+  await projections?.stop()
+  await process?.bench.close()
+  await database?.drop()
+})
+
+const { signal } = new AbortController()
+const stateOf = async (leg: string) => (await app.commands.load(bankDebit, leg)).state!
+const tell = async (leg: string, ...commands: readonly BankDebitCommand[]) => {
+  for (const command of commands) {
+    accepted(await app.commands.execute(bankDebit, leg, command, operatorContext()))
+  }
+  return stateOf(leg)
+}
+
+/** A debit in a batch. */
+async function scheduled(): Promise<string> {
+  const at = app.clock.now()
+  const data = debitData(at)
+  await tell(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at })
+  return data.leg_id
+}
+
+/** A file with the entries of debits, of the batch that they are in. */
+async function fileOf(
+  legs: readonly [string, ...string[]],
+  originator?: BankFileData<'BankFileRecorded'>['originator'],
+): Promise<string> {
+  const { batch_closes_at } = await stateOf(legs[0])
+  const file = { file_id: newId(), batch_closes_at: batch_closes_at! }
+  await recordBankFile(app, file, legs, originator && { originator })
+  return file.file_id
+}
+const answered = (file_id: string, outcome: 'accepted' | 'rejected', on = app) =>
+  tellAnswer(on, { file_id, batch_numbers: [1], outcome, reason: null }, operatorContext(), signal)
+
+test('one that came back and was presented again is told nothing more of its first file', async () => {
+  const leg = await scheduled()
+  const file = await fileOf([leg])
+  const at = app.clock.now()
+  const again = await tell(
+    leg,
+    { type: 'Return', returnCode: 'R01', at },
+    { type: 'Represent', note: null, at: at + 7 * DAY },
+  )
+  await tellInFile(app, file, operatorContext(), signal)
+  for (const outcome of ['accepted', 'rejected'] as const) await answered(file, outcome)
+  expect(await stateOf(leg)).toEqual(again)
+})
+
+test('one that hears of the answer first goes with the day and the number in its file', async () => {
+  const leg = await scheduled()
+  const file = await fileOf([leg])
+  await answered(file, 'accepted')
+  await tellInFile(app, file, operatorContext(), signal)
+  const entry = { in_file: { file_id: file, trace_number: '021000020000001' }, entry_date: '2026-12-02' }
+  expect(await stateOf(leg)).toMatchObject({ status: 'submitted', ...entry })
+  const stored = await app.log.readStream(`bankDebit-${leg}`)
+  expect(stored.slice(2).map(({ type }) => type)).toEqual(['BankDebitInFile', 'BankDebitSubmitted'])
+  expect(JSON.parse(stored.at(-1)!.data)).toMatchObject({ effective_date: '2026-12-02' })
+})
+
+test('one that cannot be read holds up no other of its file', async () => {
+  const [first, broken, last] = [await scheduled(), newId(), await scheduled()]
+  await app.log.append(`bankDebit-${broken}`, -1, [
+    { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+  const file = await fileOf([first, broken, last])
+  await expect(tellInFile(app, file, operatorContext(), signal)).rejects.toThrow(UnreadableEvent)
+  expect(await Promise.all([first, last].map(stateOf))).toMatchObject([
+    { in_file: { trace_number: '021000020000001' } },
+    { in_file: { trace_number: '021000020000003' } },
+  ])
+  await expect(answered(file, 'accepted')).rejects.toThrow(UnreadableEvent)
+  expect(await Promise.all([first, last].map(stateOf))).toMatchObject([
+    { status: 'submitted' },
+    { status: 'submitted' },
+  ])
+})
+
+/** Has reports read as an originator's. */
+function reading(originator: typeof ORIGINATOR) {
+  const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
+  const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })
+  const on = { ...app, bankFiles: { folders, archive, originator, limits: LIMITS } }
+  return async (text: string) => {
+    const content = Buffer.from(text)
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    const report_id = reportIdOf(sha256)
+    await archive.write(
+      archivedReport(report_id),
+      (async function* () {
+        yield content
+      })(),
+    )
+    const data = { report_id, name: 'report', sha256, bytes: content.length }
+    const receive = { type: 'Receive', data, at: app.clock.now() } as const
+    accepted(await app.commands.execute(bankReport, report_id, receive, operatorContext()))
+    await readReport(on, report_id, operatorContext(), signal)
+    return (await app.commands.load(bankReport, report_id)).state!
+  }
+}
+
+test('what a bank reports is of whom and for whom its file was written, whatever is set since', async () => {
+  const leg = await scheduled()
+  const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
+  const file_id = await fileOf([leg], written)
+  accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
+  const originator = {
+    ...ORIGINATOR,
+    destinationRouting: '091000019',
+    odfi: '09100001',
+    originId: '9999999999',
+    companyId: '9999999999',
+  }
+  const read = reading(originator)
+  const back = { code: 'R01', originalTrace: '021000020000001', amountCents: 500 }
+  const answer = { file: 'a.ach', outcome: 'accepted' }
+  const refused = (refusal: string) => ({ status: 'refused', refusal: expect.stringContaining(refusal) })
+  expect(await read(reportFile([back], { origin: '011000015' }))).toMatchObject(refused('of another bank'))
+  expect(await read(reportFile([back], { destination: '011000015' }))).toMatchObject(refused('somebody else'))
+  expect(await read(answersFile([answer], '011000015'))).toMatchObject(refused('of another bank'))
+  const { parked } = await read(reportFile([back], { companyId: '5555555555' }))
+  expect(parked).toMatchObject([{ reason: 'Its batch is of another company' }])
+  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
+  const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
+  expect(await read(reportFile([back]))).toMatchObject(applied)
+  expect(await stateOf(leg)).toMatchObject({ status: 'returned' })
+})
+
+test('of two items that are applied to one debit at the same time the slower one is parked again', async () => {
+  const leg = await scheduled()
+  const file_id = await fileOf([leg])
+  await tellInFile(app, file_id, operatorContext(), signal)
+  for (const type of ['RecordExposed', 'RecordFetched'] as const) {
+    accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
+  }
+  const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
+  const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown, { ...unknown, code: 'R03' }]))
+  const [first, second] = parked.map(({ line, code }) => {
+    return { line, transactionId: leg, returnCode: code!, reason: 'its letter' }
+  })
+  const slow = waitingBefore(app, 'bankReport')
+  const later = applyByHand(slow.app, report_id, second!, operatorContext())
+  await slow.arrived
+  accepted(await applyByHand(app, report_id, first!, operatorContext()))
+  slow.goOn()
+  expect(await later).toMatchObject({ kind: 'conflict', code: 'debit_returned' })
+  // whoever finishes what a dead call began finds it done
+  expect(await returnByHand(app, report_id, second!, operatorContext())).toMatchObject({ kind: 'conflict' })
+  const { state } = await app.commands.load(bankReport, report_id)
+  expect(state).toMatchObject({
+    counts: { applied: 1 },
+    applied: [{ line: first!.line }],
+    parked: [{ line: second!.line, reason: expect.stringContaining('The debit is returned') }],
+    calls_for_person: true,
+  })
+  expect(await stateOf(leg)).toMatchObject({ return_code: 'R02' })
+})
+
+test('one whose file nobody has fetched is not returned by hand: it would go out all the same', async () => {
+  const leg = await scheduled()
+  const file_id = await fileOf([leg])
+  await tellInFile(app, file_id, operatorContext(), signal)
+  const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
+  const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown]))
+  const item = { line: parked[0]!.line, transactionId: leg, returnCode: 'R02', reason: 'its letter' }
+  const apply = () => applyByHand(app, report_id, item, operatorContext())
+  const tellFile = async (type: 'RecordExposed' | 'RecordFetched') =>
+    accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
+  expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_recorded' })
+  await tellFile('RecordExposed')
+  expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_exposed' })
+  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
+  await tellFile('RecordFetched')
+  expect(accepted(await apply()).applied).toMatchObject([{ transaction_id: leg }])
+  expect(await stateOf(leg)).toMatchObject({ status: 'returned', return_code: 'R02' })
+})

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Application } from '../../../../application/commands/application.ts'
+import { paymentSessions } from '../../../../application/payments/sessions/payment-sessions-process-manager.ts'
+import { paymentSession } from '../../../../domain/payments/sessions/payment-session.ts'
+import { SimulatedCardProcessor } from '../../../../infrastructure/providers/card/simulated.ts'
+import { expectToldOfOnce, type Waiting, workItem } from '../../../support/provider-outages.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../../../support/registrations.ts'
+import { sessionData } from '../../../support/session-data.ts'
+import { newId } from '../../../support/webhooks.ts'
+
+let process: RegistrationProcess
+let app: Application
+
+beforeAll(async () => {
+  process = await openRegistrationProcess()
+  const processor = new SimulatedCardProcessor({
+    faults: process.app.faults,
+    pageOf: (id: string) => `https://pay.example/${id}`,
+    chargesAtOnce: false,
+    secretFor: (text: string) => text,
+  })
+  app = { ...process.app, processors: { live: processor, sandbox: processor }, formerProcessors: [] }
+})
+afterAll(() => process?.bench.close())
+
+test('a session whose processor is away for hours as it expires is told of once, and expires when it is back', async () => {
+  const id = newId()
+  const data = sessionData(app, id)
+  const over = Date.parse(data.expires_at)
+  const open = { checkout_id: newId(), processor_checkout_id: 'cs_1', processor: 'simulated' } as const
+  const create = { type: 'Create', data, checkout: open } as const
+  accepted(await app.commands.execute(paymentSession, id, create, operatorContext()))
+
+  const types = async () => (await app.log.readStream(`paymentSession-${id}`)).map(({ type }) => type)
+  const begun = await types()
+  const { expire } = paymentSessions(app).work
+  const attempt = (payload: Waiting) => expire.run(workItem({ key: id, payload }))
+  expect(await attempt({})).toEqual({ outcome: 'again', at: over })
+  await expectToldOfOnce(app, {
+    provider: 'card-processor',
+    since: over,
+    heldUp: 'PaymentSessionHeldUp',
+    attempt,
+    types,
+  })
+  expect(await types()).toEqual([
+    ...[...begun, 'PaymentSessionHeldUp', 'PaymentSessionCheckoutClosed', 'PaymentSessionExpired'],
+  ])
+})

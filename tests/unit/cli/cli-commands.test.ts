@@ -1,0 +1,185 @@
+import type { Server } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { fieldsOf, optionsOf } from '../../../interfaces/cli/request-fields.ts'
+import {
+  id,
+  optional,
+  text,
+  time,
+  wholeNumberText,
+  withDefault,
+  word,
+} from '../../../interfaces/endpoints/fields.ts'
+import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts'
+import { cli } from '../../support/cli.ts'
+import { plainServer } from '../../support/http-hosts.ts'
+
+describe('a field of a request', () => {
+  const schema = z.object({
+    name: text().describe('Its name'),
+    kind: optional(word('one', 'other')),
+    tenant_ids: withDefault(z.union([z.literal('all'), z.array(id())]), 'all'),
+    rates: withDefault(z.array(z.object({ state: text(), rate: text() })), []),
+    address: optional(z.union([text(), z.record(z.string(), text())])),
+    count: withDefault(z.int(), 3),
+    limit: wholeNumberText({ min: 1, missing: 50 }).describe('At most 200'),
+    seconds: optional(z.number()),
+    at: optional(time()),
+    dry_run: withDefault(z.boolean(), false),
+    enabled: withDefault(z.boolean(), true),
+  })
+  const fields = Object.fromEntries(fieldsOf(schema).map((field) => [field.name, field]))
+  const read = (name: string, ...texts: string[]) =>
+    texts.reduce<unknown>((before, one) => fields[name]!.read(one, before), undefined)
+
+  test('is an option with its words and default', () => {
+    const help = Object.values(fields)
+      .flatMap(optionsOf)
+      .map(({ flags, description }) => [flags, description])
+    expect(help).toEqual([
+      ['--name <text>', 'its name; required'],
+      ['--kind <word>', 'one, other'],
+      ['--tenant-ids <ids>', 'all; default all'],
+      ['--rates <json>', 'JSON of state, rate; repeat for several'],
+      ['--address <json>', ''],
+      ['--count <number>', 'default 3'],
+      ['--limit <number>', 'at most 200; default 50'],
+      ['--seconds <number>', ''],
+      ['--at <time>', ''],
+      ['--dry-run', ''],
+      ['--enabled', 'default true'],
+      ['--no-enabled', 'the opposite'],
+    ])
+  })
+
+  test.for([
+    ['name', ['null'], 'null'],
+    ['kind', ['other'], 'other'],
+    ['kind', ['null'], null],
+    ['tenant_ids', ['all'], 'all'],
+    ['tenant_ids', ['a, b', 'c'], ['a', 'b', 'c']],
+    ['tenant_ids', [''], []],
+    ['tenant_ids', ['["a,b"]'], ['a,b']],
+    [
+      'rates',
+      ['{"state":"CA","rate":"1"}', '[{"state":"NV","rate":"2"}]'],
+      [rate('CA', '1'), rate('NV', '2')],
+    ],
+    ['address', ['1 Main St, Reno'], '1 Main St, Reno'],
+    ['address', ['{"city":"Reno"}'], { city: 'Reno' }],
+    ['limit', ['7'], 7],
+    ['seconds', ['0.5'], 0.5],
+    ['at', ['2026-01-31T12:00:00Z'], '2026-01-31T12:00:00Z'],
+  ] as const)('%s from %j is %j', ([name, texts, value]) => {
+    expect(read(name, ...texts)).toEqual(value)
+  })
+
+  test.for([
+    ['count', '1.5', 'It takes a whole number.'],
+    ['limit', 'x', 'It takes a whole number.'],
+    ['seconds', '', 'It takes a number.'],
+    ['rates', 'CA:1', 'It takes JSON.'],
+    ['address', '{', 'It takes JSON.'],
+    [
+      ...['rates', '[{"rate":1000.0000000000000001}]'],
+      'It cannot be taken: [0].rate is a number that is not kept as it is written; send fewer digits.',
+    ],
+    ['address', '{"a":1,"a":2}', 'It cannot be taken: The key a stands there twice.'],
+    ['count', '1000.0000000000000001', 'It is not kept as it is written; give fewer digits.'],
+  ] as const)('%s from %j is wrong usage', ([name, given, words]) => {
+    expect(() => read(name, given)).toThrow(words)
+  })
+
+  function rate(state: string, per: string) {
+    return { state, rate: per }
+  }
+})
+
+describe('a command', () => {
+  const commands = operatorEndpoints.flatMap(({ command }) => command ?? [])
+  let server: Server
+  let url: string
+  const seen: { method: string; path: string; key: unknown; body: unknown }[] = []
+
+  beforeAll(async () => {
+    ;({ server, url } = await plainServer(async (request, response) => {
+      const { method, url: path, headers } = request
+      const sent = String(await buffer(request))
+      seen.push({
+        method: method!,
+        path: path!,
+        key: headers['idempotency-key'],
+        body: sent && JSON.parse(sent),
+      })
+      // the first answer to a creation is lost
+      if (seen.length === 1) request.socket.destroy()
+      else response.end('{"ok":true,"data":{"done":true}}')
+    }))
+  })
+  afterAll(() => server?.close())
+
+  const run = (...args: string[]) => cli([...args, '--url', url, '--token', 'operator'], { env: {} })
+
+  test.for(commands.map(({ name }) => name))('%s has help', async (name) => {
+    const { code, stdout } = await cli([...name.split(' '), '--help'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: compstream ${name}`)])
+  })
+
+  test('is listed in the help of the program and of its group', async () => {
+    const whole = (await cli(['--help'])).stdout
+    for (const name of new Set(commands.map(({ name }) => name.split(' ')[0]!))) {
+      expect(whole).toMatch(new RegExp(`^  ${name}\\b`, 'm'))
+    }
+    expect((await cli(['help', 'policies'])).stdout).toMatch(/^ {2}update +change terms of a policy$/m)
+  })
+
+  test('creates once although an answer was lost: the key stays the same', async () => {
+    seen.length = 0
+    const { code } = await run('tenants', 'create', '--name', 'Acme')
+    expect([code, seen.length]).toEqual([0, 2])
+    expect(seen[0]).toEqual({
+      method: 'POST',
+      path: '/ops/v1/tenants',
+      body: { name: 'Acme' },
+      key: expect.stringMatching(/^cli-/),
+    })
+    expect(seen[1]).toEqual(seen[0])
+  })
+
+  test('sends arguments in the path, options in query and body', async () => {
+    await run('streams', 'show', 'policy-a/b', '--limit', '5', '--reveal')
+    expect(seen.at(-1)).toMatchObject({
+      method: 'GET',
+      path: '/ops/v1/streams/policy-a%2Fb?limit=5&reveal=true',
+      key: undefined,
+    })
+    await run('policies', 'update', 'p1', '--billing-type', 'null', '--states', 'CA,NV')
+    expect(seen.at(-1)).toMatchObject({
+      method: 'PATCH',
+      path: '/ops/v1/policies/p1',
+      body: { billing_type: null, states: ['CA', 'NV'] },
+    })
+    await run('faults', 'inject', 'pipeline', 'hold', '--times', '2')
+    expect(seen.at(-1)!.body).toEqual({ point: 'pipeline', mode: 'hold', times: 2 })
+    await run('faults', 'clear', 'pipeline')
+    expect(seen.at(-1)!.body).toEqual({ point: 'pipeline', times: 0 })
+    await run('projections', 'pause', 'policies')
+    expect(seen.at(-1)).toMatchObject({ path: '/ops/v1/projections/policies/pause', body: '' })
+  })
+
+  test.for([
+    [['employers', 'create', '--fein', '12-3456789'], /missing: --tenant-id, --legal-name/],
+    [['tenants', 'create', '--name'], /argument missing/],
+    [['tenants', 'show'], /missing required argument 'tenant-id'/],
+    [['employers', 'register', 'e1', 'false'], /too many arguments/],
+    [['projections', 'rebuild', 'policies', '--sometimes'], /unknown option/],
+    [['policies'], /--help/],
+  ] as const)('%j is wrong usage and sends nothing', async ([args, words]) => {
+    const before = seen.length
+    const { code, stderr } = await run(...args)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
+    expect(seen.length).toBe(before)
+  })
+})

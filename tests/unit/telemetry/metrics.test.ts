@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { Metrics } from '../../../infrastructure/telemetry/metrics.ts'
+
+test('projections that are not known take away their own parked streams, not those of other readers', async () => {
+  const metrics = new Metrics({ process: false })
+  const lag = { events: 0, seconds: 0 }
+  metrics.projections([{ name: 'employers', state: 'parked', owner: 'a', lag, parked_streams: 2 }])
+  metrics.parked('integration-events', 1)
+  const shown = async () => (await metrics.text()).match(/^compstream_parked_streams.*$/gm) ?? []
+  expect(await shown()).toHaveLength(2)
+  metrics.projections(null)
+  expect(await shown()).toEqual(['compstream_parked_streams{reader="integration-events"} 1'])
+  expect(await metrics.text()).not.toContain('projection="employers"')
+})
+
+test('what becomes of webhooks is counted from 0, so that the first dropped one is an increase', async () => {
+  const text = await new Metrics({ process: false }).text()
+  for (const outcome of ['dropped', 'missed']) {
+    expect(text).toContain(`compstream_webhook_deliveries_total{outcome="${outcome}"} 0`)
+  }
+})
