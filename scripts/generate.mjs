@@ -10,6 +10,7 @@ import { clientTypesOf, eventTypesOf } from './generate/client-types.mjs'
 import { withPersonalData } from './generate/personal-data.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
 import { webhooksPage } from './generate/webhooks-page.mjs'
+import { withRooms } from './rooms.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isCheck = process.argv.includes('--check')
@@ -41,6 +42,7 @@ const { keptTexts } = await load('interfaces/personal-data-table.ts')
 const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
 const { core, operator, payments } = descriptions()
 const files = {
+  'docs/architecture.md': withRooms(await readFile(join(root, 'docs/architecture.md'), 'utf8')),
   'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
   'client/payments-api.ts': await clientTypesOf(payments, 'paymentsOperations'),
   'client/webhook-events.ts': await eventTypesOf(events),
