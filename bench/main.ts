@@ -40,18 +40,21 @@ import {
   type Results,
   type Row,
 } from './report.ts'
-import { type BenchServer, startBenchServer, stopEverything } from './servers.ts'
+import { type BenchServer, startBenchServer, stopEverything, withServiceOf } from './servers.ts'
 import { runWriter } from './writers.ts'
 
 /**
  * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [--seconds n] [name ...]]
+ * npm run bench -- --against DIR [name ...]
  * npm run bench -- --print [--markdown] results.json ...
  *
  * Measures the service against peers that do the same work on the same database server in the same run, in turns.
- * Names pick measurements. `--print` measures nothing and puts together what `--json` printed in earlier runs.
+ * Names pick measurements. `--against` measures the service of another checkout, which is built, in turns with ours, where a
+ * measurement starts one. `--print` measures nothing and puts together what `--json` printed in earlier runs.
  * Exits with 1 when a measurement fails, not when a target is missed.
  */
-const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort) => Promise<Row[]>>> = {
+type Measure = (server: BenchServer, effort: Effort) => Promise<Row[]>
+const MEASUREMENTS: Readonly<Record<string, Measure>> = {
   appending: measureAppending,
   'catching-up': measureCatchingUp,
   'debit-batch': measureDebitBatch,
@@ -78,10 +81,46 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   'worker-processes': measureWorkerProcesses,
 }
 
-async function bench(
-  names: readonly string[],
-  options: { quick: boolean; minutes?: number; seconds?: number },
-): Promise<Results> {
+interface Options {
+  readonly quick: boolean
+  readonly minutes?: number
+  readonly seconds?: number
+  readonly against?: string
+}
+
+/** Rounds of each build: fewer decide nothing. */
+const ROUNDS_OF_EACH = 3
+
+/** The rows of a measurement, and of the same work in turns with the service of another checkout. */
+async function besideBuild(
+  dir: string,
+  measure: Measure,
+  server: BenchServer,
+  whole: Effort,
+): Promise<Row[]> {
+  const once: Effort = { ...whole, rounds: () => 1 }
+  const there: Row[] = []
+  const here: Row[] = []
+  for (let n = 0; n < whole.rounds(ROUNDS_OF_EACH); n += 1) {
+    const rows = await withServiceOf(dir, () => measure(server, once))
+    if (rows === null) return []
+    there.push(...rows)
+    here.push(...(await measure(server, once)))
+  }
+  const theirs = pooled(there)
+  const ours = pooled(here)
+  const between = ours
+    .filter(({ work }, n) => ours.findIndex((one) => one.work === work) === n)
+    .flatMap((row): Row[] => {
+      const their = theirs.find(({ work }) => work === row.work)
+      if (!their) return []
+      return [{ ...row, peer: { name: `the build in ${dir}`, rounds: their.ours }, target: { kind: 'none' } }]
+    })
+  return [...between, ...ours]
+}
+
+async function bench(names: readonly string[], options: Options): Promise<Results> {
+  const { against } = options
   const chosen = Object.entries(MEASUREMENTS).filter(
     ([name]) => names.length === 0 || names.some((part) => name.includes(part)),
   )
@@ -95,7 +134,12 @@ async function bench(
     for (const [name, measure] of chosen) {
       const started = performance.now()
       process.stderr.write(`${name} …`)
-      results.push(...(await measure(server, effort(options))))
+      const whole = effort(options)
+      results.push(
+        ...(against === undefined
+          ? await measure(server, whole)
+          : await besideBuild(against, measure, server, whole)),
+      )
       process.stderr.write(` ${Math.round((performance.now() - started) / 1000)} s\n`)
     }
     return { machines, results }
@@ -120,6 +164,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seconds: { type: 'string' },
+    against: { type: 'string' },
     print: { type: 'boolean', default: false },
     // what the bench starts itself as, in processes of their own
     'send-load': { type: 'boolean', default: false },
@@ -138,9 +183,10 @@ async function run(): Promise<void> {
   if (values.print) {
     for (const file of positionals) runs.push(JSON.parse(await readFile(file, 'utf8')) as Results)
   } else {
-    const { minutes, seconds } = values
-    const options = {
+    const { minutes, seconds, against } = values
+    const options: Options = {
       quick: values.quick,
+      ...(against === undefined ? {} : { against }),
       ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
       ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
     }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
@@ -34,7 +34,7 @@ export async function stopEverything(): Promise<void> {
 export interface BenchServer {
   readonly version: string
   readonly fsync: string
-  /** Makes an empty database. @returns its url. */
+  /** Makes an empty database, whose name begins with the given one. @returns its url. */
   createDatabase(name: string): Promise<string>
   /** Whether commits of sessions that are opened from now on wait for the disk (default) or not. */
   setSynchronousCommit(name: string, value: 'on' | 'off'): Promise<void>
@@ -50,9 +50,12 @@ export async function startBenchServer(): Promise<BenchServer> {
   const { rows } = await owner.query<{ version: string; fsync: string }>(
     "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync",
   )
+  let databases = 0
   const bench: BenchServer = {
     ...rows[0]!,
-    async createDatabase(name) {
+    async createDatabase(wanted) {
+      databases += 1
+      const name = `${wanted}_${databases}`
       await owner.query(`CREATE DATABASE ${owner.escapeIdentifier(name)}`)
       const url = new URL(server.url)
       url.pathname = `/${name}`
@@ -88,9 +91,11 @@ export async function startProcess<Ready>(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   isReady: (line: unknown) => line is Ready,
+  cwd = '.',
 ): Promise<StartedProcess<Ready>> {
   const started = performance.now()
   const child = spawn(process.execPath, [...args], {
+    cwd,
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -105,13 +110,13 @@ export async function startProcess<Ready>(
     },
   }
   running.add(program)
-  const ready = await new Promise<Ready>((resolve, reject) => {
+  const ready = await new Promise<Ready>((resolveReady, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (lines.push(line) > 50) lines.shift()
       const parsed = jsonOf(line)
       if (!isReady(parsed)) return
       clearTimeout(limit)
-      resolve(parsed)
+      resolveReady(parsed)
     })
     const limit = setTimeout(() => {
       child.kill('SIGKILL')
@@ -145,9 +150,30 @@ export interface ServiceAddresses {
 
 export const OPERATOR_TOKEN = 'bench-operator-token'
 
+/** The checkout whose service is started: this one, or a built one that this is measured against. */
+let checkout = '.'
+
+/**
+ * Runs a measurement whose services are those of another checkout.
+ * @param dir of the checkout, which is built.
+ * @returns null when it started none.
+ */
+export async function withServiceOf<Result>(dir: string, run: () => Promise<Result>): Promise<Result | null> {
+  checkout = dir
+  startedServices = 0
+  try {
+    const result = await run()
+    return startedServices === 0 ? null : result
+  } finally {
+    checkout = '.'
+  }
+}
+let startedServices = 0
+
 /** What `npm start` gives to Node.js: its flags, and the program. */
 async function startArguments(): Promise<string[]> {
-  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
+  const text = await readFile(join(checkout, 'package.json'), 'utf8')
+  const { scripts } = JSON.parse(text) as { scripts: { start: string } }
   return scripts.start.split(' ').slice(2)
 }
 
@@ -158,6 +184,7 @@ async function startArguments(): Promise<string[]> {
 export async function startService(
   env: { readonly DATA_DIR: string } & Readonly<Record<string, string>>,
 ): Promise<StartedProcess<ServiceAddresses>> {
+  startedServices += 1
   const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT']
   return startProcess(
     await startArguments(),
@@ -173,6 +200,7 @@ export async function startService(
     (line): line is ServiceAddresses =>
       // only the role api has a core API
       typeof line === 'object' && line !== null && 'ops' in line,
+    resolve(checkout),
   )
 }
 
