@@ -387,9 +387,10 @@ decisions(processClock, [
 ])
 
 test('there is no other aggregate', () => {
-  const suites = readdirSync(import.meta.dirname)
-    .filter((name) => /^(decisions.*|payroll-file)\.test\.ts$/.test(name))
-    .map((name) => readFileSync(join(import.meta.dirname, name), 'utf8'))
+  const unit = join(import.meta.dirname, '..')
+  const suites = readdirSync(unit, { encoding: 'utf8', recursive: true })
+    .filter((name) => /\/(decisions.*|payroll-file)\.test\.ts$/.test(name))
+    .map((name) => readFileSync(join(unit, name), 'utf8'))
   // each names its deciders as their streams are called
   const decided = suites.flatMap((text) => [...text.matchAll(/\b(?:decisions|specify)\((\w+)/g)])
   expect(new Set(decided.map(([, category]) => category))).toEqual(
