@@ -36,7 +36,7 @@ export interface BenchServer {
   readonly fsync: string
   /** Makes an empty database, whose name begins with the given one. @returns its url. */
   createDatabase(name: string): Promise<string>
-  /** Whether commits of sessions that are opened from now on wait for the disk (default) or not. */
+  /** Of the database that was made last under a name: whether commits of sessions that are opened from now on wait for the disk (default) or not. */
   setSynchronousCommit(name: string, value: 'on' | 'off'): Promise<void>
   stop(): Promise<void>
 }
@@ -50,19 +50,20 @@ export async function startBenchServer(): Promise<BenchServer> {
   const { rows } = await owner.query<{ version: string; fsync: string }>(
     "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync",
   )
-  let databases = 0
+  /** What databases are really called, by the names that were wanted last. */
+  const databases = new Map<string, string>()
   const bench: BenchServer = {
     ...rows[0]!,
     async createDatabase(wanted) {
-      databases += 1
-      const name = `${wanted}_${databases}`
+      const name = `${wanted}_${databases.size}_${randomBytes(4).toString('hex')}`
+      databases.set(wanted, name)
       await owner.query(`CREATE DATABASE ${owner.escapeIdentifier(name)}`)
       const url = new URL(server.url)
       url.pathname = `/${name}`
       return url.toString()
     },
     async setSynchronousCommit(name, value) {
-      await owner.query(`ALTER DATABASE ${owner.escapeIdentifier(name)} SET synchronous_commit = ${value}`)
+      await owner.query(`ALTER DATABASE ${owner.escapeIdentifier(databases.get(name)!)} SET synchronous_commit = ${value}`)
     },
     async stop() {
       running.delete(bench)

@@ -2499,7 +2499,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the debit */
+                /** @description The id of the transaction */
                 transaction_id: string;
             };
             cookie?: never;
@@ -2527,7 +2527,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the debit */
+                /** @description The id of the transaction */
                 transaction_id: string;
             };
             cookie?: never;
@@ -3348,7 +3348,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the debit */
+                /** @description The id of the transaction */
                 transaction_id: string;
             };
             cookie?: never;
@@ -3380,7 +3380,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the debit */
+                /** @description The id of the transaction */
                 transaction_id: string;
             };
             cookie?: never;
@@ -3416,7 +3416,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the debit */
+                /** @description The id of the transaction */
                 transaction_id: string;
             };
             cookie?: never;

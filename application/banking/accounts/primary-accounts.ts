@@ -66,7 +66,7 @@ export async function isPrimary(
   { accountId, owner, formerId }: Candidate,
 ): Promise<boolean> {
   const { state } = await commands.load(primaryAccount, primaryIdOf(owner))
-  if (state.chosen.length > 0 || formerId === null) return state.account_id === accountId
+  if (state.account_id !== null || formerId === null) return state.account_id === accountId
   return (await commands.load(primaryAccount, formerId)).state.account_id === accountId
 }
 

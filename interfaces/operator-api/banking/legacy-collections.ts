@@ -84,7 +84,7 @@ const Progress = z
   })
   .meta({ id: 'LegacyImportProgress' })
 
-const one = ofOne('transaction_id', 'record')
+const one = ofOne('transaction_id', 'record of the legacy service')
 const importName = () => text(200)
 
 export const legacyCollectionEndpoints = [

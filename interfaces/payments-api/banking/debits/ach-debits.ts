@@ -20,7 +20,7 @@ import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
 import { shownState, TransactionState } from './ach-transaction-schemas.ts'
 
-const one = ofOne('transaction_id', 'debit')
+const one = ofOne('transaction_id', 'transaction')
 const AMOUNT = `must be a whole number of cents from 1 to ${MOST_DEBIT_CENTS}`
 const DATE =
   'must be an existing date in ISO 8601, like 2026-01-31 or 2026-01-31T12:00:00Z, until the year 9998'
