@@ -143,7 +143,7 @@ export class EventRegistry {
 /** A server that others write to as well holds anything. @throws UnreadableEvent */
 function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
   const metadata = json(stored, stored.metadata) as RecordedEvent['metadata'] | null
-  if (!metadata || !Number.isSafeInteger(metadata.schema_version)) {
+  if (!metadata || !Number.isSafeInteger(metadata.schema_version) || metadata.schema_version < 1) {
     throw new UnreadableEvent(stored, 'its metadata name no version')
   }
   const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata

@@ -98,16 +98,14 @@ async function decide(
   context: CommandContext,
 ): Promise<void> {
   const at = app.clock.now()
-  if (formerId !== null) {
-    const { state: former } = await app.commands.load(primaryAccount, formerId)
-    if (wanted.type === 'Choose' && wanted.isOfCreation && former.chosen.includes(accountId)) return
-    // whichever is primary there ends to be it: the choice stands in the stream of the fingerprint from now on
-    const ends = wanted.type === 'Choose' ? former.account_id : accountId
-    if (ends !== null && ends === former.account_id) {
-      await execute(app, { type: 'Clear', primaryId: formerId, owner, accountId: ends, at }, context)
-    }
-  }
+  const former = formerId === null ? null : (await app.commands.load(primaryAccount, formerId)).state
+  if (wanted.type === 'Choose' && wanted.isOfCreation && former?.chosen.includes(accountId)) return
   await execute(app, { ...wanted, primaryId: primaryIdOf(owner), owner, accountId, at }, context)
+  // whichever is primary there ends to be it: the choice stands in the stream of the fingerprint from now on
+  const ends = wanted.type === 'Choose' ? former?.account_id : accountId
+  if (formerId !== null && ends && ends === former!.account_id) {
+    await execute(app, { type: 'Clear', primaryId: formerId, owner, accountId: ends, at }, context)
+  }
 }
 
 async function execute(

@@ -67,7 +67,7 @@ export async function returnByHand(
   const returned = await changed(app, bankDebit, transactionId, command, once)
   if (isRejection(returned)) {
     const { message: reason } = returned
-    const park = { type: 'ParkAgain', line, transactionId, reason, at: app.clock.now() } as const
+    const park = { type: 'ParkAgain', line, transactionId, returnCode, reason, at: app.clock.now() } as const
     const commandId = derivedId(context.commandId, 'park-again')
     const parked = await app.commands.execute(bankReport, reportId, park, { ...context, commandId })
     return isRejection(parked) ? parked : returned

@@ -143,6 +143,7 @@ export type BankReportCommand =
       readonly type: 'ParkAgain'
       readonly line: number
       readonly transactionId: string
+      readonly returnCode: string
       readonly reason: string
       readonly at: number
     }
@@ -260,9 +261,11 @@ function decide(
     case 'Apply':
       return apply(command, state)
     case 'ParkAgain': {
-      const { line, transactionId } = command
+      const { line, transactionId, returnCode } = command
+      // another code, or another debit, is another application, which has its effect
       const item = state.applied.find(
-        (one) => one.line === line && one.transaction_id === transactionId,
+        (one) =>
+          one.line === line && one.transaction_id === transactionId && one.return_code === returnCode,
       )?.item
       if (!item) return []
       return [BankReportItemsParked.of({ report_id, items: [{ ...item, reason: command.reason }], at })]

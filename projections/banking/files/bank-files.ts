@@ -17,6 +17,7 @@ import {
 import {
   BankReportItemApplied,
   BankReportItemResolved,
+  BankReportItemsParked,
   BankReportRead,
   BankReportReadAgain,
   BankReportReceived,
@@ -31,7 +32,7 @@ const ofReport = ({ data }: { data: { report_id: string } }) =>
 /** Files for banks and from them, as they are listed and found by the trace numbers in them. */
 export const bankFiles = projection({
   name: 'bank-files',
-  version: 4,
+  version: 5,
   tables: [files, reports],
   handlers: (on) => [
     on(BankFileBegun, {
@@ -119,6 +120,16 @@ export const bankFiles = projection({
       reads: ofReport,
       apply({ data: { report_id, format, items, applied, repeated, parked } }, { bank_reports }) {
         bank_reports.change([report_id], { status: 'read', format, items, applied, repeated, parked })
+      },
+    }),
+    // what is parked while the file is read is counted once it is read; what was applied is parked again
+    on(BankReportItemsParked, {
+      reads: ofReport,
+      apply({ data: { report_id, items } }, { bank_reports }) {
+        const { status, applied, parked } = bank_reports.get(report_id)!
+        if (status !== 'read') return
+        const again = items.length
+        bank_reports.change([report_id], { applied: applied - again, parked: parked + again })
       },
     }),
     on(BankReportReadAgain, {

@@ -129,6 +129,7 @@ describe('decoding', () => {
 
   test.each([
     ['an unknown type', stored('NeverHappened', 1, '{}'), 'unknown event type'],
+    ['a version before the first', stored('Priced', 0, '{}'), 'its metadata name no version'],
     ['a newer version', stored('Priced', 4, '{}'), 'version 4 is newer than this release'],
     ['data that does not fit', stored('Priced', 3, '{"cents":"1"}'), 'cents: invalid_type'],
     ['what an upcaster makes of wrong data', stored('Priced', 1, '{"amount":"much"}'), 'cents: invalid_type'],

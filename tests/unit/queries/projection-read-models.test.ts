@@ -22,8 +22,11 @@ import {
 } from '../../../domain/banking/files/bank-file-events.ts'
 import {
   BankReportCleared,
+  BankReportItemApplied,
   BankReportItemResolved,
   BankReportItemsParked,
+  BankReportRead,
+  BankReportReceived,
 } from '../../../domain/banking/files/bank-report.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
 import type { DomainEvent } from '../../../domain/kernel/event-type.ts'
@@ -51,6 +54,7 @@ import {
 import { WebhookDeliveryDropped } from '../../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../../domain/webhooks/webhook-subscriptions.ts'
 import { bankAccounts } from '../../../projections/banking/accounts/bank-accounts.ts'
+import { bankFiles } from '../../../projections/banking/files/bank-files.ts'
 import { projections } from '../../../projections/index.ts'
 import { operatorAlerts } from '../../../projections/operations/operator-alerts.ts'
 import { employeeRegister } from '../../../projections/parties/employee-register.ts'
@@ -465,6 +469,29 @@ describe('bank accounts', () => {
           primary_bank_accounts: [{ account_id: account, owner: 'user' }],
         })
     }
+  })
+})
+
+describe('reports of a bank', () => {
+  it('count an item that was applied and parked again as parked', () => {
+    const of = { report_id: 'e'.repeat(24), at: '2026-03-02T00:00:00.000Z' }
+    const what = { kind: 'return', code: 'R02', original_trace: null, amount_cents: 5 } as const
+    const items = [3, 4].map((line) => ({ ...what, line, reason: 'unknown' }))
+    const applied = { line: 3, transaction_id: 'f'.repeat(24), return_code: 'R02' }
+    const received = { name: 'ret.txt', sha256: '0'.repeat(64), bytes: 1 }
+    const read = { format: 'nacha', items: 2, applied: 0, repeated: 0, parked: 2 } as const
+    specifyProjection(bankFiles)
+      .given({
+        stream: `bankReport-${of.report_id}`,
+        events: [
+          BankReportReceived.of({ ...of, ...received }),
+          BankReportItemsParked.of({ ...of, items }),
+          BankReportRead.of({ ...of, ...read }),
+          BankReportItemApplied.of({ ...of, ...applied, reason: 'said the bank', was_resolved: false }),
+          BankReportItemsParked.of({ ...of, items: items.slice(0, 1) }),
+        ],
+      })
+      .thenRows({ bank_reports: [{ status: 'read', items: 2, applied: 0, parked: 2 }] })
   })
 })
 

@@ -277,8 +277,8 @@ const apply = (
     reason: 'said the bank',
     at: NOW,
   }) as const
-const parkAgain = (transactionId: string = ID) =>
-  ({ type: 'ParkAgain', line: 3, transactionId, reason: 'returned', at: NOW }) as const
+const parkAgain = (transactionId: string = ID, returnCode = 'R02') =>
+  ({ type: 'ParkAgain', line: 3, transactionId, returnCode, reason: 'returned', at: NOW }) as const
 const cleared = told('BankReportCleared')
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = told('BankReportRefused', { reason: 'cut short' })
@@ -353,6 +353,12 @@ decisions(bankReport, [
     'parks no item again that was applied to another debit since',
     [received, twoParked, applied],
     parkAgain('f'.repeat(24)),
+    [],
+  ],
+  [
+    'parks no item again that was applied with another code since',
+    [received, twoParked, applied],
+    parkAgain(ID, 'R01'),
     [],
   ],
   ['has an item applied that was parked again', [received, twoParked, applied, parked(3)], apply(), applied],
