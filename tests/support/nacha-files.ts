@@ -33,7 +33,7 @@ export function debitEntry(overrides: Partial<DraftEntry> = {}): DraftEntry {
       entryDate: '2026-11-24',
       routing: '011000015',
       account: '000123456789',
-      fingerprint: 'f',
+      fingerprint: 'f'.repeat(24),
     } as const),
     ...({ accountType: 'checking', name: 'Tidewater Joinery LLC' } as const),
     ...overrides,

@@ -86,7 +86,7 @@ const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
   amountCents: 500,
   effectiveDate: entryDateOf(closesAt),
   account,
-  fingerprint: 'f',
+  fingerprint: 'f'.repeat(24),
   isRetry: false,
   refusal: null,
   ...overrides,
