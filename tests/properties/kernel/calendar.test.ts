@@ -86,6 +86,8 @@ describe('calendar dates', () => {
       }),
       runs(),
     )
+    // few that are drawn are centuries
+    expect([1900, 2000, 2100].map((year) => daysInMonth(year, 2))).toEqual([28, 29, 28])
   })
 
   test('take no other form', () => {
