@@ -16,7 +16,7 @@ import { type CommandContext, createdId } from '../commands/command-context.ts'
 import type { Loaded } from '../commands/command-handler.ts'
 import { derivedId } from '../commands/event-registry.ts'
 import { employerSubject, personSubject, sealFields } from '../commands/sealing.ts'
-import { inTimeSlices, mapInTimeSlices } from '../commands/time-slices.ts'
+import { inTimeSlices, mapInTimeSlices, runInTimeSlices } from '../commands/time-slices.ts'
 import { legalName } from '../parties/legal-names.ts'
 
 /** A payroll submission whose sender, employer and policy are settled already. */
@@ -137,9 +137,10 @@ async function chunksOf(
     chunk = []
     bytes = 0
   }
-  const normalize = rowNormalizer(submission.vocabulary, submission.policy.state)
-  for (let from = 0; from < submission.rows.length; from += CHUNK_ROWS) {
-    const raw = submission.rows.slice(from, from + CHUNK_ROWS)
+  const { rows, vocabulary, policy } = submission
+  const normalize = await runInTimeSlices(rowNormalizer(rows, vocabulary, policy.state))
+  for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
+    const raw = rows.slice(from, from + CHUNK_ROWS)
     const normalized = await mapInTimeSlices(raw, (row, index) => normalize(row, from + index + 1))
     await inTimeSlices(await sealPersons(app, submission.employerId, fileId, normalized), (row) => {
       const size = Buffer.byteLength(JSON.stringify(row)) + 1

@@ -2,7 +2,7 @@ import { type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
 import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Application } from '../commands/application.ts'
-import { inTimeSlices } from '../commands/time-slices.ts'
+import { inTimeSlices, runInTimeSlices } from '../commands/time-slices.ts'
 
 /** One thing that is wrong or doubtful about one row. */
 export interface RowFinding {
@@ -38,7 +38,7 @@ export async function validatePayroll(
 ): Promise<ValidationResult> {
   const errors: RowFinding[] = []
   const warnings: RowFinding[] = []
-  const normalize = rowNormalizer(TOOL_ROWS, terms)
+  const normalize = await runInTimeSlices(rowNormalizer(rows, TOOL_ROWS, terms))
   await inTimeSlices(rows, (raw, index) => {
     const row = index + 1
     const verdict = validateRow(normalize(raw, row).row, terms)

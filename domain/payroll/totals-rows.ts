@@ -15,25 +15,32 @@ import { hoursTimesRate } from './row-validation.ts'
 const TOTALS = /(?<!\p{L})(?:(?:sub|grand)[\s_-]*)?total(?:s|es)?(?!\p{L})/iu
 
 /**
- * Normalizes the rows of one file, given one after another, and marks those that are totals of others as errors on
- * `gross_wages`. Such a row names nobody where a row before it names somebody, or its name is a word for totals; and
- * its wage is the sum of at least two rows right before it, or of those since the last such row. Totals rows
- * count in no further sum.
+ * Prepares to normalize the rows of one file, one after another, and to mark those that are totals of others as errors on
+ * `gross_wages`. Such a row names nobody while another row of the file names somebody, or its name is a word for totals;
+ * and its wage is the sum of at least two rows right before it, or of those since the last such row. Totals rows count in
+ * no further sum.
+ * @param rows all of the file: up to the first that names somebody, each is looked at, and then yields.
  * @param codes of the policy, see {@link normalizeRow}.
+ * @returns what normalizes a row; to be called with each of them in order.
  */
-export function rowNormalizer(
+export function* rowNormalizer(
+  rows: readonly Record<string, unknown>[],
   vocabulary: RowVocabulary,
   codes: PolicyCodes,
-): (raw: Record<string, unknown>, n: number) => NormalizedRow {
-  const sums = new RunningSums()
+): Generator<void, (raw: Record<string, unknown>, n: number) => NormalizedRow, void> {
   let isAnybodyNamed = false
+  for (const raw of rows) {
+    const normalized = normalizeRow(raw, 1, vocabulary, codes)
+    isAnybodyNamed = normalized.identity !== null && !isCalledTotal(normalized)
+    if (isAnybodyNamed) break
+    yield
+  }
+  const sums = new RunningSums()
   return (raw, n) => {
     const normalized = normalizeRow(raw, n, vocabulary, codes)
     const { row, identity } = normalized
     const cents = wageCents(normalized)
-    const isNamedTotal = TOTALS.test(labelOf(normalized))
-    const mayBeTotal = isNamedTotal || (identity === null && isAnybodyNamed)
-    isAnybodyNamed ||= identity !== null && !isNamedTotal
+    const mayBeTotal = isCalledTotal(normalized) || (identity === null && isAnybodyNamed)
     if (mayBeTotal && cents !== null && sums.isSum(cents)) {
       sums.pass()
       const value = showValue(Number(cents) / 100)
@@ -46,8 +53,8 @@ export function rowNormalizer(
   }
 }
 
-function labelOf({ person }: NormalizedRow): string {
-  return [person?.first_name, person?.last_name, person?.employee_id].join(' ')
+function isCalledTotal({ person }: NormalizedRow): boolean {
+  return TOTALS.test([person?.first_name, person?.last_name, person?.employee_id].join(' '))
 }
 
 /** The wage of a row in cents, half up; null where it has none that can be read. */

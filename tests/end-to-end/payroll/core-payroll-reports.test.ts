@@ -168,6 +168,16 @@ describe('more than 500 employees', { tags: 'each-log' }, () => {
   })
 })
 
+test('a totals row before the first name is red, also where that stands in another chunk', async () => {
+  const nobody = (gross_wages: number) => ({ class_code: '8810', state: 'CA', gross_wages })
+  const rows = Array.from({ length: 500 }, () => nobody(1))
+  const { body } = await report(service, tenant, { employees: [...rows, nobody(500), employeeRecord()] })
+  await drain()
+  expect((await status(service, tenant, body.report_id)).body).toMatchObject({
+    phase_1: { status: 'complete', green_rows: 501, red_rows: 1 },
+  })
+})
+
 describe('a report of the wrong shape', () => {
   const cases: readonly [string, Record<string, unknown>, number, string][] = [
     ['a huge employee', { employees: [{ note: 'x'.repeat(33 * 1024) }] }, 400, 'Invalid employees'],

@@ -1,18 +1,30 @@
 import { describe, expect, test } from 'vitest'
+import { validatePayroll } from '../../../application/payroll/validate-payroll.ts'
 import { REPORT_RECORDS, type RowVocabulary, TOOL_ROWS } from '../../../domain/payroll/payroll-row.ts'
 import { validateRow } from '../../../domain/payroll/row-validation.ts'
 import { rowNormalizer } from '../../../domain/payroll/totals-rows.ts'
+import { SystemRandomness } from '../../../infrastructure/randomness.ts'
 import { TERMS } from '../../support/payroll.ts'
 
 type Raw = Record<string, unknown>
 
+const randomness = new SystemRandomness({ kind: 'system', now: () => 0 })
 const paid = { class_code: '8810', state: 'CA' }
 const person = (name: string, gross_wages: number): Raw => ({ ...paid, first_name: name, gross_wages })
 const nobody = (gross_wages: number): Raw => ({ ...paid, gross_wages })
 
+/** What normalizes the rows of a file. */
+function normalizerOf(rows: readonly Raw[], vocabulary: RowVocabulary = REPORT_RECORDS) {
+  const steps = rowNormalizer(rows, vocabulary, TERMS)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
 /** The numbers of the rows that are totals, from 1. */
-function totalsOf(rows: readonly Raw[], vocabulary: RowVocabulary = REPORT_RECORDS): number[] {
-  const normalize = rowNormalizer(vocabulary, TERMS)
+function totalsOf(rows: readonly Raw[], vocabulary?: RowVocabulary): number[] {
+  const normalize = normalizerOf(rows, vocabulary)
   return rows.flatMap((raw, index) => {
     const { errors } = validateRow(normalize(raw, index + 1).row, TERMS)
     return errors.some(({ field, code }) => field === 'gross_wages' && code === 'totals_row')
@@ -48,6 +60,26 @@ describe('a totals row', () => {
     expect(totalsOf(rows)).toEqual([])
   })
 
+  test.each([
+    ['a name', person('Ann', 1)],
+    ['an employee id', { ...nobody(1), employee_id: '7' }],
+    ['an ssn', { ...nobody(1), ssn: '123-45-6789' }],
+  ])('stands also before the first row that names anybody: by %s', (_, first) => {
+    const rows = [nobody(1720), nobody(1305), nobody(3025), nobody(7), nobody(8), nobody(15)]
+    expect(totalsOf([...rows, first])).toEqual([3, 6])
+  })
+
+  test('names no person by its word for totals', () => {
+    const rows = [nobody(1720), nobody(1305), nobody(3025)]
+    expect(totalsOf([...rows, person('Total', 1)])).toEqual([])
+  })
+
+  test('is found by a dry run before the first name as well', async () => {
+    const rows = [nobody(1720), nobody(1305), nobody(3025), { ...nobody(1), employee_first_name: 'Ann' }]
+    const { validation } = await validatePayroll({ randomness }, TERMS, rows)
+    expect(validation.errors.map(({ row, field }) => [row, field])).toEqual([[3, 'gross_wages']])
+  })
+
   test('counts in no further sum: subtotals, totals of them and the grand total are all found', () => {
     const rows = [
       ...[person('Ann', 100.1), person('Ben', 200.2), nobody(300.3)],
@@ -64,8 +96,9 @@ describe('a totals row', () => {
       person('Ben', -0.3),
       { ...person('Cy', 0), gross_wages: 'x' },
     ]
-    const normalize = rowNormalizer(REPORT_RECORDS, TERMS)
-    const codes = [...rows, nobody(-0.2)].map((raw, index) =>
+    const file = [...rows, nobody(-0.2)]
+    const normalize = normalizerOf(file)
+    const codes = file.map((raw, index) =>
       validateRow(normalize(raw, index + 1).row, TERMS).errors.map(({ code }) => code),
     )
     expect(codes.at(-1)).toEqual(['totals_row'])
