@@ -1,5 +1,5 @@
 import { achAccount, disabledNote } from '../../../domain/banking/accounts/ach-account.ts'
-import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import { bankDebit, type EndedAtOnce } from '../../../domain/banking/debits/bank-debit.ts'
 import {
   type BankDebit,
   type DebitStatus,
@@ -22,15 +22,17 @@ const PAGE = 100
 /**
  * Creates a debit of an ACH account, once, with the numbers that the account has now. Whoever disables the account at the
  * same moment may not find the debit: it fails when its batch is handed over.
+ * @param ending see {@link createDebit}.
  * @returns whether it is new, and where in the log it was created; null where it is not new.
  */
 export async function createAccountDebit(
   app: Pick<Application, 'commands' | 'clock'>,
   debit: Omit<NewDebit, 'account'> & { readonly bank_account_id: string },
   context: CommandContext,
+  ending?: EndedAtOnce,
 ): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
   const { state } = await app.commands.load(achAccount, debit.bank_account_id)
-  return createDebit(app, { ...debit, account: state!.account }, context)
+  return createDebit(app, { ...debit, account: state!.account }, context, ending)
 }
 
 const OF_ACCOUNT = statement(

@@ -1,8 +1,9 @@
-import type { AchAccount } from '../../../domain/banking/accounts/ach-account.ts'
-import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
+import { type AchAccount, achAccount } from '../../../domain/banking/accounts/ach-account.ts'
+import { bankDebit, type EndedAtOnce } from '../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { namedPolicy } from '../../access/named-policy.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { type CommandContext, createdId } from '../../commands/command-context.ts'
 import { within } from '../../commands/verbs.ts'
@@ -12,6 +13,7 @@ import { createAccountDebit } from './account-debits.ts'
 import {
   type AskedDebit,
   claimKey,
+  isAccepted,
   keyTaken,
   type NamedDebit,
   namedDebit,
@@ -46,7 +48,7 @@ export async function createApiDebit(
 ): Promise<ArrangedDebit | Rejection> {
   const examined = await examine(app, client, asked, context)
   if (isRejection(examined)) return examined
-  const { legId, named, begun, account } = examined
+  const { legId, named, begun, account, ending } = examined
   // without a key of its own, an earlier attempt of this very request has created it
   if (begun) return { debit: begun, isNew: named === null }
   const refusal = named && (await claimKey(app, client, named, context))
@@ -71,6 +73,7 @@ export async function createApiDebit(
       cancellation_deadline: null,
     },
     within(context, client),
+    ending,
   )
   if (created.position !== null) await app.readModels.tellOf(bankDebit, created.position)
   return { debit: created.debit, isNew: named === null || created.position !== null }
@@ -93,6 +96,8 @@ interface Examined {
   /** The debit, where it is there already; else the account that it is to be taken from. */
   readonly begun: BankDebit | null
   readonly account: AchAccount | null
+  /** It was accepted when its account could be debited still. */
+  readonly ending?: EndedAtOnce
 }
 
 async function examine(
@@ -110,10 +115,28 @@ async function examine(
   if (standing !== null && standing !== 'other') {
     return outsideKey(client, standing) ?? { legId, named, begun: standing, account: null }
   }
+  if (named && standing === null && (await isAccepted(app, named))) {
+    return outsideKey(client, asked) ?? acceptedDebit(app, client, asked, { legId, named })
+  }
   const account = await namedAccount(app, client, asked)
   if (isRejection(account)) return account
   if (standing === 'other') return keyTaken(app, client, named!)
   return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
+}
+
+/** A debit that was accepted, and whose request died: one that cannot be carried out any more ends at once. */
+async function acceptedDebit(
+  app: Application,
+  client: Scope,
+  { bank_account_id }: AskedDebit,
+  accepted: Pick<Examined, 'legId' | 'named'>,
+): Promise<Examined | Rejection> {
+  const account = await debitableAccount(app, client, bank_account_id)
+  // or it was deleted since
+  const known = account ?? (await stateOf(app, achAccount, bank_account_id))
+  const refusal = account ? refuseDisabled(account, 'bank_account_id') : noAccount('bank_account_id')
+  if (known === null) return refusal!
+  return { ...accepted, begun: null, account: known, ...(refusal && { ending: { note: refusal.message } }) }
 }
 
 /** What an earlier attempt of a request without a key of its own has created. */

@@ -2,6 +2,7 @@ import { mayActFor, mayUseCarrier } from '../../../domain/access/api-client.ts'
 import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
+import { debitKey } from '../../../domain/banking/debits/debit-key.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isId } from '../../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
@@ -15,7 +16,7 @@ import type { Scope } from '../accounts/account-owners.ts'
 import { debitableAccount } from '../accounts/ach-accounts.ts'
 import { createAccountDebit } from './account-debits.ts'
 import { noAccount, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
-import { claimKey, keyTaken, type NamedDebit, namedDebit, outside, standingOf } from './debit-keys.ts'
+import { claimKey, keyOf, keyTaken, type NamedDebit, namedDebit, outside, standingOf } from './debit-keys.ts'
 
 /** A batch collection as it is asked for. */
 export interface AskedCollection {
@@ -45,7 +46,7 @@ export async function collect(
   asked: AskedCollection,
   context: CommandContext,
 ): Promise<Collected | Rejection> {
-  const examined = await examine(app, client, asked)
+  const examined = await examine(app, client, asked, context)
   if (isRejection(examined)) return examined
   const scoped = within(context, client)
   if ('known' in examined) {
@@ -57,11 +58,7 @@ export async function collect(
   const { collection_id } = data
   const refusal = await claimAll(app, client, examined, context)
   if (refusal) {
-    const refuse = { type: 'Refuse', collectionId: collection_id, at: app.clock.now() } as const
-    const refused = await app.commands.execute(debitCollection, collection_id, refuse, scoped)
-    // the same one at the same moment may have got through
-    const isRefused = !isRejection(refused) && refused.state === 'refused'
-    return isRefused ? refusal : collect(app, client, asked, context)
+    return (await giveUp(app, collection_id, scoped)) ? refusal : collect(app, client, asked, context)
   }
   const accept = { type: 'Accept', data } as const
   const accepted = await app.commands.execute(debitCollection, collection_id, accept, scoped)
@@ -73,13 +70,14 @@ export async function collect(
   return { collection, isNew: accepted.events.length > 0 }
 }
 
-/** Why a collection would be refused at this moment, null when it would not. */
+/** Why a collection is refused at this moment, null when it is not. What is refused holds no key any more. */
 export async function refuseCollection(
   app: Application,
   client: Scope,
   asked: AskedCollection,
+  context: CommandContext,
 ): Promise<Rejection | null> {
-  const examined = await examine(app, client, asked)
+  const examined = await examine(app, client, asked, context)
   return isRejection(examined) ? examined : null
 }
 
@@ -133,10 +131,12 @@ type Examined =
       readonly fresh: readonly NamedDebit[]
     }
 
+/** Looks at what is asked for. An earlier attempt that died may have claimed keys: what is refused gives them back. */
 async function examine(
   app: Application,
   client: Scope,
   asked: AskedCollection,
+  context: CommandContext,
 ): Promise<Examined | Rejection> {
   const { tenant_id, environment } = client
   const { employerId: employer_id, bankAccountId } = asked
@@ -153,7 +153,42 @@ async function examine(
     const carriers = known.entries.map(({ carrier_id }) => carrier_id)
     return outsideKey(client, known.employer_id, carriers) ?? { known }
   }
+  const examined = await examineNew(app, client, asked, collection_id)
+  if (!isRejection(examined) || !(await hasClaimed(app, client, asked, collection_id))) return examined
+  const isGivenUp = await giveUp(app, collection_id, within(context, client))
+  return isGivenUp ? examined : examine(app, client, asked, context)
+}
 
+/** Whether a collection that was not accepted holds any of its keys. */
+async function hasClaimed(
+  { commands, personalData }: Application,
+  client: Scope,
+  { entries }: AskedCollection,
+  collectionId: string,
+): Promise<boolean> {
+  const keys = entries.map(({ key }) => keyOf(personalData, client, key))
+  return (await commands.loadAll(debitKey, keys)).some(({ state }) => state.claims.includes(collectionId))
+}
+
+/** Refuses a collection for good: its claims count no more. @returns false where the same one got through meanwhile. */
+async function giveUp(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  collectionId: string,
+  context: CommandContext,
+): Promise<boolean> {
+  const refuse = { type: 'Refuse', collectionId, at: clock.now() } as const
+  const outcome = await commands.execute(debitCollection, collectionId, refuse, context)
+  return !isRejection(outcome) && outcome.state === 'refused'
+}
+
+async function examineNew(
+  app: Application,
+  client: Scope,
+  asked: AskedCollection,
+  collection_id: string,
+): Promise<Exclude<Examined, { readonly known: unknown }> | Rejection> {
+  const { tenant_id, environment } = client
+  const { employerId: employer_id, bankAccountId } = asked
   const policies = await policiesOf(app, client, asked)
   if (isRejection(policies)) return policies
   const named = asked.entries.map(({ amountCents, description, key }, index) => {

@@ -47,6 +47,15 @@ export interface NamedDebit {
   readonly place: Place
 }
 
+/** Id of a key's stream. @param sent the key as partners send it. */
+export function keyOf(
+  personalData: Pick<PersonalData, 'fingerprint'>,
+  { tenant_id, environment }: Place,
+  sent: string,
+): string {
+  return personalData.fingerprint('debit_key', `${tenant_id}|${environment}|${sent}`)
+}
+
 /** The debit that a key names: one per key, tenant and environment, whether it is sent with a debit or in a collection. */
 export function namedDebit(
   personalData: Pick<PersonalData, 'fingerprint'>,
@@ -54,7 +63,7 @@ export function namedDebit(
   { key: sent, field }: { readonly key: string; readonly field: string },
   asked: AskedDebit,
 ): NamedDebit {
-  const key = personalData.fingerprint('debit_key', `${tenant_id}|${environment}|${sent}`)
+  const key = keyOf(personalData, { tenant_id, environment }, sent)
   const { employer_id, carrier_id, policy_id, bank_account_id, amount_cents } = asked
   const text = JSON.stringify([
     ...[employer_id, carrier_id, policy_id, bank_account_id, amount_cents],
@@ -81,6 +90,12 @@ export async function standingOf(
   return (await commands.load(bankDebit, transactionId)).state
 }
 
+/** Whether a key was claimed for its debit for good: that was accepted, whether it is there or its request died. */
+export async function isAccepted({ commands }: Reads, { key, content }: NamedDebit): Promise<boolean> {
+  const { content: standsFor, claims } = (await commands.load(debitKey, key)).state
+  return standsFor === content && claims.includes(null)
+}
+
 /** What a key stands for: a claim of a collection that was refused does not count. */
 async function contentOf({ commands }: Reads, key: string): Promise<string | null> {
   const { content, claims } = (await commands.load(debitKey, key)).state
@@ -96,7 +111,7 @@ async function isGivenBack({ commands }: Reads, claim: string | null): Promise<b
 /** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
 export function outsideKey(
   client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
-  { employer_id, carrier_id }: BankDebit,
+  { employer_id, carrier_id }: Pick<BankDebit, 'employer_id' | 'carrier_id'>,
 ): Rejection | null {
   if (!mayActFor(client, employer_id)) return outside('employer_id')
   return mayUseCarrier(client, carrier_id) ? null : outside('carrier_id')

@@ -33,7 +33,7 @@ export const DebitCollectionAccepted = eventType('DebitCollectionAccepted', {
   accepted_at: time(),
 })
 
-/** It lost a key to another request: it is never accepted, and its claims of other keys count no more. */
+/** It was refused after it had claimed keys: it is never accepted, and its claims count no more. */
 export const DebitCollectionRefused = eventType('DebitCollectionRefused', {
   collection_id: id(),
   at: time(),

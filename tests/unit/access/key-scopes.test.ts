@@ -74,8 +74,10 @@ test('a collection that reaches carriers outside the key is none of its business
   const app = holding({ [`debitCollection ${ONE}`]: known })
   const asked = { employerId: EMPLOYER, bankAccountId: ONE, entries: [] }
   const key = { ...all, client_id: 'client' }
-  expect(await refuseCollection(app, key, asked)).toBeNull()
-  expect(await refuseCollection(app, { ...key, carrier_ids: [ONE] }, asked)).toMatchObject({
+  const actor = { type: 'api_client', id: 'client' } as const
+  const context = { actor, tenantId: ONE, environment: 'live', correlationId: ONE, commandId: ONE } as const
+  expect(await refuseCollection(app, key, asked, context)).toBeNull()
+  expect(await refuseCollection(app, { ...key, carrier_ids: [ONE] }, asked, context)).toMatchObject({
     kind: 'forbidden',
     field: 'policyCollections[1].policyId',
   })

@@ -1,5 +1,6 @@
 // @module-tag postgres-log: nothing but a trigger in PostgreSQL refuses events, or holds them back, at the worst moment
 // @module-tag long: unit and end-to-end tests of collections have the same steps without kills
+import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { achDebitsOf } from '../../../support/ach-debits.ts'
 import { type DyingService, startDyingService } from '../../../support/dying-service.ts'
@@ -43,3 +44,15 @@ test.each([
     expect(await bank().total()).toBe(before + 3)
   },
 )
+
+test('of one that was killed with its keys and is refused since its account is gone, every key is free', async () => {
+  const gone = await bank().account()
+  const entries = policies.map((policyId) => bank().entry({ policyId }))
+  const key = randomUUID()
+  const collect = () => bank().ask('POST', '/ach/collections', bank().collection(gone, ...entries), key)
+  await dying.killedAt('DebitCollectionAccepted', collect)
+  await bank().made(200, bank().ask('DELETE', `/bank-accounts/ach/${gone}`))
+  expect((await collect()).status).toBe(404)
+  const asked = bank().collection(account, ...entries)
+  await bank().made(202, bank().ask('POST', '/ach/collections', asked, key))
+})

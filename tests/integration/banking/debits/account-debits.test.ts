@@ -2,20 +2,28 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordDisabled } from '../../../../application/banking/accounts/disabled-numbers.ts'
 import { keepAchAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
 import { createAccountDebit, failDebitsOf } from '../../../../application/banking/debits/account-debits.ts'
+import { createApiDebit } from '../../../../application/banking/debits/api-debits.ts'
 import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
+import { collect, refuseCollection } from '../../../../application/banking/debits/collections.ts'
 import { submitBatch } from '../../../../application/banking/debits/debit-batches.ts'
 import type { Application } from '../../../../application/commands/application.ts'
+import * as policies from '../../../../application/policies/policies.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
 import { isoTime } from '../../../../domain/kernel/calendar.ts'
+import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { SimulatedBankRail } from '../../../../infrastructure/providers/bank/simulated.ts'
 import { debitData } from '../../../support/bank-debit-data.ts'
 import { workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
+  Crashed,
+  crashingAt,
+  newPolicy,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  registerInsured,
 } from '../../../support/registrations.ts'
 import { newId } from '../../../support/webhooks.ts'
 
@@ -32,11 +40,12 @@ beforeAll(async () => {
 })
 afterAll(() => process?.bench.close())
 
-async function account(): Promise<string> {
+async function account(owner?: { readonly tenant_id: string; readonly owner_id: string }): Promise<string> {
   const id = newId()
   const data = {
     ...({ ach_account_id: id, tenant_id: id, environment: 'live', owner_type: 'employer' } as const),
     owner_id: id,
+    ...owner,
     routing_last4: '0021',
     bank_name: 'First Bank',
     nickname: null,
@@ -166,3 +175,118 @@ test('one of an account that an earlier version disabled is not handed over eith
   await handOver(closesAt)
   expect(await statusOf(leg)).toBe('failed')
 })
+
+/** A partner with an account of an employer that has two policies. */
+async function partner() {
+  const { tenantId: tenant_id, carrierId: carrier_id, employerId: employer_id } = await registerInsured(app)
+  const policy = async (policy_number: string) => {
+    const input = newPolicy({ employer_id, carrier_id, policy_number })
+    return accepted(await policies.issue(app, input, operatorContext())).policy_id
+  }
+  const policyIds = [await policy('WC-1'), await policy('WC-2')] as const
+  const accountId = await account({ tenant_id, owner_id: employer_id })
+  const client = {
+    client_id: 'client',
+    tenant_id,
+    environment: 'live',
+    carrier_ids: 'all',
+    employer_ids: 'all',
+  } as const
+  const collection = {
+    employerId: employer_id,
+    bankAccountId: accountId,
+    entries: policyIds.map((policyId) => ({ policyId, amountCents: 100, description: 'May', key: policyId })),
+  }
+  const single = {
+    employer_id,
+    carrier_id,
+    policy_id: policyIds[0],
+    bank_account_id: accountId,
+    amount_cents: 200,
+    payment_purpose: 'paygo' as const,
+    description: 'June',
+    effective_date: null,
+    metadata: {},
+    idempotency_key: policyIds[0],
+  }
+  const tell = async (command: Parameters<typeof achAccount.decide>[0]) =>
+    accepted(await app.commands.execute(achAccount, accountId, command, operatorContext()))
+  return {
+    client,
+    collection,
+    single,
+    collect: (by = app) => collect(by, client, collection, operatorContext()),
+    debit: (by = app, asked = single) => createApiDebit(by, client, asked, operatorContext()),
+    disable: () => tell({ type: 'Disable', returnCode: 'R02', at: app.clock.now() }),
+    enable: () => tell({ type: 'Enable', reason: 'agreed', isVerifiedByOther: true, at: app.clock.now() }),
+    remove: () => tell({ type: 'Delete', at: app.clock.now() }),
+  }
+}
+
+test.each(['itself', 'a check of its key'])(
+  'a collection that died with its keys and is refused by %s leaves them to whatever is asked for next',
+  async (by) => {
+    const { client, collection, ...one } = await partner()
+    await expect(one.collect(crashingAt(app, { category: 'debitCollection', at: 'before' }))).rejects.toThrow(
+      Crashed,
+    )
+    // until the same is sent again, they stand for it
+    expect(await one.debit()).toMatchObject({ code: 'debit_key_reused' })
+    await one.disable()
+    const again = () =>
+      by === 'itself' ? one.collect() : refuseCollection(app, client, collection, operatorContext())
+    expect(await again()).toMatchObject({ code: 'account_disabled' })
+    const head = await app.log.head()
+    expect(await again()).toMatchObject({ code: 'account_disabled' })
+    expect(await app.log.head()).toBe(head)
+    await one.enable()
+    const { debit } = accepted(await one.debit())
+    expect(debit).toMatchObject({ amount_cents: 200, status: 'pending' })
+    expect(await one.collect()).toMatchObject({ code: 'debit_key_reused', ids: { id: debit.leg_id } })
+  },
+)
+
+test('a collection that died with one of its keys and lost the other leaves both to what is asked for next', async () => {
+  const { collection, single, ...one } = await partner()
+  await expect(one.collect(crashingAt(app, { category: 'debitKey', at: 'after' }))).rejects.toThrow(Crashed)
+  const use = ({ key }: { readonly key: string }) => one.debit(app, { ...single, idempotency_key: key })
+  const used = await Promise.all(collection.entries.map(use))
+  expect(used.filter(isRejection)).toMatchObject([{ code: 'debit_key_reused' }])
+  expect(await one.collect()).toMatchObject({ code: 'debit_key_reused' })
+  expect((await Promise.all(collection.entries.map(use))).filter(isRejection)).toEqual([])
+})
+
+test('a collection that died with its keys and was refused is accepted when it is sent again', async () => {
+  const { disable, enable, ...one } = await partner()
+  await expect(one.collect(crashingAt(app, { category: 'debitCollection', at: 'before' }))).rejects.toThrow(
+    Crashed,
+  )
+  await disable()
+  expect(await one.collect()).toMatchObject({ code: 'account_disabled' })
+  await enable()
+  const { collection, isNew } = accepted(await one.collect())
+  expect([isNew, collection.entries.length]).toEqual([true, 2])
+  for (const { transaction_id } of collection.entries) expect(await statusOf(transaction_id)).toBe('pending')
+  expect(await one.collect()).toMatchObject({ collection, isNew: false })
+})
+
+test.each([
+  ['disabled', 'failed'],
+  ['deleted', 'failed'],
+  ['left as it was', 'pending'],
+] as const)(
+  'a debit whose request died with its key, and whose account is %s, is %s when it is sent again',
+  async (become, status) => {
+    const { disable, remove, single, ...one } = await partner()
+    await expect(one.debit(crashingAt(app, { category: 'bankDebit', at: 'before' }))).rejects.toThrow(Crashed)
+    if (become === 'disabled') await disable()
+    if (become === 'deleted') await remove()
+    const { debit, isNew } = accepted(await one.debit())
+    expect([isNew, debit.status, debit.amount_cents]).toEqual([true, status, 200])
+    expect(await one.debit()).toMatchObject({ isNew: false, debit: { leg_id: debit.leg_id } })
+    const changed = { ...single, amount_cents: 300 }
+    // what the account is comes before what the key stands for
+    const code = become === 'deleted' ? 'ach_account_not_found' : 'debit_key_reused'
+    expect(await one.debit(app, changed)).toMatchObject({ code })
+  },
+)
