@@ -26,8 +26,9 @@ export async function refuseSubscription(
   app: Application,
   client: KeyScope,
   input: NewSubscription,
+  context: CommandContext,
 ): Promise<Rejection | null> {
-  const found = await prepared(app, client, input)
+  const found = (await startedBefore(app, client, context)) ?? (await prepared(app, client, input))
   return isRejection(found) ? found : null
 }
 
@@ -42,6 +43,8 @@ export async function startSubscription(
   input: NewSubscription,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
+  const started = await startedBefore(app, client, context)
+  if (started) return started
   const found = await prepared(app, client, input)
   if (isRejection(found)) return found
   const { tenant_id, environment } = client
@@ -89,6 +92,16 @@ export async function startSubscription(
     subscription,
     await app.commands.execute(subscription, subscriptionId, { type: 'Start', data }, scoped),
   )
+}
+
+/** What an earlier attempt of a request has started: nothing that changed since refuses it. */
+async function startedBefore(
+  { commands }: Reads,
+  client: KeyScope,
+  context: CommandContext,
+): Promise<Subscription | Rejection | null> {
+  const { state } = await commands.load(subscription, createdId(context, subscription))
+  return state && ownedBy(client, state, 'subscription', (one) => mayReach(client, one))
 }
 
 /** What a new subscription names, once it is known to be there. */

@@ -60,7 +60,7 @@ export const subscriptionEndpoints = [
       const { client } = caller
       const input = { ...body, carrier_id: accepted(carrierIdOf(client, body.carrier_id)) }
       return create(keyed(call), 'POST /subscriptions', {
-        refuse: () => refuseSubscription(host.app, client, input),
+        refuse: (context) => refuseSubscription(host.app, client, input, context),
         create: (context) => startSubscription(host.app, client, input, context),
         idOf: ({ subscription_id }) => subscription_id,
         show: showSubscription,

@@ -7,8 +7,13 @@ import { createLink, type NewPaymentLink } from '../../../../application/payment
 import { paymentLinks } from '../../../../application/payments/links/payment-links-process-manager.ts'
 import { parkNotice, placeOf } from '../../../../application/payments/parked-notices.ts'
 import { processorNotices } from '../../../../application/payments/processor-notices-process-manager.ts'
+import {
+  refuseSubscription,
+  startSubscription,
+} from '../../../../application/payments/subscriptions/subscriptions.ts'
 import * as policies from '../../../../application/policies/policies.ts'
 import type { OutgoingMessage } from '../../../../application/ports/messages.ts'
+import { ProviderRefused } from '../../../../application/ports/provider.ts'
 import type { ApiClient } from '../../../../domain/access/api-client.ts'
 import { paymentLink } from '../../../../domain/payments/links/payment-link.ts'
 import { processorNotice } from '../../../../domain/payments/processor/processor-notice.ts'
@@ -287,3 +292,26 @@ async function followNotice(id: string): Promise<void> {
     })
   }
 }
+
+test('a subscription that was started is not refused when its request comes again', async () => {
+  const policyId = await issuedPolicy('active')
+  await newLink(policyId)
+  const input = {
+    employer_id: employerId,
+    carrier_id: carrierId,
+    policy_id: policyId,
+    amount_cents: 5_000,
+    payment_method_id: 'pm_card_visa',
+    metadata: {},
+  }
+  const context = operatorContext()
+  const started = accepted(await startSubscription(app, client, input, context))
+  const live = Object.assign(Object.create(app.processors.live), {
+    createSubscription: () => Promise.reject(new ProviderRefused('It was removed', 'payment_method')),
+  })
+  const later = { ...app, processors: { ...app.processors, live } }
+  const other = await startSubscription(later, client, input, operatorContext())
+  expect(other).toMatchObject({ kind: 'invalid', field: 'payment_method_id' })
+  expect(await refuseSubscription(later, client, input, context)).toBeNull()
+  expect(await startSubscription(later, client, input, context)).toEqual(started)
+})
