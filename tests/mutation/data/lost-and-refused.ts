@@ -13,6 +13,14 @@ export const lostAndRefused: readonly Mutation[] = [
     suites: ['unit/payroll/payroll-totals-rows'],
   },
   {
+    id: 'totals-row-before-the-first-name-charged',
+    file: 'domain/payroll/totals-rows.ts',
+    find: 'if (isAnybodyNamed) break',
+    put: 'break',
+    harm: 'A payroll whose first rows name nobody is charged with its totals row.',
+    suites: ['unit/payroll/payroll-totals-rows'],
+  },
+  {
     id: 'totals-row-of-one-employee',
     file: 'domain/payroll/totals-rows.ts',
     find: 'if (this.#beforeLast !== null) this.#starts.add(this.#beforeLast)',
