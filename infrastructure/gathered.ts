@@ -2,21 +2,25 @@ import { technicalDeadline } from '../application/commands/technical-deadlines.t
 
 /** How long others wait for a look that does not end, in milliseconds: its connection may lead nowhere. */
 const WAITED_FOR_MS = 2_000
+/** Looks under way: a database that is slow for everybody does not get ever more of them. */
+const MOST_AT_ONCE = 2
 
 /**
  * Answers everybody who asks at about the same time with one look: a look that begins after all of their questions,
- * so that nobody is told what was true before he asked.
+ * so that nobody is told what was true before he asked. One look is under way at a time, and one more where that takes long.
  */
 export class Gathered<Question, Answer> {
   readonly #look: (questions: readonly Question[]) => Promise<Answer>
-  readonly #atOnce: number
+  readonly #isOrdered: boolean
   #next: { readonly questions: Question[]; readonly answer: Promise<Answer>; begin(): void } | undefined
   #underWay = 0
+  /** Of those under way. */
+  #late = 0
 
-  /** @param atOnce looks that are under way at the most, but for those that take long. */
-  constructor(look: (questions: readonly Question[]) => Promise<Answer>, atOnce = 1) {
+  /** @param order `ordered`: a look writes, and always waits for the end of the one before. */
+  constructor(look: (questions: readonly Question[]) => Promise<Answer>, order?: 'ordered') {
     this.#look = look
-    this.#atOnce = atOnce
+    this.#isOrdered = order === 'ordered'
   }
 
   ask(question: Question): Promise<Answer> {
@@ -36,7 +40,7 @@ export class Gathered<Question, Answer> {
   /** Everybody who asks in this turn of the event loop comes along. */
   #beginSoon(): void {
     setImmediate(() => {
-      if (!this.#next || this.#underWay >= this.#atOnce) return
+      if (!this.#next || this.#underWay > this.#late || this.#underWay === MOST_AT_ONCE) return
       const { begin } = this.#next
       this.#next = undefined
       begin()
@@ -45,18 +49,20 @@ export class Gathered<Question, Answer> {
 
   async #answer(questions: readonly Question[]): Promise<Answer> {
     this.#underWay += 1
-    let isUnderWay = true
-    const end = () => {
-      if (isUnderWay) this.#underWay -= 1
-      isUnderWay = false
+    let late = 0
+    const beLate = () => {
+      late = 1
+      this.#late += 1
       this.#beginSoon()
     }
-    const late = setTimeout(end, technicalDeadline(WAITED_FOR_MS)).unref()
+    const timer = this.#isOrdered ? undefined : setTimeout(beLate, technicalDeadline(WAITED_FOR_MS)).unref()
     try {
       return await this.#look(questions)
     } finally {
-      clearTimeout(late)
-      end()
+      clearTimeout(timer)
+      this.#underWay -= 1
+      this.#late -= late
+      this.#beginSoon()
     }
   }
 }

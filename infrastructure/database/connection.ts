@@ -317,11 +317,16 @@ export async function connectClient(target: DatabaseTarget, config: pg.ClientCon
 const END_LIMIT_MS = 2_000
 
 /** Ends a connection; does not wait for a server that has vanished. Never rejects. */
-export async function endClient(client: pg.Client): Promise<void> {
+export function endClient(client: pg.Client): Promise<void> {
+  return ended(client.end())
+}
+
+/** Waits for an end, but not for a server that has vanished. Never rejects. */
+export async function ended(end: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, END_LIMIT_MS)
   })
-  await Promise.race([client.end().catch(() => undefined), limit])
+  await Promise.race([end.catch(() => undefined), limit])
   clearTimeout(timer)
 }

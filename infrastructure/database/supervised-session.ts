@@ -1,8 +1,11 @@
 import type pg from 'pg'
+import { technicalDeadline } from '../../application/commands/technical-deadlines.ts'
 import { backOff } from '../../application/followers/backoff.ts'
-import { DatabaseUnavailable, endClient } from './connection.ts'
+import { DatabaseUnavailable, endClient, ended } from './connection.ts'
 
 const HEARTBEAT_MS = 15_000
+/** How long an answer to one is waited for. */
+const HEARTBEAT_LIMIT_MS = 5_000
 const RECONNECTING = { firstMs: 50, mostMs: 1_000 }
 
 interface Parts {
@@ -24,6 +27,7 @@ export class SupervisedSession {
   readonly #closing = new AbortController()
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
+  #preparing: pg.Client | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
   constructor(parts: Parts) {
@@ -57,13 +61,16 @@ export class SupervisedSession {
   async close(): Promise<void> {
     this.#closing.abort()
     clearInterval(this.#heartbeat)
-    const client = this.#client
+    const client = this.#client ?? this.#preparing
     this.#client = undefined
     if (client) await endClient(client)
+    if (this.#connecting) await ended(this.#connecting)
   }
 
   async #connect(): Promise<pg.Client> {
     const { name, connect, prepare, hasHeartbeat } = this.#parts
+    const isClosed = new DatabaseUnavailable(name, 'the session is closed')
+    if (this.closing.aborted) throw isClosed
     let lost: Error | undefined
     let opened: pg.Client | undefined
     const client = await connect((error) => {
@@ -71,22 +78,35 @@ export class SupervisedSession {
       if (opened) this.#lose(opened, error)
     })
     opened = client
+    this.#preparing = client
     try {
-      await prepare(client)
-      if (this.closing.aborted) throw new DatabaseUnavailable(name, 'the session is closed')
+      if (!this.closing.aborted) await prepare(client)
+      if (this.closing.aborted) throw isClosed
       // its end may be told together with the last answer
       if (lost) throw lost
     } catch (error) {
       await endClient(client)
       throw error
+    } finally {
+      this.#preparing = undefined
     }
     this.#client = client
-    if (hasHeartbeat) {
-      // a client that is not answered ends its connection by itself
-      const beat = () => void client.query('SELECT 1').catch(() => undefined)
-      this.#heartbeat = setInterval(beat, HEARTBEAT_MS).unref()
-    }
+    if (hasHeartbeat) this.#heartbeat = setInterval(() => this.#beat(client), HEARTBEAT_MS).unref()
     return client
+  }
+
+  #beat(client: pg.Client): void {
+    let isAnswered = false
+    const answered = () => {
+      isAnswered = true
+      clearTimeout(limit)
+    }
+    const limit = setTimeout(
+      // an answer that came while this process stood still is read first
+      () => setImmediate(() => isAnswered || this.#lose(client, new Error('no answer'))),
+      technicalDeadline(HEARTBEAT_LIMIT_MS),
+    )
+    client.query({ text: 'SELECT 1', query_timeout: HEARTBEAT_MS } as pg.QueryConfig).then(answered, answered)
   }
 
   #lose(client: pg.Client, error: Error): void {

@@ -17,7 +17,9 @@ export class RememberedLog implements EventLog {
   #last: LogMark | null = null
   readonly #look = new Gathered(async () => {
     const last = this.#last
-    return last !== null && (await this.#log.idAt(last.position)) !== last.eventId ? last : null
+    if (last === null || (await this.#log.idAt(last.position)) === last.eventId) return null
+    // that it went back is told whether or not the log says why
+    return new LogWentBack(last, await this.#log.findCut().catch(() => null))
   })
 
   /** @param log is closed with this one. */
@@ -32,8 +34,8 @@ export class RememberedLog implements EventLog {
 
   /** @throws LogWentBack where the log lacks what this process knows of it. */
   async compare(): Promise<void> {
-    const lost = await this.#look.ask(undefined)
-    if (lost) throw new LogWentBack(lost, await this.#log.findCut())
+    const wentBack = await this.#look.ask(undefined)
+    if (wentBack) throw wentBack
   }
 
   readonly revision: EventLog['revision'] = (stream) => this.#log.revision(stream)

@@ -58,7 +58,7 @@ export class PostgresLogMemory implements LogMemory {
     const newest = rows.map(({ position, event_id }) => ({ position: BigInt(position), eventId: event_id }))
     for (const mark of last ? [last, ...newest] : newest) {
       if ((await log.idAt(mark.position)) !== mark.eventId) {
-        return new LogWentBack(mark, await log.findCut()).message
+        return new LogWentBack(mark, await log.findCut().catch(() => null)).message
       }
     }
     return findLogTooShort(this.#db, log)

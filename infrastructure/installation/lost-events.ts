@@ -77,9 +77,10 @@ export async function takeBackLostEvents(parts: {
     return loss && takeBack(client, loss, await log.count(loss.common, loss.reached))
   }, database.background)
   if (told === null) return
-  const cut = await log.findCut()
-  if (cut) report(describeCut(cut))
   for (const text of told) report(text)
+  // what was taken back is told, whatever becomes of this look
+  const cut = await log.findCut().catch(() => null)
+  if (cut) report(describeCut(cut))
 }
 
 /** @param lost how many events that is, about. */

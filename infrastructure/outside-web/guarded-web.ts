@@ -44,6 +44,7 @@ export class GuardedWeb implements OutsideWeb {
         agent: this.#agent,
         headers: { 'User-Agent': USER_AGENT },
         withinMs: REQUEST_MS,
+        tooLate: `No whole answer came within ${REQUEST_MS / 1000} seconds`,
         bodyBytes: maxBytes,
         receivedBytes: maxBytes + BESIDE_BODY_BYTES,
       },

@@ -3,7 +3,6 @@ import { inTimeSlices } from '../../application/commands/time-slices.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
-import { Gathered } from '../gathered.ts'
 import { keyPurpose, type NewDataKey, type PersonalDataKeys } from './personal-data-keys.ts'
 
 /** A usable data key. */
@@ -22,19 +21,14 @@ export interface DataKeysOptions {
   readonly erasureCheckMs?: number
 }
 
-/** Looks at the table at once: a small report does not wait for a large one. */
-const LOOKS_AT_ONCE = 2
+/** Subjects in one round trip at the most. */
+const BATCH_SUBJECTS = 10_000
+/** Batches at work at once: a small report does not wait for a large one. */
+const PARALLEL_BATCHES = 2
 /** Rounds of losing the same subject to other processes that are still plausible. */
 const MAX_ROUNDS = 8
 
 type Keys = ReadonlyMap<string, DataKey>
-
-/** The keys of subjects: those that are stored, and those that were made where there was none. */
-interface Found {
-  readonly keys: Map<string, DataKey>
-  readonly made: Map<string, DataKey>
-  readonly fresh: NewDataKey[]
-}
 
 /** Keys to seal with while new ones are still on their way into the table. */
 interface KeysForSealing {
@@ -46,16 +40,31 @@ interface KeysForSealing {
   readonly replaced: Promise<Keys>
 }
 
-/** What one look found and made for all who asked. */
-interface Looked {
-  readonly keys: Keys
-  /** The keys that count, once all are stored. */
-  readonly stored: Promise<Keys>
+/** A promise and its ends. */
+class Deferred<Value> {
+  readonly promise: Promise<Value>
+  resolve!: (value: Value) => void
+  reject!: (error: unknown) => void
+
+  constructor() {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    // callers see the failure, each for itself; without any it must not end the process
+    this.promise.catch(() => undefined)
+  }
+}
+
+class Batch {
+  readonly subjects: string[] = []
+  readonly drafted = new Deferred<Keys>()
+  readonly stored = new Deferred<Keys>()
 }
 
 /**
  * The data keys of subjects, for sealing. Keys in use are remembered unwrapped; what several callers
- * miss at the same time is fetched, and made where it does not exist, at once for all of them.
+ * miss at the same time is fetched, and made where it does not exist, in one batch for all of them.
  *
  * A key that another process destroys is forgotten within `erasureCheckMs`. A value that is sealed
  * with it until then reads as erased at once, because opening asks the table, see {@link DataKeys.forOpening}.
@@ -66,7 +75,10 @@ export class DataKeys {
   readonly #clock: Clock
   readonly #remembered: RecentlyUsed<string, DataKey>
   readonly #erasureCheckMs: number
-  readonly #looks = new Gathered((asked: readonly (readonly string[])[]) => this.#look(asked), LOOKS_AT_ONCE)
+  readonly #pending = new Map<string, Batch>()
+  readonly #queue: Batch[] = []
+  #running = 0
+  #pumping = false
   /** Number of the last erasure that this process took notice of. */
   #destruction = 0
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -97,14 +109,23 @@ export class DataKeys {
       if (remembered) keys.set(subject, remembered)
       else missing.push(subject)
     }
-    if (missing.length === 0) return { keys, replaced: Promise.resolve(new Map()) }
-    const looked = await this.#looks.ask(missing)
-    for (const subject of missing) keys.set(subject, looked.keys.get(subject)!)
-    const replaced = looked.stored.then((stored) => {
-      const others = missing.filter((subject) => stored.get(subject) !== keys.get(subject))
-      return new Map(others.map((subject) => [subject, stored.get(subject)!]))
-    })
-    // whoever sealed hears of the failure, and must not before
+    const batches = new Map<Batch, string[]>()
+    // one batch after the other: those of others come in between
+    for (let from = 0; from < missing.length; from += BATCH_SUBJECTS) {
+      const joined = new Map<Batch, string[]>()
+      for (const subject of missing.slice(from, from + BATCH_SUBJECTS)) {
+        const batch = this.#pending.get(subject) ?? this.#enqueue(subject)
+        const waiting = joined.get(batch)
+        if (waiting) waiting.push(subject)
+        else joined.set(batch, [subject])
+      }
+      for (const [batch, waiting] of joined) {
+        const drafted = await batch.drafted.promise
+        for (const subject of waiting) keys.set(subject, drafted.get(subject)!)
+        batches.set(batch, [...(batches.get(batch) ?? []), ...waiting])
+      }
+    }
+    const replaced = replacedKeys(keys, batches)
     replaced.catch(() => undefined)
     return { keys, replaced }
   }
@@ -145,6 +166,8 @@ export class DataKeys {
 
   #forget(subject: string): void {
     this.#remembered.delete(subject)
+    // who asks from now on must not join a batch that may have read the key before
+    this.#pending.delete(subject)
     this.#forgotten += 1
   }
 
@@ -165,53 +188,97 @@ export class DataKeys {
     return this.#checking
   }
 
-  /** The callers work with what is found and made while it is stored: these are nearly always the keys that count. */
-  async #look(asked: readonly (readonly string[])[]): Promise<Looked> {
-    const forgotten = this.#forgotten
-    const found = await this.#readOrMake([...new Set(asked.flat())].sort())
-    const stored = this.#storeAll(found).then((keys) => {
-      // an erasure on the way may concern a key read before it: such keys are used, but not remembered
-      if (forgotten === this.#forgotten) for (const [subject, key] of keys) this.#remembered.set(subject, key)
-      return keys
-    })
-    stored.catch(() => undefined)
-    return { keys: new Map([...found.keys, ...found.made]), stored }
+  #enqueue(subject: string): Batch {
+    let batch = this.#queue.at(-1)
+    if (!batch || batch.subjects.length >= BATCH_SUBJECTS) {
+      batch = new Batch()
+      this.#queue.push(batch)
+    }
+    batch.subjects.push(subject)
+    this.#pending.set(subject, batch)
+    if (!this.#pumping) {
+      this.#pumping = true
+      // everything that this turn of the event loop still asks for comes along
+      setImmediate(() => {
+        this.#pumping = false
+        this.#pump()
+      })
+    }
+    return batch
   }
 
-  /** @param wanted sorted. */
-  async #readOrMake(wanted: readonly string[]): Promise<Found> {
-    const stored = await this.#store.read(wanted)
-    const found: Found = { keys: new Map(), made: new Map(), fresh: [] }
-    await inTimeSlices(wanted, (subject) => {
-      const present = stored.get(subject)
-      if (present?.wrapped && present.masterKeyId) {
-        const { generation, wrapped, masterKeyId } = present
-        found.keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
-        return
+  #pump(): void {
+    while (this.#running < PARALLEL_BATCHES) {
+      const batch = this.#queue.shift()
+      if (!batch) return
+      this.#running += 1
+      void this.#run(batch)
+    }
+  }
+
+  async #run(batch: Batch): Promise<void> {
+    try {
+      const forgotten = this.#forgotten
+      const keys = await this.#fetchOrMake(batch)
+      // an erasure on the way may concern a key read before it: such a batch is used, but not remembered
+      if (forgotten === this.#forgotten) {
+        for (const [subject, key] of keys) this.#remembered.set(subject, key)
       }
-      const generation = (present?.generation ?? 0) + 1
-      const key = newKey()
-      const { wrapped } = this.#masterKeys.wrap(key, keyPurpose(subject, generation))
-      found.fresh.push({ subject, generation, wrapped })
-      found.made.set(subject, { generation, key })
-    })
-    return found
+      batch.stored.resolve(keys)
+    } catch (error) {
+      batch.drafted.reject(error)
+      batch.stored.reject(error)
+    } finally {
+      for (const subject of batch.subjects) {
+        if (this.#pending.get(subject) === batch) this.#pending.delete(subject)
+      }
+      this.#running -= 1
+      this.#pump()
+    }
   }
 
-  async #storeAll(first: Found): Promise<Keys> {
+  async #fetchOrMake({ subjects, drafted }: Batch): Promise<Keys> {
     const keys = new Map<string, DataKey>()
-    let found = first
+    let wanted = [...subjects].sort()
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      for (const [subject, key] of found.keys) keys.set(subject, key)
-      const { fresh, made } = found
+      const stored = await this.#store.read(wanted)
+      const fresh: NewDataKey[] = []
+      const made = new Map<string, DataKey>()
+      await inTimeSlices(wanted, (subject) => {
+        const present = stored.get(subject)
+        if (present?.wrapped && present.masterKeyId) {
+          const { generation, wrapped, masterKeyId } = present
+          keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
+          return
+        }
+        const generation = (present?.generation ?? 0) + 1
+        const key = newKey()
+        const { wrapped } = this.#masterKeys.wrap(key, keyPurpose(subject, generation))
+        fresh.push({ subject, generation, wrapped })
+        made.set(subject, { generation, key })
+      })
+      // the first round's keys are nearly always the right ones: the callers work while they are stored
+      drafted.resolve(fresh.length === 0 ? keys : new Map([...keys, ...made]))
       if (fresh.length === 0) return keys
       if (await this.#store.store(fresh, this.#masterKeys.currentId, this.#clock.now())) {
         for (const [subject, key] of made) keys.set(subject, key)
         return keys
       }
-      // another one was faster with some of them: what is stored now counts
-      found = await this.#readOrMake(fresh.map(({ subject }) => subject))
+      // another process was faster with some of them: what is stored now counts
+      wanted = fresh.map(({ subject }) => subject)
     }
     throw new Error('Data keys could not be stored: other processes keep changing them')
   }
+}
+
+async function replacedKeys(keys: Keys, batches: ReadonlyMap<Batch, readonly string[]>): Promise<Keys> {
+  const replaced = new Map<string, DataKey>()
+  for (const [batch, subjects] of batches) {
+    const stored = await batch.stored.promise
+    for (const subject of subjects) {
+      const key = stored.get(subject)!
+      if (key !== keys.get(subject)) replaced.set(subject, key)
+    }
+  }
+  return replaced
 }

@@ -58,7 +58,7 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   constructor(pool: Pool) {
     this.#pool = pool
     this.#loads = new Gathered((ids) => this.#loadAll(ids))
-    this.#records = new Gathered((results) => this.#recordAll(results))
+    this.#records = new Gathered((results) => this.#recordAll(results), 'ordered')
   }
 
   async add(...[events, deliveries]: Parameters<DeliveryRecords['add']>): Promise<void> {

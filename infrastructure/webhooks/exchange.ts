@@ -14,6 +14,8 @@ interface Outgoing {
   readonly body?: Buffer
   /** From the look-up of the host to the end of the answer, in real milliseconds. */
   readonly withinMs: number
+  /** The fault of an answer that is not whole by then. */
+  readonly tooLate: string
   /** Of the answer's body, at the most. */
   readonly bodyBytes: number
   /** Of all that comes back, with what wraps a body. */
@@ -37,7 +39,7 @@ interface Exchange {
  */
 export function exchange(
   url: string,
-  { method, agent, headers, body, withinMs, bodyBytes, receivedBytes }: Outgoing,
+  { method, agent, headers, body, withinMs, tooLate, bodyBytes, receivedBytes }: Outgoing,
   signal: AbortSignal,
   request: typeof overHttps = overHttps,
 ): Promise<Exchange> {
@@ -68,10 +70,7 @@ export function exchange(
         stop('The answer is too long', true)
     }
     const outgoing = request(url, { method, agent, headers })
-    const limit = setTimeout(() => {
-      const what = statusCode === null ? 'No answer' : 'No whole answer'
-      stop(`${what} came within ${withinMs / 1000} seconds`, true)
-    }, withinMs)
+    const limit = setTimeout(() => stop(tooLate, true), withinMs)
     signal.addEventListener('abort', abort)
     outgoing.on('error', (error) => stop(reasonOf(error, outgoing.socket)))
     outgoing.on('socket', (socket) => socket.on('data', count))

@@ -77,7 +77,12 @@ export class HttpsWebhookSender implements WebhookSender {
       'User-Agent': USER_AGENT,
       ...signedHeaders(request),
     }
-    const limits = { withinMs: this.#attemptMs, bodyBytes: ANSWER_BYTES, receivedBytes: RECEIVED_BYTES }
+    const limits = {
+      withinMs: this.#attemptMs,
+      tooLate: `No answer came within ${this.#attemptMs / 1000} seconds`,
+      bodyBytes: ANSWER_BYTES,
+      receivedBytes: RECEIVED_BYTES,
+    }
     const outgoing = { method: 'POST', agent: this.#agent, headers, body, ...limits } as const
     const { statusCode, fault, isCut } = await exchange(request.url, outgoing, signal, this.#request)
     if (statusCode === null || (fault !== null && !isCut)) return { statusCode, error: fault }

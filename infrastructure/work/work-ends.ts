@@ -65,8 +65,11 @@ export class WorkEnds {
 
   constructor(pool: Pool) {
     this.#pool = pool
-    this.#done = new Gathered((all) => this.#endAll('work/all-done', ALL_DONE, [tokensOf(all)]))
-    this.#later = new Gathered((all) => this.#endAll('work/all-later', ALL_LATER, laterValues(all)))
+    this.#done = new Gathered((all) => this.#endAll('work/all-done', ALL_DONE, [tokensOf(all)]), 'ordered')
+    this.#later = new Gathered(
+      (all) => this.#endAll('work/all-later', ALL_LATER, laterValues(all)),
+      'ordered',
+    )
   }
 
   async end(claim: ClaimedWork, end: WorkEnd): ReturnType<WorkStore['end']> {

@@ -258,13 +258,9 @@ export class PostgresWorkStore implements WorkStore {
 
   async discard(request: Parameters<WorkStore['discard']>[0]): Promise<number> {
     const chosen = 'process_manager = $1 AND kind = $2 AND ($3::text IS NULL OR key = $3)'
-    const result = await this.#pool.query(
-      request.dryRun
-        ? `SELECT FROM runtime.work WHERE ${chosen}`
-        : `DELETE FROM runtime.work WHERE ${chosen}`,
-      [request.processManager, request.kind, request.key],
-    )
-    return result.rowCount ?? 0
+    const values = [request.processManager, request.kind, request.key]
+    if (request.dryRun) return this.#count(chosen, values)
+    return (await this.#pool.query(`DELETE FROM runtime.work WHERE ${chosen}`, values)).rowCount!
   }
 
   async keysOf(processManager: string, kind: string): Promise<readonly string[]> {
@@ -293,13 +289,17 @@ export class PostgresWorkStore implements WorkStore {
     const chosen = `state = 'failed' AND ($1::text IS NULL OR (process_manager, kind, key) = ($1, $2::text, $3::text))`
     const { key } = request
     const values = [key?.processManager ?? null, key?.kind ?? null, key?.key ?? null]
-    const result = await this.#pool.query(
-      request.dryRun
-        ? `SELECT FROM runtime.work WHERE ${chosen}`
-        : `UPDATE runtime.work SET state = 'due', attempts = 0 WHERE ${chosen}`,
-      values,
+    if (request.dryRun) return this.#count(chosen, values)
+    const text = `UPDATE runtime.work SET state = 'due', attempts = 0 WHERE ${chosen}`
+    return (await this.#pool.query(text, values)).rowCount!
+  }
+
+  async #count(chosen: string, values: readonly unknown[]): Promise<number> {
+    const { rows } = await this.#pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM runtime.work WHERE ${chosen}`,
+      [...values],
     )
-    return result.rowCount ?? 0
+    return rows[0]!.count
   }
 }
 

@@ -114,7 +114,9 @@ async function run<Host>(
   const whole = api.envelope.wrap(answer, options.pagination)
   const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
   if (!Array.isArray(answer) && textBytes === undefined) return sendJson(response, status, said)
-  const written = await sendJsonPieces(response, status, jsonPieces(said))
+  const pieces = jsonPieces(said)
+  // texts stand in memory anyway: their length is told
+  const written = await sendJsonPieces(response, status, textBytes === undefined ? pieces : [...pieces])
   if (textBytes === undefined) costs.owe({ bytes: written })
 }
 

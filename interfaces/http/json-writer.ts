@@ -75,6 +75,7 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 /**
  * Answers with JSON that comes in pieces. A long answer is written slice by slice, no faster than the
  * caller takes it, so that it neither holds up others nor stands in memory as a whole.
+ * @param pieces where they are an array, a long answer says its length, too.
  * @returns its length in characters. @throws CallerGone when the caller leaves before the end.
  */
 export async function sendJsonPieces(
@@ -85,6 +86,12 @@ export async function sendJsonPieces(
   const slice = new TimeSlice()
   let text = ''
   let length = 0
+  if (Array.isArray(pieces) && !response.headersSent) {
+    response.setHeader(
+      'Content-Length',
+      pieces.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0),
+    )
+  }
   for (const piece of pieces) {
     text += piece
     length += piece.length

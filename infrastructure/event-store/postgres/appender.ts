@@ -59,6 +59,8 @@ export class Appender {
   #isScheduled = false
   #writing = false
   #closed = false
+  /** It lost its connection after it was closed: nothing is sent any more. */
+  #isOver = false
 
   /**
    * @param parts.readers for look-ups beside the writer's connection.
@@ -132,6 +134,10 @@ export class Appender {
   }
 
   #enqueue(append: Pending): void {
+    if (this.#isOver) {
+      append.reject(unavailable('it is closed, outcome of an append unknown'))
+      return
+    }
     this.#ready.push(append)
     this.#prepareSoon()
   }
@@ -216,7 +222,6 @@ export class Appender {
       for (const { append, position } of result.stored)
         append.resolve({ position, eventId: append.ids.at(-1)! })
       for (const append of result.conflicts) this.#refuse(append)
-      flight ??= this.#launch()
     }
     this.#writing = false
   }
@@ -281,11 +286,9 @@ export class Appender {
       if (append.sent === 'once') append.sent = isLost ? 'before' : 'no'
     }
     if (isLost && this.#closed) {
+      this.#isOver = true
       this.#putBack(...appends)
-      // those behind them follow
-      for (let append = this.#ready.shift(); append; append = this.#ready.shift()) {
-        append.reject(unavailable('it is closed, outcome of an append unknown'))
-      }
+      for (const append of this.#ready.splice(0)) this.#enqueue(append)
     } else if (isLost || isTaken(error)) {
       this.#putBack(...appends)
     } else if (isDataError(error) && appends.length > 1) {

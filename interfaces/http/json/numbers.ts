@@ -1,8 +1,5 @@
 /** A number of this many characters without an exponent has no more digits than a double keeps. */
-const SHORT = 15
-
-/** Characters that a number may have, far more than any double needs to be written exactly enough. */
-export const MAX_NUMBER_LENGTH = 1_000
+export const SHORT = 15
 
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const EXPONENT = /[eE]/

@@ -1,4 +1,4 @@
-import { isRounded, MAX_NUMBER_LENGTH } from './numbers.ts'
+import { isRounded, SHORT } from './numbers.ts'
 
 /** What a value or key is refused for; `numbers`: reading changes them. */
 type PlacedFault = 'duplicate_key' | 'characters' | 'numbers'
@@ -14,6 +14,8 @@ export interface JsonLimits {
   readonly values: number
   /** Of one object. */
   readonly members: number
+  /** Characters of a number. */
+  readonly numberLength: number
 }
 
 /** Ends the reading of a text. */
@@ -46,13 +48,19 @@ const LEFT_OUT = '__proto__'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
 const COLON = 0x3a
+const LARGE_E = 0x45
 const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
+const SMALL_E = 0x65
+const SMALL_U = 0x75
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y
+const ESCAPED = /\\["\\]/g
+const BAD_ESCAPE = /\\(?![/bfnrt]|u[\da-fA-F]{4})/
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y
 const LITERALS = [
   ['true', true],
@@ -60,6 +68,9 @@ const LITERALS = [
   ['null', null],
 ] as const
 const LONE_SURROGATE = /\p{Surrogate}/u
+/** Characters up to which an object is read at once. */
+const PLAIN_OBJECT = 16 * 1024
+const OTHER = [0, 0] as const
 /** Characters from which on the engine keeps a slice as a view, which would hold the whole text in memory. */
 const VIEWED = 13
 
@@ -97,7 +108,9 @@ export class JsonReader {
     while (this.#at < limit) {
       const code = this.#next()
       if (++this.#values > this.#limits.values) throw tooMany(`${this.#limits.values} values`)
-      if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      const plain = code === OPEN_BRACE ? this.#plainObject() : undefined
+      if (plain) this.#put(plain)
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         if (!this.#isEmptyAfterOpening(code === OPEN_BRACKET)) continue
       } else this.#put(code === QUOTE ? this.#string(false) : this.#scalar())
       if (this.#isAtEnd()) return true
@@ -112,6 +125,19 @@ export class JsonReader {
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code
       this.#at += 1
     }
+  }
+
+  /** An object read at once by `JSON.parse`; undefined where it has to be looked at closely. */
+  #plainObject(): Record<string, unknown> | undefined {
+    const [end, members] = plainObjectAt(this.#text, this.#at)
+    if (members === 0 || this.#levels.length === this.#limits.depth) return undefined
+    if (members > this.#limits.members || this.#values + members > this.#limits.values) return undefined
+    const object = parsed(this.#text.slice(this.#at, end)) as Record<string, unknown> | undefined
+    // a key that stands there twice counts once
+    if (!object || Object.keys(object).length < members || Object.hasOwn(object, LEFT_OUT)) return undefined
+    this.#values += members
+    this.#at = end
+    return object
   }
 
   #isEmptyAfterOpening(isArray: boolean): boolean {
@@ -175,20 +201,22 @@ export class JsonReader {
     const text = this.#text
     const from = this.#at
     let isEscaped = false
+    let isDoubtful = false
     let at = from + 1
     for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) {
-      this.#at = at
       if (code === BACKSLASH) {
-        at = endOf(ESCAPE, text, at)
         isEscaped = true
-      } else at = code >= 0x20 ? at + 1 : 0
-      if (at === 0) throw this.#syntax()
+        isDoubtful ||= text.charCodeAt(at + 1) === SMALL_U
+        at += 2
+      } else if (code >= 0x20) at += 1
+      else throw this.#syntax(at)
     }
     this.#at = at + 1
     // names of members are copied where they are stored
     if (!isEscaped && (isKey || at - from <= VIEWED)) return text.slice(from + 1, at)
-    const value = JSON.parse(text.slice(from, at + 1)) as string
-    if (isEscaped && (value.includes('\0') || LONE_SURROGATE.test(value))) {
+    const value = parsed(text.slice(from, at + 1)) as string | undefined
+    if (value === undefined) throw this.#syntax(from + badEscapeIn(text.slice(from, at)))
+    if (isDoubtful && (value.includes('\0') || LONE_SURROGATE.test(value))) {
       this.#note('characters', isKey ? '(key)' : undefined)
     }
     return value
@@ -204,7 +232,8 @@ export class JsonReader {
       }
       throw this.#syntax()
     }
-    if (end - this.#at > MAX_NUMBER_LENGTH) throw tooLong(this.#path())
+    const { numberLength } = this.#limits
+    if (end - this.#at > numberLength) throw tooLong(this.#path(), numberLength)
     const number = this.#text.slice(this.#at, end)
     if (isRounded(number)) this.#note('numbers')
     this.#at = end
@@ -227,11 +256,43 @@ export class JsonReader {
     return path
   }
 
-  #syntax(): Refusal {
-    const isOver = this.#at >= this.#text.length
-    const where = isOver ? ': it ends too early' : ` (at character ${this.#at})`
+  #syntax(at = this.#at): Refusal {
+    const where = at >= this.#text.length ? ': it ends too early' : ` (at character ${at})`
     return new Refusal('syntax', `The body is not valid JSON${where}`)
   }
+}
+
+/**
+ * Where an object ends and how many members it has, of one in which nothing is escaped or nested, and no number so long that
+ * reading might change it; 0 members where it is another one, or long. What JSON is, is not judged here.
+ */
+function plainObjectAt(text: string, from: number): readonly [end: number, members: number] {
+  let members = 0
+  for (let at = from + 1; at - from < PLAIN_OBJECT; at += 1) {
+    let code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      do {
+        at += 1
+        code = text.charCodeAt(at)
+        if (code === BACKSLASH || Number.isNaN(code)) return OTHER
+      } while (code !== QUOTE)
+    } else if (code === COLON) members += 1
+    else if (code === CLOSE_BRACE) return [at + 1, members]
+    else if (code === MINUS || isDigit(code)) {
+      const number = at
+      do {
+        at += 1
+        code = text.charCodeAt(at)
+      } while (isDigit(code) || code === POINT)
+      if (at - number > SHORT || code === SMALL_E || code === LARGE_E) return OTHER
+      at -= 1
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET || Number.isNaN(code)) return OTHER
+  }
+  return OTHER
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
 }
 
 /** The place behind what a sticky expression matches at a place; 0 when it does not match. */
@@ -241,11 +302,24 @@ function endOf(expression: RegExp, text: string, at: number): number {
   return expression.lastIndex
 }
 
+/** What `JSON.parse` reads; undefined where it refuses. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function badEscapeIn(text: string): number {
+  return text.replace(ESCAPED, '__').search(BAD_ESCAPE)
+}
+
 function tooMany(what: string): Refusal {
   return new Refusal('values', `The body holds more than ${what}`)
 }
 
-function tooLong(path: string): Refusal {
-  const what = `is a number of more than ${MAX_NUMBER_LENGTH} characters; send fewer digits`
+function tooLong(path: string, length: number): Refusal {
+  const what = `is a number of more than ${length} characters; send fewer digits`
   return new Refusal('numbers', `${path || 'The body'} ${what}`, path)
 }

@@ -4,8 +4,8 @@ import { type JsonFault, JsonReader, Refusal } from './reader.ts'
 
 /** Levels of arrays and objects that a body may nest. */
 export const MAX_DEPTH = 64
-/** Members that one object may have are far more than any request has a use for. */
-const LIMITS = { depth: MAX_DEPTH, values: 2_000_000, members: 10_000 }
+/** Members of an object, and characters of a number, are far more than any request has a use for. */
+const LIMITS = { depth: MAX_DEPTH, values: 2_000_000, members: 10_000, numberLength: 1_000 }
 
 type ParsedJson =
   | {
@@ -43,7 +43,10 @@ export async function parseLargeJson(bytes: Buffer): Promise<ParsedJson> {
   return bytes.length <= SLICE ? parseJson(bytes) : runInTimeSlices(parseInSlices(bytes, SLICE))
 }
 
-/** {@link parseJson} step by step: yields after each slice of so many characters. */
+/**
+ * {@link parseJson} step by step: yields after each slice of so many characters. Only that the bytes are UTF-8, and become one
+ * text, is done at once: some milliseconds for the largest body that is taken.
+ */
 export function* parseInSlices(bytes: Buffer, slice: number): Generator<void, ParsedJson, void> {
   if (bytes.length === 0) return { ok: false, kind: 'syntax', message: 'The body is empty' }
   if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }

@@ -51,6 +51,14 @@ export const sealing: readonly Mutation[] = [
     suites: ['integration/secrets/personal-data'],
   },
   {
+    id: 'seal-batch-of-forgotten-key-joined',
+    file: KEYS,
+    find: '    this.#pending.delete(subject)\n    this.#forgotten += 1',
+    put: '    this.#forgotten += 1',
+    harm: 'Data reported after an erasure is sealed under the key that was destroyed.',
+    suites: ['integration/secrets/personal-data', 'integration/operations/erasure'],
+  },
+  {
     id: 'seal-destroyed-key-of-later-generation',
     file: 'infrastructure/secrets/personal-data-keys.ts',
     find: 'generation = $3 AND wrapped IS NOT NULL FOR UPDATE',

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readBeginning } from '../../../interfaces/http/body.ts'
 import { memberAtBeginning } from '../../../interfaces/http/json/beginning.ts'
 import { runs } from '../../support/generated.ts'
@@ -37,6 +37,21 @@ describe('a member at the beginning of a body', () => {
     '{"a":1},"id":2}',
   ])('is not found in %s', (text) => {
     expect(idOf(text)).toBeUndefined()
+  })
+
+  it('is read behind a number of any length', () => {
+    expect(idOf(`{"params":{"a":[${'1'.repeat(2_000)},{"b":0.${'1'.repeat(2_000)}}]},"id":7}`)).toBe(7)
+  })
+
+  it('is looked for with no more than a look at each character where one word is all that came', () => {
+    const looks = vi.spyOn(RegExp.prototype, 'exec')
+    const replaced = vi.spyOn(String.prototype, 'replace')
+    expect(idOf(`{"id":7,"a":${'a'.repeat(64 * 1024)}`)).toBe(7)
+    const longLooks = looks.mock.calls.filter(([text]) => text.length > 1).length
+    const replacements = replaced.mock.calls.length
+    for (const spied of [looks, replaced]) spied.mockRestore()
+    expect(longLooks).toBeLessThan(20)
+    expect(replacements).toBe(0)
   })
 
   it('is what JSON.parse reads, in every object', () => {

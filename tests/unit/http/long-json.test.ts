@@ -85,6 +85,13 @@ describe('an answer in pieces', () => {
     expect(await end).toBe(5_000_000)
   })
 
+  it('goes out with its length where all pieces are there, in bytes', async () => {
+    const pieces = Array.from({ length: 20 }, () => 'é'.repeat(10_000))
+    listener = await listen((_, response) => void sendJsonPieces(response, 200, pieces), '127.0.0.1', 0)
+    const { headers, status } = await fetch(listener.url)
+    expect([status, headers.get('content-length')]).toEqual([200, '400000'])
+  })
+
   it('is not made before the caller takes it, and ends with the caller', async () => {
     const { answer, taken, end } = await serve(100_000)
     ;(await answer).pause().destroy()

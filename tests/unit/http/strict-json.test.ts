@@ -72,6 +72,44 @@ describe('parseJson', () => {
   })
 
   it.each([
+    ['{"a":["\\\\","\\"","a\\\\\\x"]}', '\\x'],
+    ['["\\n\\u00e9\\u12G4"]', '\\u12G4'],
+    ['{"\\\\\\ ":1}', '\\ '],
+    ['{"a":1,"b":"a\tb"}', '\t'],
+  ])('tells where %s is no JSON', (text, fault) => {
+    const message = `The body is not valid JSON (at character ${text.lastIndexOf(fault)})`
+    expect(parse(text)).toEqual({ ok: false, kind: 'syntax', message })
+  })
+
+  it('reads a text of a million escapes in one step, not escape by escape', () => {
+    const looks = vi.spyOn(RegExp.prototype, 'test')
+    expect(parse(`["${'\\n'.repeat(1_000_000)}"]`)).toEqual({ ok: true, value: ['\n'.repeat(1_000_000)] })
+    expect(looks.mock.calls.length).toBeLessThan(10)
+    looks.mockRestore()
+  })
+
+  it('tells of an object the same at once as member by member', () => {
+    const long = Array.from({ length: 300 }, (_, index) => `"k${index}":${index}`).join()
+    for (const members of [long, '"a":1,"b":"x"', '"1":true,"0":null,"a":-1.50', ' "a" : 1 ,\n"b" : "" ']) {
+      for (const text of [`{${members}}`, `[{${members}},{"z":[{${members}}]}]`]) {
+        expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) })
+      }
+    }
+    for (const text of [
+      '{"a":1,}',
+      '{"a":01}',
+      '{"a":1.}',
+      '{"a":--1}',
+      '{"a":-}',
+      '{\u00a0"a":1}',
+      '{"a":"\0"}',
+    ]) {
+      expect(parse(text)).toMatchObject({ ok: false, kind: 'syntax' })
+    }
+    expect(parse(`${'['.repeat(MAX_DEPTH)}{"a":1}`)).toMatchObject({ kind: 'depth' })
+  })
+
+  it.each([
     ['{"employees":[{},{},{},{"first_name":"A\\u0000b"}]}', 'employees[3].first_name'],
     ['{"a":"\\ud800"}', 'a'],
     ['{"a":["x","\\uDFFF\\ud800"]}', 'a[1]'],
@@ -239,6 +277,9 @@ describe('a body of many slices', () => {
     const parsed = vi.spyOn(JSON, 'parse')
     const { value } = parse('{"a":"a text that is long","b":"short"}') as { value: unknown }
     expect(value).toEqual({ a: 'a text that is long', b: 'short' })
+    expect(parsed.mock.calls).toEqual([['{"a":"a text that is long","b":"short"}']])
+    parsed.mockClear()
+    expect(parse('["a text that is long","short"]')).toMatchObject({ ok: true })
     expect(parsed.mock.calls).toEqual([['"a text that is long"']])
     parsed.mockRestore()
   })
