@@ -68,8 +68,8 @@ const LITERALS = [
   ['null', null],
 ] as const
 const LONE_SURROGATE = /\p{Surrogate}/u
-/** Characters up to which an object is read at once. */
-const PLAIN_OBJECT = 16 * 1024
+/** Characters of objects that are read at once, about. */
+const AT_ONCE = 16 * 1024
 const OTHER = [0, 0] as const
 /** Characters from which on the engine keeps a slice as a view, which would hold the whole text in memory. */
 const VIEWED = 13
@@ -85,6 +85,8 @@ export class JsonReader {
   readonly #levels: Level[] = []
   #at = 0
   #values = 0
+  /** Up to here objects are not read at once. */
+  #closelyUntil = 0
   #value: unknown
   /** The first fault that leaves the rest readable. */
   fault: { readonly kind: PlacedFault; readonly path: string } | null = null
@@ -108,10 +110,9 @@ export class JsonReader {
     while (this.#at < limit) {
       const code = this.#next()
       if (++this.#values > this.#limits.values) throw tooMany(`${this.#limits.values} values`)
-      const plain = code === OPEN_BRACE ? this.#plainObject() : undefined
-      if (plain) this.#put(plain)
-      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-        if (!this.#isEmptyAfterOpening(code === OPEN_BRACKET)) continue
+      if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        const isRead = code === OPEN_BRACE && this.#plainObjects()
+        if (!isRead && !this.#isEmptyAfterOpening(code === OPEN_BRACKET)) continue
       } else this.#put(code === QUOTE ? this.#string(false) : this.#scalar())
       if (this.#isAtEnd()) return true
     }
@@ -127,17 +128,35 @@ export class JsonReader {
     }
   }
 
-  /** An object read at once by `JSON.parse`; undefined where it has to be looked at closely. */
-  #plainObject(): Record<string, unknown> | undefined {
-    const [end, members] = plainObjectAt(this.#text, this.#at)
-    if (members === 0 || this.#levels.length === this.#limits.depth) return undefined
-    if (members > this.#limits.members || this.#values + members > this.#limits.values) return undefined
-    const object = parsed(this.#text.slice(this.#at, end)) as Record<string, unknown> | undefined
+  /** Has `JSON.parse` read an object with those behind it in its array. @returns false where it must be looked at closely. */
+  #plainObjects(): boolean {
+    if (this.#at < this.#closelyUntil || this.#levels.length === this.#limits.depth) return false
+    const text = this.#text
+    const isInArray = !!this.#levels.at(-1)?.elements
+    const members: number[] = []
+    let values = this.#values - 1
+    let end = this.#at - 1
+    do {
+      const [next, count] = plainObjectAt(text, end + 1)
+      if (count === 0 || count > this.#limits.members) break
+      members.push(count)
+      values += 1 + count
+      end = next
+    } while (isInArray && end - this.#at < AT_ONCE && text.startsWith(',{', end))
+    if (members.length === 0) return false
+    const objects = parsed(`[${text.slice(this.#at, end)}]`) as Record<string, unknown>[] | undefined
     // a key that stands there twice counts once
-    if (!object || Object.keys(object).length < members || Object.hasOwn(object, LEFT_OUT)) return undefined
-    this.#values += members
+    const isSame = objects?.every(
+      (object, n) => Object.keys(object).length === members[n] && !Object.hasOwn(object, LEFT_OUT),
+    )
+    if (!isSame || values > this.#limits.values) {
+      this.#closelyUntil = end
+      return false
+    }
+    for (const object of objects!) this.#put(object)
+    this.#values = values
     this.#at = end
-    return object
+    return true
   }
 
   #isEmptyAfterOpening(isArray: boolean): boolean {
@@ -268,7 +287,7 @@ export class JsonReader {
  */
 function plainObjectAt(text: string, from: number): readonly [end: number, members: number] {
   let members = 0
-  for (let at = from + 1; at - from < PLAIN_OBJECT; at += 1) {
+  for (let at = from + 1; at - from < AT_ONCE; at += 1) {
     let code = text.charCodeAt(at)
     if (code === QUOTE) {
       do {

@@ -88,6 +88,19 @@ describe('parseJson', () => {
     looks.mockRestore()
   })
 
+  it('tells of one object among many as of one alone', () => {
+    const many = (odd: string) => `[{"a":1,"b":2},{"a":3},${odd},{"a":4}]`
+    expect(parse(many('{"a":1,"a":2}'))).toMatchObject({ kind: 'duplicate_key', path: '[2].a' })
+    expect(parse(many('{"a":0.10000000000000000001}'))).toMatchObject({ kind: 'numbers', path: '[2].a' })
+    expect(parse(many('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: '[2].__proto__' })
+    expect(parse(many('{"a":1,}'))).toMatchObject({ message: 'The body is not valid JSON (at character 30)' })
+    expect(parse(many('{"a":"\\u0000"}'))).toMatchObject({ kind: 'characters', path: '[2].a' })
+    expect(parse(many('{"a":1e2}'))).toEqual({
+      ok: true,
+      value: [{ a: 1, b: 2 }, { a: 3 }, { a: 100 }, { a: 4 }],
+    })
+  })
+
   it('tells of an object the same at once as member by member', () => {
     const long = Array.from({ length: 300 }, (_, index) => `"k${index}":${index}`).join()
     for (const members of [long, '"a":1,"b":"x"', '"1":true,"0":null,"a":-1.50', ' "a" : 1 ,\n"b" : "" ']) {
@@ -277,7 +290,7 @@ describe('a body of many slices', () => {
     const parsed = vi.spyOn(JSON, 'parse')
     const { value } = parse('{"a":"a text that is long","b":"short"}') as { value: unknown }
     expect(value).toEqual({ a: 'a text that is long', b: 'short' })
-    expect(parsed.mock.calls).toEqual([['{"a":"a text that is long","b":"short"}']])
+    expect(parsed.mock.calls).toEqual([['[{"a":"a text that is long","b":"short"}]']])
     parsed.mockClear()
     expect(parse('["a text that is long","short"]')).toMatchObject({ ok: true })
     expect(parsed.mock.calls).toEqual([['"a text that is long"']])
