@@ -63,7 +63,9 @@ export async function startBenchServer(): Promise<BenchServer> {
       return url.toString()
     },
     async setSynchronousCommit(name, value) {
-      await owner.query(`ALTER DATABASE ${owner.escapeIdentifier(databases.get(name)!)} SET synchronous_commit = ${value}`)
+      await owner.query(
+        `ALTER DATABASE ${owner.escapeIdentifier(databases.get(name)!)} SET synchronous_commit = ${value}`,
+      )
     },
     async stop() {
       running.delete(bench)

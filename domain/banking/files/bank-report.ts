@@ -264,8 +264,7 @@ function decide(
       const { line, transactionId, returnCode } = command
       // another code, or another debit, is another application, which has its effect
       const item = state.applied.find(
-        (one) =>
-          one.line === line && one.transaction_id === transactionId && one.return_code === returnCode,
+        (one) => one.line === line && one.transaction_id === transactionId && one.return_code === returnCode,
       )?.item
       if (!item) return []
       return [BankReportItemsParked.of({ report_id, items: [{ ...item, reason: command.reason }], at })]
