@@ -21,19 +21,17 @@ export interface IssuedApiClient {
   readonly clientSecret: string
 }
 
-/** Why a key pair would not be issued, null when it would: its tenant, carriers and employers must be known. */
+/** Why a key pair is not issued, null when it may be: its tenant, carriers and employers must be known. */
 export async function refuseIssue(app: Application, input: NewApiClient): Promise<Rejection | null> {
   return (await unknownTenant(app, input.tenant_id)) ?? (await outOfScope(app, input))
 }
 
-/** Issues a key pair for the REST APIs, scoped to products, carriers and employers of one tenant. */
+/** Issues a key pair for the REST APIs, scoped to products, carriers and employers of one tenant, which are known. */
 export async function issue(
   app: Application,
   input: NewApiClient,
   context: CommandContext,
 ): Promise<IssuedApiClient | Rejection> {
-  const refusal = await refuseIssue(app, input)
-  if (refusal) return refusal
   const clientId = `service_${word(input.environment)}_cli_${sha256(`${context.commandId}/${apiClient.category}`).slice(0, 32)}`
   const clientSecret = newClientSecret(app, input.environment)
   const outcome = await app.commands.execute(

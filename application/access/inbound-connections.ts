@@ -4,7 +4,6 @@ import type { Application } from '../commands/application.ts'
 import { type CommandContext, createdId } from '../commands/command-context.ts'
 import { secretGone } from '../commands/secret-gone.ts'
 import { changed, within } from '../commands/verbs.ts'
-import { unknownTenant } from './tenants.ts'
 
 /** A connection with its secret, which is shown this once and kept in the vault. */
 export interface OpenedConnection {
@@ -12,22 +11,12 @@ export interface OpenedConnection {
   readonly secret: string
 }
 
-/** Why a connection would not be opened, null when it would: its tenant must be known. */
-export function refuseOpening(
-  app: Application,
-  { tenant_id }: Pick<InboundConnection, 'tenant_id'>,
-): Promise<Rejection | null> {
-  return unknownTenant(app, tenant_id)
-}
-
-/** Opens a connection for signed inbound payroll. The secret is in the vault before the event names it. */
+/** Opens a connection for signed inbound payroll of a tenant that is known. The secret is in the vault before the event names it. */
 export async function open(
   app: Application,
   { tenant_id, environment }: Pick<InboundConnection, 'tenant_id' | 'environment'>,
   context: CommandContext,
 ): Promise<OpenedConnection | Rejection> {
-  const refusal = await refuseOpening(app, { tenant_id })
-  if (refusal) return refusal
   const connection_id = createdId(context, inboundConnection)
   const secret = `whin_${app.randomness.hex(32)}`
   const secret_ref = `inbound-connection/${connection_id}/${app.randomness.hex(8)}`

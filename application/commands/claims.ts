@@ -18,23 +18,23 @@ import {
 import { isSecretGone } from './secret-gone.ts'
 
 /** A call whose key is claimed before its work begins. */
-export interface ClaimedCall extends KeyedCall {
+export interface ClaimedCall<Prepared> extends KeyedCall {
   /**
    * Command id that a new claim fixes, where the request is part of another one that holds it already;
    * default a random one. A key that was claimed before keeps the id of that claim.
    */
   readonly commandId?: string
   /**
-   * What refuses the request; asked before anything is stored, unless the key was answered already.
-   * @param claimedAs the command id under which the work is done; null while nobody fixed one. What an
-   *   earlier attempt stored under it was accepted then, and must not be refused by what changed since.
+   * Refuses the request, or finds what the work needs, before anything is stored; unless the key was answered already.
+   * @param context says `mayRepeat` where an earlier attempt may have stored something under its command id: that was
+   *   accepted then, and must not be refused by what changed since.
    */
-  readonly check?: (claimedAs: string | null) => Promise<Rejection | null>
+  readonly prepare?: (context: CommandContext) => Promise<Prepared | Rejection>
 }
 
 /** What of the application this works with. */
 type Parts = Pick<Application, 'commands' | 'personalData' | 'randomness' | 'log'>
-type Run = (context: CommandContext) => Promise<IdempotentAnswer | Rejection>
+type Run<Prepared> = (context: CommandContext, prepared: Prepared) => Promise<IdempotentAnswer | Rejection>
 
 /** Waits for another process that holds the key, in real milliseconds: about 2 seconds in all. */
 const POLL_MS = [20, 40, 80, 160, 300, 600, 800] as const
@@ -49,15 +49,19 @@ const POLL_MS = [20, 40, 80, 160, 300, 600, 800] as const
  *   errors leave it to a retry of the same.
  * @returns a rejection also when the key was used for another request, or when its answer was a secret.
  */
-export function runClaimed(app: Parts, call: ClaimedCall, run: Run): Promise<IdempotentOutcome | Rejection> {
+export function runClaimed<Prepared>(
+  app: Parts,
+  call: ClaimedCall<Prepared>,
+  run: Run<Prepared>,
+): Promise<IdempotentOutcome | Rejection> {
   return oncePerKey(app, call, (fingerprints) => attempt(app, call, fingerprints, run))
 }
 
-async function attempt(
+async function attempt<Prepared>(
   app: Parts,
-  call: ClaimedCall,
+  call: ClaimedCall<Prepared>,
   { ofKey, ofBody }: Fingerprints,
-  run: Run,
+  run: Run<Prepared>,
 ): Promise<Performed> {
   const again = () => attempt(app, call, { ofKey, ofBody }, run)
   // decided by the key's state alone: a key that was released is claimed again
@@ -85,21 +89,22 @@ async function attempt(
 
   const claimedAs = key.claimed?.command_id ?? null
   if (claimedAs === null && call.context.unlessRepeated) throw call.context.unlessRepeated
-  const refusal = await call.check?.(claimedAs ?? call.commandId ?? null)
-  if (refusal) {
-    if (claimedAs !== null) return refused(refusal, claimedAs)
+  const fixed = claimedAs ?? call.commandId
+  const commandId = fixed ?? app.randomness.commandId()
+  const prepared = await call.prepare?.({ ...call.context, commandId, mayRepeat: fixed !== undefined })
+  if (isRejection(prepared)) {
+    if (claimedAs !== null) return refused(prepared, claimedAs)
     // it may stand in the way of itself: the same request elsewhere has done meanwhile what this one asks for
     const isClaimed = (await app.commands.load(idempotencyKey, ofKey)).state.claimed !== null
-    return isClaimed ? again() : refusal
+    return isClaimed ? again() : prepared
   }
 
-  const commandId = claimedAs ?? call.commandId ?? app.randomness.commandId()
   const claim = await decide(claimAs(commandId))
   if (isRejection(claim)) return claim
   // another process was faster
   if (claim.state.answered || claim.state.claimed?.command_id !== commandId) return again()
 
-  const answer = await run({ ...call.context, commandId, mayRepeat: true })
+  const answer = await run({ ...call.context, commandId, mayRepeat: true }, prepared as Prepared)
   if (isRejection(answer)) return refused(answer, commandId)
   // a slow attempt may find its key released by another one that was refused
   const answered = await decide(
@@ -146,6 +151,6 @@ async function answeredElsewhere(
   return state
 }
 
-async function replay(call: ClaimedCall, key: IdempotencyKey): Promise<Performed> {
+async function replay(call: KeyedCall, key: IdempotencyKey): Promise<Performed> {
   return { fresh: false, answer: await keptAnswer(call, key) }
 }

@@ -35,17 +35,8 @@ export interface NewEmployer {
   readonly payroll_company_ids: readonly string[]
 }
 
-/** Why a registration would be refused at this moment, null when it would not; nothing is stored. */
-export async function refuseRegistration(
-  app: Application,
-  input: NewEmployer,
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const registration = await registrationOf(app, input, context)
-  if (isRejection(registration)) return registration
-  const { fein, holder, scoped } = registration
-  return (await isTaken(app, fein.value, holder, scoped)) ? feinTaken() : null
-}
+/** A registration that nothing stands in the way of. */
+type Registration = Exclude<Awaited<ReturnType<typeof prepareRegistration>>, Rejection>
 
 /**
  * Registers an employer. Its FEIN is reserved first, so that of two parallel registrations one wins;
@@ -53,12 +44,8 @@ export async function refuseRegistration(
  */
 export async function register(
   app: Application,
-  input: NewEmployer,
-  context: CommandContext,
+  { input, fein, holder, scoped }: Registration,
 ): Promise<Employer | Rejection> {
-  const registration = await registrationOf(app, input, context)
-  if (isRejection(registration)) return registration
-  const { fein, holder, scoped } = registration
   const employerId = await reserve(app, fein.value, holder, scoped)
   if (employerId === null) return feinTaken()
 
@@ -118,8 +105,8 @@ function subjectOf(
   return field === 'legal_name' && !isPerson ? null : employerSubject(personalData, employerId)
 }
 
-/** A registration whose parts are known: the FEIN, and the employer that is to hold it. */
-async function registrationOf(app: Application, input: NewEmployer, context: CommandContext) {
+/** Finds the FEIN of an employer to be registered, and that nobody else holds it; nothing is stored. */
+export async function prepareRegistration(app: Application, input: NewEmployer, context: CommandContext) {
   const { tenant_id, environment } = input
   const text = normalizeFein(input.fein)
   if (text === null) {
@@ -134,12 +121,12 @@ async function registrationOf(app: Application, input: NewEmployer, context: Com
     (await unknownTenant(app, tenant_id)) ??
     (await unknownPayrollCompany(app, tenant_id, input.payroll_company_ids))
   if (unknown) return unknown
+  const fein = { text, value: feinReservation(app.personalData, environment, text) }
   const id = createdId(context, employer)
-  return {
-    fein: { text, value: feinReservation(app.personalData, environment, text) },
-    holder: { decider: employer, creates: 'Register', id, hasLost: () => false },
-    scoped: within(context, { tenant_id, environment }),
-  }
+  const holder = { decider: employer, creates: 'Register', id, hasLost: () => false }
+  const scoped = within(context, { tenant_id, environment })
+  if (await isTaken(app, fein.value, holder, scoped)) return feinTaken()
+  return { input, fein, holder, scoped }
 }
 
 function feinTaken(): Rejection {

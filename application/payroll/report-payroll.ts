@@ -115,15 +115,12 @@ export async function acceptedSubject(
   })
 }
 
-/** The same of the report that an earlier attempt under a command id has begun to store; null when it has not. */
+/** The same of the report that an earlier attempt has begun to store; null when it has not. */
 export async function subjectOfAttempt(
   app: Pick<Application, 'commands'>,
-  commandId: string,
+  attempt: Pick<CommandContext, 'commandId'>,
 ): Promise<ReportSubject | null> {
-  return acceptedSubject(
-    app,
-    (await app.commands.load(payrollFile, createdId({ commandId }, payrollFile))).state,
-  )
+  return acceptedSubject(app, (await app.commands.load(payrollFile, createdId(attempt, payrollFile))).state)
 }
 
 /** A report that was taken over, as its answer tells of it; names as they are stored, see {@link openNames}. */

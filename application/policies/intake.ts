@@ -228,7 +228,8 @@ async function finish(
       return insured
     }
     await meet(app, 'decline')
-    const issued = await policies.issue(app, newPolicy(intakeOf), steps)
+    const issuing = await policies.prepareIssue(app, newPolicy(intakeOf), steps)
+    const issued = isRejection(issuing) ? issuing : await policies.issue(app, issuing)
     // everything that it depends on was checked, and does not change
     if (isRejection(issued)) throw new Error(`The policy of an intake was refused: ${issued.code}`)
     await meet(app, 'timeout')
@@ -267,7 +268,7 @@ async function registered(
     const { legal_name, fein, entity_type, address, contact_email, email } = JSON.parse(
       sent,
     ) as IntakeEmployer
-    const made = await employers.register(
+    const registration = await employers.prepareRegistration(
       app,
       {
         tenant_id,
@@ -282,6 +283,7 @@ async function registered(
       },
       context,
     )
+    const made = isRejection(registration) ? registration : await employers.register(app, registration)
     if (isRejection(made) && made.code !== 'fein_taken') return made
   }
   // whoever had the FEIN reserved under this id at the same time may have registered it

@@ -20,17 +20,8 @@ import { changed, readable, within } from '../commands/verbs.ts'
 /** What a policy is to be issued with; it reads expired from the day after its expiration date, which lies after the effective one. */
 export type NewPolicy = Omit<z.output<typeof PolicyIssued.schema>, 'policy_id' | 'tenant_id' | 'environment'>
 
-/** Why a policy would not be issued at this moment, null when it would; nothing is stored. */
-export async function refuseIssue(
-  app: Application,
-  input: NewPolicy,
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const issuing = await issuingOf(app, input, context)
-  if (isRejection(issuing)) return issuing
-  const { number, holder, scoped } = issuing
-  return number && (await isTaken(app, number, holder, scoped)) ? policyNumberTaken() : null
-}
+/** A policy that nothing stands in the way of. */
+type Issuing = Exclude<Awaited<ReturnType<typeof prepareIssue>>, Rejection>
 
 /**
  * Issues a policy in the tenant and environment of its employer. The number of a policy in force is
@@ -38,12 +29,8 @@ export async function refuseIssue(
  */
 export async function issue(
   app: Application,
-  input: NewPolicy,
-  context: CommandContext,
+  { input, insured, number, holder, scoped }: Issuing,
 ): Promise<Policy | Rejection> {
-  const issuing = await issuingOf(app, input, context)
-  if (isRejection(issuing)) return issuing
-  const { number, holder, scoped } = issuing
   const policyId = number ? await reserve(app, number, holder, scoped) : holder.id
   if (policyId === null) return policyNumberTaken()
   const outcome = await app.commands.execute(
@@ -51,7 +38,7 @@ export async function issue(
     policyId,
     {
       type: 'Issue',
-      data: { ...input, policy_id: policyId, ...issuing.insured },
+      data: { ...input, policy_id: policyId, ...insured },
     },
     scoped,
   )
@@ -59,8 +46,8 @@ export async function issue(
   return readable(app, policy, outcome)
 }
 
-/** A policy to be issued whose parts are known: whose it is, and the number that it is to hold, if any. */
-async function issuingOf(app: Application, input: NewPolicy, context: CommandContext) {
+/** Finds whose policy is to be issued, and the number that it is to hold, if any; nothing is stored. */
+export async function prepareIssue(app: Application, input: NewPolicy, context: CommandContext) {
   const [{ state: insured }, { state: insurer }] = await Promise.all([
     app.commands.load(employer, input.employer_id),
     app.commands.load(carrier, input.carrier_id),
@@ -86,19 +73,18 @@ async function issuingOf(app: Application, input: NewPolicy, context: CommandCon
   }
   const now = app.clock.now()
   const isInForce = statusOn(input, now) === 'active'
-  return {
-    insured: { tenant_id, environment },
-    number: isInForce
-      ? policyNumberReservation(app.personalData, tenant_id, environment, input.policy_number)
-      : null,
-    holder: {
-      decider: policy,
-      creates: 'Issue',
-      id: createdId(context, policy),
-      hasLost: (holder: Policy) => hasLostNumber(holder, app.clock.now()),
-    },
-    scoped: within(context, insured),
+  const number = isInForce
+    ? policyNumberReservation(app.personalData, tenant_id, environment, input.policy_number)
+    : null
+  const holder = {
+    decider: policy,
+    creates: 'Issue',
+    id: createdId(context, policy),
+    hasLost: (holder: Policy) => hasLostNumber(holder, app.clock.now()),
   }
+  const scoped = within(context, insured)
+  if (number && (await isTaken(app, number, holder, scoped))) return policyNumberTaken()
+  return { input, insured: { tenant_id, environment }, number, holder, scoped }
 }
 
 function policyNumberTaken(): Rejection {

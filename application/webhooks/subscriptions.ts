@@ -82,7 +82,7 @@ async function withFailures(
   return subscriptions.map((one) => ({ ...one, failure_count: counts.get(one._id) ?? 0 }))
 }
 
-/** Why an address would not be registered, null when it would. */
+/** Why an address is not registered, null when it may be. */
 export async function refuseRegistration(
   app: Pick<Application, 'commands' | 'webhooks' | 'clock'>,
   caller: WebhookCaller,
@@ -97,15 +97,13 @@ export async function refuseRegistration(
   )
 }
 
-/** Registers an address, in the scope of the key. The secret is in the vault before the event names it. */
+/** Registers an address that nothing refuses, in the scope of the key. The secret is in the vault before the event names it. */
 export async function register(
-  app: Pick<Application, 'commands' | 'webhooks' | 'vault' | 'randomness' | 'clock'>,
+  app: Pick<Application, 'commands' | 'vault' | 'randomness' | 'clock'>,
   caller: WebhookCaller,
   input: { readonly url: string; readonly events: readonly WebhookEventType[] },
   context: CommandContext,
 ): Promise<SubscriptionWithSecret | Rejection> {
-  const refusal = await refuseRegistration(app, caller, input, context)
-  if (refusal) return refusal
   const { client_id, tenant_id, environment, carrier_ids, employer_ids } = caller
   const subscription_id = createdId(context, SUBSCRIPTION)
   const { secret, secret_ref } = await keepNewSecret(app, subscription_id)

@@ -22,10 +22,10 @@ export interface KeyedRequest {
 }
 
 /** What a POST that creates something does; it honours `Idempotency-Key`. */
-export interface Creation<Created, Shown> {
-  /** Why it would be refused, asked before a key is claimed; absent where `create` is one append. */
-  readonly refuse?: (context: CommandContext) => Promise<Rejection | null>
-  readonly create: (context: CommandContext) => Promise<Created | Rejection>
+export interface Creation<Created, Shown, Prepared> {
+  /** Refuses it, or finds what `create` needs, before a key is claimed; absent where `create` is one append. */
+  readonly prepare?: (context: CommandContext) => Promise<Prepared | Rejection>
+  readonly create: (context: CommandContext, prepared: Prepared) => Promise<Created | Rejection>
   readonly idOf: (created: Created) => string
   readonly show: (created: Created) => Promise<Shown> | Shown
   /**
@@ -46,29 +46,33 @@ export const REPEATED = {
 } as const
 
 /** Creates something, once for a key. @param operation what the key is used for, the same in every release. */
-export function create<Created, Shown>(
+export function create<Created, Shown, Prepared>(
   request: KeyedRequest,
   operation: string,
-  creation: Creation<Created, Shown> & { readonly repeated: null },
+  creation: Creation<Created, Shown, Prepared> & { readonly repeated: null },
 ): Promise<Answer<201, Shown> | Rejection>
-export function create<Created, Shown>(
+export function create<Created, Shown, Prepared>(
   request: KeyedRequest,
   operation: string,
-  creation: Creation<Created, Shown>,
+  creation: Creation<Created, Shown, Prepared>,
 ): Promise<Answer<200 | 201, Shown> | Rejection>
-export async function create<Created, Shown>(
+export async function create<Created, Shown, Prepared>(
   { app, caller, key, sent, context }: KeyedRequest,
   operation: string,
-  { refuse, create, idOf, show, repeated }: Creation<Created, Shown>,
+  { prepare, create, idOf, show, repeated }: Creation<Created, Shown, Prepared>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {
-  if (key === null) return new Answer(201, await show(accepted(await create(context))))
+  const make = async (within: CommandContext) => {
+    const prepared = await prepare?.(within)
+    return isRejection(prepared) ? prepared : create(within, prepared as Prepared)
+  }
+  if (key === null) return new Answer(201, await show(accepted(await make(context))))
 
   const request = { caller, operation, key, context, requestHash: await requestHash(sent) }
   const outcome =
     typeof repeated === 'object' && repeated !== null
       ? await createOnce(app, request, {
           decider: repeated,
-          create: async (within) => ({ status: 201, body: await show(accepted(await create(within))) }),
+          create: async (within) => ({ status: 201, body: await show(accepted(await make(within))) }),
           answerOf: async ({ state }) => ({ status: 201, body: await show(state!) }),
         })
       : await runClaimed(
@@ -77,17 +81,50 @@ export async function create<Created, Shown>(
             ...request,
             secretAnswer: repeated === null,
             restore: (stored) => repeated?.((stored as { id: string }).id),
-            check: async (claimedAs) =>
-              (await refuse?.({ ...context, commandId: claimedAs ?? context.commandId })) ?? null,
+            ...(prepare && { prepare }),
           },
-          async (within) => {
-            const made = await create(within)
+          async (within, prepared) => {
+            const made = await create(within, prepared)
             if (isRejection(made)) return made
             const id = idOf(made)
             return { status: 201, body: await show(made), stored: { id }, createdId: id }
           },
         )
   return answerOf(outcome)
+}
+
+/** What was created, or is there already by a key of its own in the body. */
+export interface Found<Shown> {
+  readonly isNew: boolean
+  readonly id: string
+  readonly shown: Shown
+}
+
+/** Creates something that a key in the body may name already: then it is answered with 200. Once for a key of the header. */
+export async function createOrFind<Shown, Prepared>(
+  { app, caller, key, sent, context }: KeyedRequest,
+  operation: string,
+  { prepare, create }: Pick<Creation<Found<Shown>, Shown, Prepared>, 'prepare' | 'create'>,
+): Promise<Answer<200 | 201, Shown> | Rejection> {
+  const run = async (within: CommandContext, prepared: Prepared) => {
+    const found = await create(within, prepared)
+    if (isRejection(found)) return found
+    return { status: found.isNew ? 201 : 200, body: found.shown, createdId: found.id }
+  }
+  const unkeyed = async () => {
+    const prepared = await prepare?.(context)
+    return isRejection(prepared) ? prepared : run(context, prepared as Prepared)
+  }
+  const keyed = async (key: string) =>
+    runClaimed(
+      app,
+      { caller, operation, key, requestHash: await requestHash(sent), context, ...(prepare && { prepare }) },
+      run,
+    )
+  const outcome = key === null ? await unkeyed() : await keyed(key)
+  if (isRejection(outcome)) return outcome
+  const { status, body, replayed } = { replayed: false, ...outcome }
+  return new Answer(status as 200 | 201, body as Shown, { replayed: replayed || status === 200 })
 }
 
 /** Does something that is answered with 200, once for a key: the same again is answered as the first time. */

@@ -5,7 +5,7 @@ import type { CommandContext } from '../../application/commands/command-context.
 import { CommandHandler } from '../../application/commands/command-handler.ts'
 import * as carriers from '../../application/parties/carriers.ts'
 import * as employers from '../../application/parties/employers.ts'
-import type { NewPolicy } from '../../application/policies/policies.ts'
+import { issue, type NewPolicy, prepareIssue } from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { PolicyTerms } from '../../domain/policies/policy.ts'
@@ -119,13 +119,29 @@ export async function registerInsured(
     fein: newFein(),
   } as const
   const { employer_id: employerId } = accepted(
-    await employers.register(
+    await registerEmployer(
       app,
       { ...employer, address: null, contact_email: null, payroll_company_ids: [] },
       context(),
     ),
   )
   return { tenantId, carrierId, employerId }
+}
+
+/** Registers an employer, as the endpoint does it. */
+export async function registerEmployer(
+  app: Application,
+  input: employers.NewEmployer,
+  context: CommandContext,
+) {
+  const registration = await employers.prepareRegistration(app, input, context)
+  return isRejection(registration) ? registration : employers.register(app, registration)
+}
+
+/** Issues a policy, as the endpoint does it. */
+export async function issuePolicy(app: Application, input: NewPolicy, context: CommandContext) {
+  const issuing = await prepareIssue(app, input, context)
+  return isRejection(issuing) ? issuing : issue(app, issuing)
 }
 
 /** A policy that says nothing of what it insures. */

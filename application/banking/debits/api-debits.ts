@@ -44,11 +44,9 @@ export async function createApiDebit(
   app: Application,
   client: Scope,
   asked: NewApiDebit,
+  { legId, named, begun, account, ending }: PreparedDebit,
   context: CommandContext,
 ): Promise<ArrangedDebit | Rejection> {
-  const examined = await examine(app, client, asked, context)
-  if (isRejection(examined)) return examined
-  const { legId, named, begun, account, ending } = examined
   // without a key of its own, an earlier attempt of this very request has created it
   if (begun) return { debit: begun, isNew: named === null }
   const refusal = named && (await claimKey(app, client, named, context))
@@ -79,18 +77,7 @@ export async function createApiDebit(
   return { debit: created.debit, isNew: named === null || created.position !== null }
 }
 
-/** Why a debit would be refused at this moment, null when it would not. */
-export async function refuseApiDebit(
-  app: Application,
-  client: Scope,
-  asked: NewApiDebit,
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const examined = await examine(app, client, asked, context)
-  return isRejection(examined) ? examined : null
-}
-
-interface Examined {
+interface PreparedDebit {
   readonly legId: string
   readonly named: NamedDebit | null
   /** The debit, where it is there already; else the account that it is to be taken from. */
@@ -100,12 +87,13 @@ interface Examined {
   readonly ending?: EndedAtOnce
 }
 
-async function examine(
+/** Refuses a debit, or finds what it is taken from; nothing is stored. */
+export async function prepareApiDebit(
   app: Application,
   client: Scope,
   asked: NewApiDebit,
   context: CommandContext,
-): Promise<Examined | Rejection> {
+): Promise<PreparedDebit | Rejection> {
   const { idempotency_key: key } = asked
   const sent = key === null ? null : { key, field: 'idempotency_key' }
   const named = sent && namedDebit(app.personalData, client, sent, asked)
@@ -129,8 +117,8 @@ async function acceptedDebit(
   app: Application,
   client: Scope,
   { bank_account_id }: AskedDebit,
-  accepted: Pick<Examined, 'legId' | 'named'>,
-): Promise<Examined | Rejection> {
+  accepted: Pick<PreparedDebit, 'legId' | 'named'>,
+): Promise<PreparedDebit | Rejection> {
   const account = await debitableAccount(app, client, bank_account_id)
   // or it was deleted since
   const known = account ?? (await stateOf(app, achAccount, bank_account_id))

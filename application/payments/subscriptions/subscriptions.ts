@@ -21,16 +21,10 @@ export interface NewSubscription
   readonly payment_method_id: string
 }
 
-/** Why a subscription would be refused at this moment, null when it would not; nothing is stored. */
-export async function refuseSubscription(
-  app: Application,
-  client: KeyScope,
-  input: NewSubscription,
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const found = (await startedBefore(app, client, context)) ?? (await prepared(app, client, input))
-  return isRejection(found) ? found : null
-}
+/** Whom a new subscription names, where it is known to be there; or what an earlier attempt of the request has started. */
+type Prepared =
+  | { readonly started: Subscription }
+  | { readonly started: null; readonly carrierId: string; readonly customerId: string }
 
 /**
  * Starts a monthly charge of an employer. The processor is asked first: it takes no money for a subscription before
@@ -41,18 +35,17 @@ export async function startSubscription(
   app: Application,
   client: KeyScope,
   input: NewSubscription,
+  prepared: Prepared,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
-  const started = await startedBefore(app, client, context)
-  if (started) return started
-  const found = await prepared(app, client, input)
-  if (isRejection(found)) return found
+  if (prepared.started) return prepared.started
+  const { carrierId, customerId } = prepared
   const { tenant_id, environment } = client
   const { employer_id, policy_id, amount_cents, payment_method_id, metadata } = input
   const subscriptionId = createdId(context, subscription)
   const asked = {
     subscriptionId,
-    customerId: found.customerId,
+    customerId,
     amountCents: amount_cents,
     paymentMethodId: payment_method_id,
     isPayersMethod: false,
@@ -71,12 +64,12 @@ export async function startSubscription(
     tenant_id,
     environment,
     employer_id,
-    carrier_id: found.carrierId,
+    carrier_id: carrierId,
     policy_id,
     source: 'api' as const,
     link_id: null,
     processor: processor.kind,
-    customer_id: found.customerId,
+    customer_id: customerId,
     payment_method_id,
     processor_subscription_id: made.processorSubscriptionId,
     amount_cents,
@@ -94,22 +87,21 @@ export async function startSubscription(
   )
 }
 
-/** What an earlier attempt of a request has started: nothing that changed since refuses it. */
-async function startedBefore(
-  { commands }: Reads,
-  client: KeyScope,
-  context: CommandContext,
-): Promise<Subscription | Rejection | null> {
-  const { state } = await commands.load(subscription, createdId(context, subscription))
-  return state && ownedBy(client, state, 'subscription', (one) => mayReach(client, one))
-}
-
-/** What a new subscription names, once it is known to be there. */
-async function prepared(
+/**
+ * Refuses a subscription, or finds whom it names; nothing is stored. Nothing that changed since refuses what an earlier
+ * attempt of the request has started.
+ */
+export async function prepareSubscription(
   app: Application,
   client: KeyScope,
   input: NewSubscription,
-): Promise<{ readonly carrierId: string; readonly customerId: string } | Rejection> {
+  context: CommandContext,
+): Promise<Prepared | Rejection> {
+  const { state } = await app.commands.load(subscription, createdId(context, subscription))
+  if (state) {
+    const started = await ownedBy(client, state, 'subscription', (one) => mayReach(client, one))
+    return isRejection(started) ? started : { started }
+  }
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
   const processor = app.processors[client.environment].kind
@@ -122,7 +114,7 @@ async function prepared(
       'employer_id',
     )
   }
-  return { carrierId: named.carrier.carrier_id, customerId }
+  return { started: null, carrierId: named.carrier.carrier_id, customerId }
 }
 
 /** A subscription that a partner names. */

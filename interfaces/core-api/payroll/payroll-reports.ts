@@ -260,37 +260,30 @@ async function takeReport(
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
-    let subject: ReportSubject | null = null
-    const check = async (claimedAs: string | null): Promise<Rejection | null> => {
-      if (claimedAs !== null) subject ??= await subjectOfAttempt(app, claimedAs)
-      const found = subject ?? (await find())
-      if (isRejection(found)) return found
-      subject = found
-      return null
-    }
+    const prepare = async (within: CommandContext) =>
+      (within.mayRepeat ? await subjectOfAttempt(app, within) : null) ?? find()
     // beside a key, that decides whether the request is new
     const call = { caller: sender.id, context: keys.header === null ? ifNew : context, restore }
     const signed = { ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature }
-    const bySignature = (within?: CommandContext): Promise<IdempotentOutcome | Rejection> =>
-      runClaimed(app, { ...signed, check, ...(within && { commandId: within.commandId }) }, async (claimed) =>
-        kept(answer(await take(subject!, claimed))),
-      )
-    if (keys.header === null) return accepted(await bySignature())
+    const run = async (claimed: CommandContext, subject: ReportSubject) =>
+      kept(answer(await take(subject, claimed)))
+    if (keys.header === null) return accepted(await runClaimed(app, { ...signed, prepare }, run))
     let replayed = false
     const byHeader = await runClaimed(
       app,
       {
         ...call,
         context: ifNew,
-        check,
+        prepare,
         operation: 'payroll report',
         key: keys.header,
         requestHash: await requestHash(body),
       },
-      async (claimed) => {
+      async (claimed, subject) => {
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began
-        const first = await bySignature(claimed)
+        const within = { ...signed, commandId: claimed.commandId, prepare: async () => subject }
+        const first = await runClaimed(app, within, run)
         if (isRejection(first)) return first
         replayed = first.replayed
         return kept(first.body as ReportAnswer)

@@ -66,7 +66,7 @@ export const apiClientEndpoints = [
     handle(call) {
       const { host, body: input } = call
       return create(keyed(call), 'POST /api-clients', {
-        refuse: () => apiClients.refuseIssue(host.app, input),
+        prepare: () => apiClients.refuseIssue(host.app, input),
         create: (context) => apiClients.issue(host.app, input, context),
         idOf: ({ client }) => client.client_id,
         show: withSecret,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as inboundConnections from '../../../application/access/inbound-connections.ts'
+import { unknownTenant } from '../../../application/access/tenants.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
@@ -33,7 +34,7 @@ export const inboundConnectionEndpoints = [
     handle(call) {
       const { host, body } = call
       return create(keyed(call), 'POST /inbound-connections', {
-        refuse: () => inboundConnections.refuseOpening(host.app, body),
+        prepare: () => unknownTenant(host.app, body.tenant_id),
         create: (context) => inboundConnections.open(host.app, body, context),
         idOf: ({ connection }) => connection.connection_id,
         show: ({ connection, secret }) => ({ ...connection, secret }),

@@ -105,8 +105,8 @@ export const employerEndpoints = [
       const { app } = call.host
       const input = { ...call.body, payroll_company_ids: call.body.payroll_company_ids ?? [] }
       return create(keyed(call), 'POST /employers', {
-        refuse: (context) => employers.refuseRegistration(app, input, context),
-        create: (context) => employers.register(app, input, context),
+        prepare: (context) => employers.prepareRegistration(app, input, context),
+        create: (_context, registration) => employers.register(app, registration),
         idOf: ({ employer_id }) => employer_id,
         show: (one) => showEmployer(app, one),
         repeated: (id) => employerAsRegistered(app, id),

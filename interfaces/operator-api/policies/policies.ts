@@ -87,8 +87,8 @@ export const policyEndpoints = [
     handle(call) {
       const { host, body: input } = call
       return create(keyed(call), 'POST /policies', {
-        refuse: (context) => policies.refuseIssue(host.app, input, context),
-        create: (context) => policies.issue(host.app, input, context),
+        prepare: (context) => policies.prepareIssue(host.app, input, context),
+        create: (_context, issuing) => policies.issue(host.app, issuing),
         idOf: ({ policy_id }) => policy_id,
         show: (one) => today(host, one),
         repeated: async (id) => today(host, (await host.app.commands.loadAt(policy, id, 0)).state!),

@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import { runClaimed } from '../../../application/commands/claims.ts'
-import { requestHash } from '../../../application/commands/request-hash.ts'
 import { IntakeInterrupted, type IntakeRequest, takeIn } from '../../../application/policies/intake.ts'
 import { oneYearLater } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { readFein } from '../../../domain/parties/fein.ts'
-import { Answer } from '../../endpoints/endpoint.ts'
+import { createOrFind } from '../../endpoints/creations.ts'
 import { date, id, optional, state, text, withDefault, wrongType } from '../../endpoints/fields.ts'
 import { HttpError } from '../../http/errors.ts'
 import { endpoint, keyed } from '../host/api.ts'
@@ -89,27 +87,14 @@ export const intakeEndpoints = [
     },
     async handle(call) {
       const { host, caller, body } = call
-      const run = async (context: Parameters<typeof takeIn>[3]) => {
-        const taken = await takeIn(host.app, caller.client, requestOf(body), context)
-        if (isRejection(taken)) return taken
-        const { employerId: employer_id, policyId: policy_id, isNew } = taken
-        const ids = { employer_id, policy_id }
-        return { status: isNew ? 201 : 200, body: ids, createdId: policy_id } as const
-      }
-      const { caller: whose, key, context, sent } = keyed(call)
       try {
-        if (key === null) {
-          const outcome = await run(context)
-          if (isRejection(outcome)) return outcome
-          return new Answer(outcome.status, outcome.body, { replayed: outcome.status === 200 })
-        }
-        const request = { caller: whose, operation: 'POST /intake/policies', key, context }
-        const hashed = { ...request, requestHash: await requestHash(sent) }
-        const outcome = await runClaimed(host.app, hashed, run)
-        if (isRejection(outcome)) return outcome
-        const { status, replayed } = outcome
-        return new Answer(status as 200 | 201, outcome.body as z.input<typeof Intake>, {
-          replayed: replayed || status === 200,
+        return await createOrFind(keyed(call), 'POST /intake/policies', {
+          async create(context) {
+            const taken = await takeIn(host.app, caller.client, requestOf(body), context)
+            if (isRejection(taken)) return taken
+            const { employerId: employer_id, policyId: policy_id, isNew } = taken
+            return { isNew, id: policy_id, shown: { employer_id, policy_id } }
+          },
         })
       } catch (error) {
         if (!(error instanceof IntakeInterrupted)) throw error

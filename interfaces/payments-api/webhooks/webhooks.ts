@@ -134,7 +134,7 @@ export const webhookEndpoints = [
       const { host, caller, body } = call
       const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
       return create(keyed(call), 'POST /webhooks', {
-        refuse: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
+        prepare: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
         create: (context) => subscriptions.register(host.app, caller.client, input, context),
         idOf: ({ subscription }) => subscription._id,
         show: ({ subscription, secret }) => ({

@@ -17,7 +17,7 @@ let processes: RegistrationProcesses
 let one: Application
 const startProcess = async () => (await processes.open()).app
 let sequence = 0
-let request: ClaimedCall
+let request: ClaimedCall<unknown>
 
 beforeAll(async () => {
   processes = await openRegistrationProcesses()
@@ -249,8 +249,8 @@ describe('a failed attempt', () => {
   test('that a check refused stores nothing and leaves the key to another request', async () => {
     const head = await one.log.head()
     const refusal = reject('not_found', 'policy_not_found', 'No such policy')
-    for (const check of [async () => refusal, () => Promise.reject(new Error('no such policy'))]) {
-      const outcome = runClaimed(one, { ...request, check }, register(one)).catch((error: Error) => error)
+    for (const prepare of [async () => refusal, () => Promise.reject(new Error('no such policy'))]) {
+      const outcome = runClaimed(one, { ...request, prepare }, register(one)).catch((error: Error) => error)
       expect(await outcome).toMatchObject({ message: expect.stringMatching(/no such policy/i) })
       expect(await one.log.head()).toBe(head)
     }
@@ -265,7 +265,7 @@ describe('a failed attempt', () => {
     await expect(runClaimed(one, request, () => Promise.reject(new Error('died')))).rejects.toThrow('died')
     expect(await runClaimed(two, corrected, register(two))).toMatchObject({ code: 'idempotency_key_reused' })
     const refusal = reject('conflict', 'fein_taken', 'Taken meanwhile')
-    const refused = await runClaimed(two, { ...request, check: async () => refusal }, register(two))
+    const refused = await runClaimed(two, { ...request, prepare: async () => refusal }, register(two))
     expect(refused).toEqual(refusal)
     expect(await runClaimed(one, corrected, register(one))).toMatchObject({ status: 201, replayed: false })
   })
@@ -316,23 +316,22 @@ describe('a request within another one', () => {
     expect(seen.at(-1)).toBe(own)
   })
 
-  test('is checked with the command id that its work is done under', async () => {
+  test('is prepared with the command id that its work is done under, and as a repetition once that was claimed', async () => {
     onTestFinished(shortPauses())
-    const checked: (string | null)[] = []
-    const check = async (claimedAs: string | null) => {
-      checked.push(claimedAs)
-      return null
-    }
-    const ids: string[] = []
+    const prepare = async ({ commandId, mayRepeat }: CommandContext) => ({ commandId, mayRepeat })
+    const seen: object[] = []
     for (const _attempt of [1, 2]) {
-      const died = runClaimed(one, { ...request, check }, ({ commandId }) => {
-        ids.push(commandId)
+      const died = runClaimed(one, { ...request, prepare }, ({ commandId }, prepared) => {
+        seen.push({ commandId, prepared })
         return Promise.reject(new Error('died'))
       })
       await expect(died).rejects.toThrow('died')
     }
-    expect(checked).toEqual([null, ids[0]])
-    expect(ids[1]).toBe(ids[0])
+    const { commandId } = seen[0] as CommandContext
+    expect(seen).toEqual([
+      { commandId, prepared: { commandId, mayRepeat: false } },
+      { commandId, prepared: { commandId, mayRepeat: true } },
+    ])
   })
 })
 

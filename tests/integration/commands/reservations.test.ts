@@ -9,7 +9,6 @@ import {
   reserve,
 } from '../../../application/commands/reservations.ts'
 import { ALERTS } from '../../../application/operations/alert-kinds.ts'
-import * as employers from '../../../application/parties/employers.ts'
 import * as policies from '../../../application/policies/policies.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { reservation } from '../../../domain/kernel/reservation.ts'
@@ -21,12 +20,14 @@ import {
   Crashed,
   type CrashPoint,
   crashingAt,
+  issuePolicy,
   moveClock,
   NO_TERMS,
   openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
   type RegistrationProcesses,
+  registerEmployer,
   registerInsured,
   waitingBefore,
 } from '../../support/registrations.ts'
@@ -57,7 +58,7 @@ const FEIN = {
   newValue: newFein,
   idOf: (created: object) => (created as { employer_id: string }).employer_id,
   create: (app: Application, fein: string, commandId?: string) =>
-    employers.register(
+    registerEmployer(
       app,
       {
         tenant_id: tenantId,
@@ -81,7 +82,7 @@ const POLICY_NUMBER = {
   newValue: newPolicyNumber,
   idOf: (created: object) => (created as { policy_id: string }).policy_id,
   create: (app: Application, policyNumber: string, commandId?: string) =>
-    policies.issue(
+    issuePolicy(
       app,
       {
         employer_id: employerId,
@@ -263,7 +264,7 @@ test('a number that a dead command left stands in the way of an activation until
   await expect(POLICY_NUMBER.create(dying, number)).rejects.toThrow(Crashed)
   const left = await holderOf(POLICY_NUMBER.reservationOf(one.app, number).id)
   const waiting = accepted(
-    await policies.issue(
+    await issuePolicy(
       one.app,
       {
         employer_id: employerId,

@@ -13,6 +13,7 @@ import {
   Crashed,
   type CrashPoint,
   crashingAt,
+  issuePolicy,
   moveClock,
   NO_TERMS,
   openRegistrationProcesses,
@@ -52,7 +53,7 @@ const issue = (
     to: string
   }> = {},
 ) =>
-  policies.issue(
+  issuePolicy(
     app,
     {
       employer_id: employerId,

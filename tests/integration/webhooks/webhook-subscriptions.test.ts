@@ -45,9 +45,12 @@ beforeEach(() => {
 
 const url = (path = newId()) => `https://127.0.0.1:64999/${path}`
 
-function registered(app: Application, to = url(), commandId: string = randomUUID()) {
+/** Registers an address, as the endpoint does it. */
+async function registered(app: Application, to = url(), commandId: string = randomUUID()) {
   const input = { url: to, events: ['payment.completed'] } as const
-  return subscriptions.register(app, caller, input, operatorContext(commandId))
+  const context = operatorContext(commandId)
+  const refusal = await subscriptions.refuseRegistration(app, caller, input, context)
+  return refusal ?? subscriptions.register(app, caller, input, context)
 }
 
 async function made(to = url()): Promise<subscriptions.SubscriptionWithSecret> {
@@ -67,8 +70,7 @@ function keyed(app: Application, key: string, to: string) {
       requestHash: to,
       context,
       secretAnswer: true,
-      check: (claimedAs) =>
-        subscriptions.refuseRegistration(app, caller, input, operatorContext(claimedAs ?? randomUUID())),
+      prepare: (within) => subscriptions.refuseRegistration(app, caller, input, within),
     },
     async ({ commandId }) => {
       const outcome = await registered(app, to, commandId)

@@ -112,7 +112,7 @@ export const achCollectionEndpoints = [
         key,
         requestHash: await requestHash(sent),
         context,
-        check: () => refuseCollection(app, caller.client, asked, context),
+        prepare: () => refuseCollection(app, caller.client, asked, context),
       }
       const outcome = await runClaimed(app, request, async (within) => {
         const collected = await collect(app, caller.client, asked, within)

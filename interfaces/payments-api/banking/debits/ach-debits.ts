@@ -2,19 +2,18 @@ import { z } from 'zod'
 import {
   createApiDebit,
   MOST_DEBIT_CENTS,
-  refuseApiDebit,
+  prepareApiDebit,
 } from '../../../../application/banking/debits/api-debits.ts'
 import { cancelDebit } from '../../../../application/banking/debits/cancel-debit.ts'
 import { debitOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
 import { tellDebit } from '../../../../application/banking/files/bank-rail.ts'
-import { runClaimed } from '../../../../application/commands/claims.ts'
-import { requestHash } from '../../../../application/commands/request-hash.ts'
 import type { RailReport } from '../../../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../../../domain/banking/debits/bank-debit-events.ts'
 import { RETURN_CODE } from '../../../../domain/banking/debits/return-codes.ts'
 import { isCalendarDate } from '../../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
-import { Answer, accepted } from '../../../endpoints/endpoint.ts'
+import { createOrFind } from '../../../endpoints/creations.ts'
+import { accepted } from '../../../endpoints/endpoint.ts'
 import { date, id, momentOf, ofOne, optional, text, word, wrongType } from '../../../endpoints/fields.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
@@ -94,36 +93,19 @@ export const achDebitEndpoints = [
       404: 'Employer, carrier, policy or account is not there; the message names which',
       409: 'The account is disabled, or the key was used for another debit: `id`',
     },
-    async handle(call) {
+    handle(call) {
       const { host, caller, body } = call
       const { app } = host
       const { client } = caller
-      const run = async (context: Parameters<typeof createApiDebit>[3]) => {
-        const arranged = await createApiDebit(app, client, body, context)
-        if (isRejection(arranged)) return arranged
-        const { leg_id: transaction_id, amount_cents: amount } = arranged.debit
-        const shown = { success: true, transaction_id, status: 'PENDING', amount } as const
-        return { status: arranged.isNew ? 201 : 200, body: shown, createdId: transaction_id } as const
-      }
-      const { caller: whose, key, context, sent } = keyed(call)
-      if (key === null) {
-        const { status, body } = accepted(await run(context))
-        return new Answer(status, body, { replayed: status === 200 })
-      }
-      const request = {
-        caller: whose,
-        operation: 'POST /ach/debits',
-        key,
-        requestHash: await requestHash(sent),
-        context,
-        check: (claimedAs: string | null) => {
-          const attempt = claimedAs === null ? context : { ...context, commandId: claimedAs, mayRepeat: true }
-          return refuseApiDebit(app, client, body, attempt)
+      return createOrFind(keyed(call), 'POST /ach/debits', {
+        prepare: (context) => prepareApiDebit(app, client, body, context),
+        async create(context, prepared) {
+          const arranged = await createApiDebit(app, client, body, prepared, context)
+          if (isRejection(arranged)) return arranged
+          const { leg_id: id, amount_cents: amount } = arranged.debit
+          const shown = { success: true, transaction_id: id, status: 'PENDING', amount } as const
+          return { isNew: arranged.isNew, id, shown }
         },
-      }
-      const { status, body: shown, replayed } = accepted(await runClaimed(app, request, run))
-      return new Answer(status as 200 | 201, shown as z.input<typeof CreatedDebit>, {
-        replayed: replayed || status === 200,
       })
     },
   }),

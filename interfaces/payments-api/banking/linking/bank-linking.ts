@@ -118,7 +118,7 @@ export const bankLinkingEndpoints = [
       const { public_token: publicToken, user_id, employer_id, carrier_id } = body
       const association = { employer_id, carrier_id }
       return create(keyed(call), 'POST /bankconnect/exchange', {
-        refuse: () =>
+        prepare: () =>
           refuseAssociation(host.app, caller.client, {
             ...association,
             client_id: caller.client.client_id,

@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { runClaimed } from '../../../../application/commands/claims.ts'
-import { requestHash } from '../../../../application/commands/request-hash.ts'
 import { agreementOf } from '../../../../application/payments/financing/agreement.ts'
 import { financingCheckout } from '../../../../application/payments/financing/checkout.ts'
 import { createFinancingSession } from '../../../../application/payments/financing/create-session.ts'
@@ -12,13 +10,13 @@ import {
 } from '../../../../application/payments/financing/show-session.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import type { FinancingSession } from '../../../../domain/payments/financing/financing-session.ts'
-import { Answer, accepted, Rejected } from '../../../endpoints/endpoint.ts'
+import { createOrFind } from '../../../endpoints/creations.ts'
+import { accepted, Rejected } from '../../../endpoints/endpoint.ts'
 import { bytes, idOf } from '../../../endpoints/fields.ts'
 import { HttpError } from '../../../http/errors.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import { newPaymentSession } from '../sessions/payment-session-schemas.ts'
 import {
-  type CreatedFinancingSession,
   checkoutRequestOf,
   FINANCED,
   FinancingCheckoutAnswer,
@@ -69,23 +67,19 @@ export async function financedSession(
 }
 
 /** Creates a financing session; the same again is answered with the session as it stands. */
-export async function createFinanced(call: PartnerCall, body: z.output<typeof newFinancingSession>) {
+export function createFinanced(call: PartnerCall, body: z.output<typeof newFinancingSession>) {
   const { app } = call.host
-  const { caller: whose, key, context, sent } = keyed(call)
-  const run = async (within: typeof context) => {
-    const made = await createFinancingSession(app, call.caller.client, body, within)
-    if (isRejection(made)) return made
-    const shown = showCreatedFinancing(made.session, app.clock.now())
-    return { status: made.isNew ? 201 : 200, body: shown, createdId: made.session.financing_session_id }
-  }
-  const request = { caller: whose, operation: 'POST /payment-sessions', key: key ?? '', context }
-  const outcome =
-    key === null
-      ? { ...accepted(await run(context)), replayed: false }
-      : accepted(await runClaimed(app, { ...request, requestHash: await requestHash(sent) }, run))
-  const shown = outcome.body as z.input<typeof CreatedFinancingSession>
-  return new Answer(outcome.status as 200 | 201, shown, {
-    replayed: outcome.replayed || outcome.status === 200,
+  return createOrFind(keyed(call), 'POST /payment-sessions', {
+    async create(context) {
+      const made = await createFinancingSession(app, call.caller.client, body, context)
+      if (isRejection(made)) return made
+      const { session, isNew } = made
+      return {
+        isNew,
+        id: session.financing_session_id,
+        shown: showCreatedFinancing(session, app.clock.now()),
+      }
+    },
   })
 }
 

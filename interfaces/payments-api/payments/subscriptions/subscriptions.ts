@@ -6,7 +6,7 @@ import {
 } from '../../../../application/payments/subscriptions/show-subscriptions.ts'
 import {
   cancelSubscription,
-  refuseSubscription,
+  prepareSubscription,
   startSubscription,
   subscriptionOfClient,
 } from '../../../../application/payments/subscriptions/subscriptions.ts'
@@ -60,8 +60,8 @@ export const subscriptionEndpoints = [
       const { client } = caller
       const input = { ...body, carrier_id: accepted(carrierIdOf(client, body.carrier_id)) }
       return create(keyed(call), 'POST /subscriptions', {
-        refuse: (context) => refuseSubscription(host.app, client, input, context),
-        create: (context) => startSubscription(host.app, client, input, context),
+        prepare: (context) => prepareSubscription(host.app, client, input, context),
+        create: (context, named) => startSubscription(host.app, client, input, named, context),
         idOf: ({ subscription_id }) => subscription_id,
         show: showSubscription,
         // as it was answered, whatever became of it

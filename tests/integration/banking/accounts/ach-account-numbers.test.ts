@@ -29,7 +29,6 @@ import type { Application } from '../../../../application/commands/application.t
 import { type CommandContext, createdId } from '../../../../application/commands/command-context.ts'
 import { employerSubject } from '../../../../application/commands/sealing.ts'
 import type { ProcessManager, WorkItem } from '../../../../application/followers/process-manager.ts'
-import { register as registerEmployer } from '../../../../application/parties/employers.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { bankAccount } from '../../../../domain/banking/accounts/bank-account.ts'
 import { primaryAccount } from '../../../../domain/banking/accounts/primary-account.ts'
@@ -43,6 +42,7 @@ import {
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  registerEmployer,
   registerInsured,
 } from '../../../support/registrations.ts'
 import { newFein } from '../../../support/seed.ts'

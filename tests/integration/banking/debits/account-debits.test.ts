@@ -2,12 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordDisabled } from '../../../../application/banking/accounts/disabled-numbers.ts'
 import { keepAchAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
 import { createAccountDebit, failDebitsOf } from '../../../../application/banking/debits/account-debits.ts'
-import { createApiDebit } from '../../../../application/banking/debits/api-debits.ts'
+import { createApiDebit, prepareApiDebit } from '../../../../application/banking/debits/api-debits.ts'
 import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
 import { collect, refuseCollection } from '../../../../application/banking/debits/collections.ts'
 import { submitBatch } from '../../../../application/banking/debits/debit-batches.ts'
 import type { Application } from '../../../../application/commands/application.ts'
-import * as policies from '../../../../application/policies/policies.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
 import { isoTime } from '../../../../domain/kernel/calendar.ts'
@@ -19,6 +18,7 @@ import {
   accepted,
   Crashed,
   crashingAt,
+  issuePolicy,
   newPolicy,
   openRegistrationProcess,
   operatorContext,
@@ -181,7 +181,7 @@ async function partner() {
   const { tenantId: tenant_id, carrierId: carrier_id, employerId: employer_id } = await registerInsured(app)
   const policy = async (policy_number: string) => {
     const input = newPolicy({ employer_id, carrier_id, policy_number })
-    return accepted(await policies.issue(app, input, operatorContext())).policy_id
+    return accepted(await issuePolicy(app, input, operatorContext())).policy_id
   }
   const policyIds = [await policy('WC-1'), await policy('WC-2')] as const
   const accountId = await account({ tenant_id, owner_id: employer_id })
@@ -216,7 +216,11 @@ async function partner() {
     collection,
     single,
     collect: (by = app) => collect(by, client, collection, operatorContext()),
-    debit: (by = app, asked = single) => createApiDebit(by, client, asked, operatorContext()),
+    async debit(by = app, asked = single) {
+      const context = operatorContext()
+      const prepared = await prepareApiDebit(by, client, asked, context)
+      return isRejection(prepared) ? prepared : createApiDebit(by, client, asked, prepared, context)
+    },
     disable: () => tell({ type: 'Disable', returnCode: 'R02', at: app.clock.now() }),
     enable: () => tell({ type: 'Enable', reason: 'agreed', isVerifiedByOther: true, at: app.clock.now() }),
     remove: () => tell({ type: 'Delete', at: app.clock.now() }),
