@@ -1,5 +1,3 @@
-import { ProviderRefused } from './provider.ts'
-
 /** Which of the bank links a connection was made with. */
 export const BANK_LINK_KINDS = ['simulated', 'plaid'] as const
 export type BankLinkKind = (typeof BANK_LINK_KINDS)[number]
@@ -10,7 +8,7 @@ export type BankLinkKind = (typeof BANK_LINK_KINDS)[number]
  */
 export interface BankLink {
   readonly kind: BankLinkKind
-  /** A token that opens the widget. @throws ProviderUnavailable, BankLinkRefused; so do all others. */
+  /** A token that opens the widget. @throws ProviderUnavailable, ProviderRefused; so do all others. */
   createLinkToken(asked: AskedLinkToken): Promise<{ readonly linkToken: string }>
   /**
    * The item that a public token stands for. A public token serves once and for a short time: who repeats the call may be
@@ -99,21 +97,4 @@ export interface TransactionPage {
   readonly removed: readonly string[]
   readonly cursor: string
   readonly hasMore: boolean
-}
-
-/**
- * What a bank link refuses: a public token that is none any more, an item whose user has to log in at the bank again, or a
- * product that the bank or the user does not give; null for anything else.
- */
-export type RefusedWhy = 'public_token' | 'login' | 'product' | null
-
-/** The bank link refused what was asked of it. */
-export class BankLinkRefused extends ProviderRefused {
-  readonly why: RefusedWhy
-
-  /** @param message names no person and no secret. */
-  constructor(message: string, why: RefusedWhy = null) {
-    super(message)
-    this.why = why
-  }
 }

@@ -23,16 +23,27 @@ export class ProcessorNotConfigured extends ProviderUnavailable {
   }
 }
 
-/** What of a request may be a caller's mistake. */
-export type RefusedAbout = 'payment_method' | 'amount' | 'email' | 'return_url'
+/**
+ * What of a request a provider may refuse: a value that is a caller's choice, a `login` that the user of a bank link has to
+ * do again at the bank, or a `product` that the bank or the user does not give.
+ */
+export type RefusedAbout =
+  | 'payment_method'
+  | 'amount'
+  | 'email'
+  | 'return_url'
+  | 'public_token'
+  | 'login'
+  | 'product'
 
 /** A provider refused what was asked of it: asking again does not help. */
 export class ProviderRefused extends SafeError {
   override readonly name = 'ProviderRefused'
-  /** What of the request it would not have, where that is the caller's choice. */
+  /** What of the request it would not have, where that is known. */
   readonly about: RefusedAbout | null
 
-  constructor(message: string, about: ProviderRefused['about'] = null) {
+  /** @param message names no person and no secret. */
+  constructor(message: string, about: RefusedAbout | null = null) {
     super(message)
     this.about = about
   }

@@ -12,9 +12,9 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { connectionSubject } from '../../commands/sealing.ts'
 import { storable } from '../../commands/storable-text.ts'
 import { changed } from '../../commands/verbs.ts'
-import { type BankLink, BankLinkRefused, type LinkedItem } from '../../ports/bank-link.ts'
+import type { BankLink, LinkedItem } from '../../ports/bank-link.ts'
 import { ERASED } from '../../ports/personal-data.ts'
-import { ProviderUnavailable } from '../../ports/provider.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
 
 /** Characters of a name at the most. */
 const LONGEST_NAME = 200
@@ -123,8 +123,8 @@ export async function askAbout<Answer>(
     if (connection.status !== 'active') await record('Restore')
     return answer
   } catch (error) {
-    if (!(error instanceof BankLinkRefused)) throw error
-    if (error.why !== 'login') return refusedByLink(error)
+    if (!(error instanceof ProviderRefused)) throw error
+    if (error.about !== 'login') return refusedByLink(error)
     await record('RequireLogin')
     return loginRequired()
   }
@@ -132,8 +132,8 @@ export async function askAbout<Answer>(
 
 const NO_PRODUCT = 'bank_link_product'
 
-export function refusedByLink({ message, why }: BankLinkRefused): Rejection {
-  return reject('invalid', why === 'product' ? NO_PRODUCT : 'bank_link_refused', message)
+export function refusedByLink({ message, about }: ProviderRefused): Rejection {
+  return reject('invalid', about === 'product' ? NO_PRODUCT : 'bank_link_refused', message)
 }
 
 /** Whether a rejection says that the bank or the user does not give what was asked. */

@@ -11,9 +11,9 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { connectionSubject, sealFields } from '../../commands/sealing.ts'
 import { secretGone } from '../../commands/secret-gone.ts'
 import { readable, within } from '../../commands/verbs.ts'
-import { BankLinkRefused, type LinkedItem } from '../../ports/bank-link.ts'
-import { ProviderUnavailable } from '../../ports/provider.ts'
-import { type Association, isInScope, refuseAssociation, type Scope } from '../accounts/account-owners.ts'
+import type { LinkedItem } from '../../ports/bank-link.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
+import { type Association, isInScope, type Scope } from '../accounts/account-owners.ts'
 import { connectionIdOf, connectionOutside } from './bank-connections.ts'
 import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from './bank-links.ts'
 import {
@@ -60,7 +60,7 @@ export async function createLinkToken(
 
 /**
  * Exchanges a public token: the item that it stands for is a connection from then on, with a metadata account for each of
- * its accounts. The same token, or another one of the same item, leads to the same connection and to another handle.
+ * its accounts. Whom it belongs to was checked before. The same token, or another one of the same item, leads to the same connection and to another handle.
  * @throws ProviderUnavailable
  */
 export async function exchange(
@@ -69,8 +69,6 @@ export async function exchange(
   input: NewConnection,
   context: CommandContext,
 ): Promise<HandedOutConnection | Rejection> {
-  const refusal = await refuseAssociation(app, client, { ...input, client_id: client.client_id })
-  if (refusal) return refusal
   const ref = tokenRefOf(app, client, input)
   const item = await itemOf(app, client, input, ref)
   if (isRejection(item)) return item
@@ -150,8 +148,8 @@ async function itemOf(
     const connection_id = connectionIdOf(app, client, item.itemId)
     return await keepItem(app, ref, item, { connection_id, employer_id: input.employer_id })
   } catch (error) {
-    if (!(error instanceof BankLinkRefused)) throw error
-    if (error.why !== 'public_token') return refusedByLink(error)
+    if (!(error instanceof ProviderRefused)) throw error
+    if (error.about !== 'public_token') return refusedByLink(error)
     // the same request may have been faster elsewhere
     const kept = await keptItem(app, ref)
     const why = 'public_token is none that the bank link takes: it serves once, and for 30 minutes'
@@ -183,7 +181,7 @@ async function unlessRefused<Answer>(ask: () => Promise<Answer>): Promise<Answer
   try {
     return await ask()
   } catch (error) {
-    if (!(error instanceof BankLinkRefused)) throw error
+    if (!(error instanceof ProviderRefused)) throw error
     return refusedByLink(error)
   }
 }

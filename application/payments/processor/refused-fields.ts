@@ -1,13 +1,14 @@
 import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
-import { ProviderRefused, type RefusedAbout } from '../../ports/provider.ts'
+import { ProviderRefused } from '../../ports/provider.ts'
 
 /** Why the card processor refuses a value, to be read after the field's name. */
-const REFUSED: Readonly<Record<RefusedAbout, string>> = {
+const REFUSED = {
   payment_method: 'names no payment method that the employer can be charged by',
   amount: 'is no amount that the card processor takes',
   email: 'is no e-mail address that the card processor takes',
   return_url: 'is no address that the card processor takes',
-}
+} as const
+type Refusable = keyof typeof REFUSED
 
 /**
  * What a call of the card processor yields, or the rejection of the caller's value that it would not have.
@@ -16,14 +17,14 @@ const REFUSED: Readonly<Record<RefusedAbout, string>> = {
  */
 export async function unlessRefused<Answer>(
   call: () => Promise<Answer>,
-  fields: Readonly<Partial<Record<RefusedAbout, string>>>,
+  fields: Readonly<Partial<Record<Refusable, string>>>,
 ): Promise<Answer | Rejection> {
   try {
     return await call()
   } catch (error) {
-    const about = error instanceof ProviderRefused ? error.about : null
-    const field = about === null ? undefined : fields[about]
-    if (about === null || field === undefined) throw error
+    const about = error instanceof ProviderRefused ? (error.about as Refusable | null) : null
+    const field = about && fields[about]
+    if (!field) throw error
     return reject('invalid', `${about}_refused`, `${field} ${REFUSED[about]}`, field)
   }
 }

@@ -1,9 +1,12 @@
 import { z } from 'zod'
-import { BankLinkRefused, type RefusedWhy } from '../../../application/ports/bank-link.ts'
-import { ProviderUnavailable } from '../../../application/ports/provider.ts'
+import {
+  ProviderRefused,
+  ProviderUnavailable,
+  type RefusedAbout,
+} from '../../../application/ports/provider.ts'
 
 /** Codes that stand for one thing here; see https://plaid.com/docs/errors/. */
-const WHY: ReadonlyMap<string, RefusedWhy> = new Map<string, RefusedWhy>([
+const ABOUT: ReadonlyMap<string, RefusedAbout> = new Map<string, RefusedAbout>([
   ['INVALID_PUBLIC_TOKEN', 'public_token'],
   ...[
     'ITEM_LOGIN_REQUIRED',
@@ -35,11 +38,11 @@ const CODE = /^[A-Z_]{1,80}$/
 const ERROR = z.object({ error_type: z.string(), error_code: z.string() })
 
 /** Plaid refused a call. */
-export class PlaidRefused extends BankLinkRefused {
+export class PlaidRefused extends ProviderRefused {
   readonly code: string
 
   constructor(code: string) {
-    super(`The bank link refused (${code})`, WHY.get(code) ?? null)
+    super(`The bank link refused (${code})`, ABOUT.get(code) ?? null)
     this.code = code
   }
 }

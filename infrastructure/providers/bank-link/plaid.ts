@@ -124,7 +124,7 @@ export class PlaidBankLink implements BankLink {
   /**
    * What Plaid answers to a call, in time and as a whole.
    * @param withinMs for all of the answer.
-   * @throws ProviderUnavailable, also where it answers nothing of the kind; BankLinkRefused.
+   * @throws ProviderUnavailable, also where it answers nothing of the kind; ProviderRefused.
    */
   async #answered<Answer>(
     kind: z.ZodType<Answer>,

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto'
-import {
-  type AskedLinkToken,
-  type BankLink,
-  BankLinkRefused,
-  type LinkedAccount,
-  type LinkedBalance,
-  type LinkedTransaction,
+import type {
+  AskedLinkToken,
+  BankLink,
+  LinkedAccount,
+  LinkedBalance,
+  LinkedTransaction,
 } from '../../../application/ports/bank-link.ts'
 import type { Faults } from '../../../application/ports/faults.ts'
-import { ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 
 const PUBLIC_TOKEN = /^public-sandbox-[\w-]{1,200}$/
 const TOKEN = /^access_sim_([0-9a-f]{24})$/
@@ -50,7 +49,7 @@ export class SimulatedBankLink implements BankLink {
   async exchange(publicToken: string, owner: string) {
     await this.#meetFaults('public_token')
     if (!PUBLIC_TOKEN.test(publicToken)) {
-      throw new BankLinkRefused('The bank link knows no such public token', 'public_token')
+      throw new ProviderRefused('The bank link knows no such public token', 'public_token')
     }
     const seed = digest(`item/${owner}/${publicToken}`)
     return { itemId: `item_sim_${seed}`, token: `access_sim_${seed}` }
@@ -91,7 +90,7 @@ export class SimulatedBankLink implements BankLink {
       throw new ProviderUnavailable('The bank link could not be reached', { nothingHappened: true })
     }
     if (fault === 'timeout') throw new ProviderUnavailable('The bank link did not answer in time')
-    if (fault === 'decline') throw new BankLinkRefused('The bank link declined', about)
+    if (fault === 'decline') throw new ProviderRefused('The bank link declined', about)
   }
 }
 
@@ -124,10 +123,10 @@ function transactionsOf(seed: string): readonly LinkedTransaction[] {
   })
 }
 
-/** @throws BankLinkRefused for a token that is of no item. */
+/** @throws ProviderRefused for a token that is of no item. */
 function seedOf(token: string): string {
   const seed = TOKEN.exec(token)?.[1]
-  if (seed === undefined) throw new BankLinkRefused('The bank link knows no such item')
+  if (seed === undefined) throw new ProviderRefused('The bank link knows no such item')
   return seed
 }
 

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  type BankLink,
-  BankLinkRefused,
-  type TransactionPage,
-} from '../../../../application/ports/bank-link.ts'
+import type { BankLink, TransactionPage } from '../../../../application/ports/bank-link.ts'
+import { ProviderRefused } from '../../../../application/ports/provider.ts'
 
 /** What every bank link holds to. @param publicToken makes one of an item that has transactions. */
 export function describeBankLink(
@@ -87,9 +84,9 @@ export function describeBankLink(
     test('knows no public token that nobody was given, and no item of another token', async () => {
       const { link } = open()
       const exchanged = link.exchange('invalid-public-token', 'owner')
-      await expect(exchanged).rejects.toThrow(BankLinkRefused)
+      await expect(exchanged).rejects.toThrow(ProviderRefused)
       await expect(exchanged).rejects.toMatchObject({ why: 'public_token' })
-      await expect(link.accounts('nobodys')).rejects.toThrow(BankLinkRefused)
+      await expect(link.accounts('nobodys')).rejects.toThrow(ProviderRefused)
     })
   })
 }

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { BankLinkRefused } from '../../../../application/ports/bank-link.ts'
 import { NO_FAULTS } from '../../../../application/ports/faults.ts'
-import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../../../application/ports/provider.ts'
 import { PlaidBankLink } from '../../../../infrastructure/providers/bank-link/plaid.ts'
 import { SimulatedBankLink } from '../../../../infrastructure/providers/bank-link/simulated.ts'
 import { PLAID_KEYS, type PlaidFault, PlaidStandIn } from '../../../support/plaid-stand-in.ts'
@@ -25,7 +24,7 @@ describe('the simulated bank link', () => {
   test.each([
     ['unreachable', ProviderUnavailable],
     ['timeout', ProviderUnavailable],
-    ['decline', BankLinkRefused],
+    ['decline', ProviderRefused],
   ] as const)('meets the fault %s', async (fault, error) => {
     const taken: unknown[] = []
     const faults = {
