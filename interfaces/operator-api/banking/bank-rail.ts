@@ -17,6 +17,7 @@ import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint } from '../host/api.ts'
+import { withNote } from '../host/values.ts'
 
 const Debit = z
   .object({
@@ -131,7 +132,7 @@ export const bankRailEndpoints = [
       'Present a debit again that was returned with R01 or R09: it goes with the batch that closes next',
     description: 'Twice at the most, within 180 days of its first entry; its statement says RETRY PYMT.',
     params: ofOne('transaction_id', 'bank debit').params,
-    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    body: withNote,
     answers: { 200: Debit },
     errors: {
       ...one.errors,

@@ -10,10 +10,10 @@ import {
   PARKED_TOLD,
 } from '../../../domain/banking/files/bank-report.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { flagText, id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
+import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, withNote } from '../host/values.ts'
 
 const Row = z
   .object({
@@ -121,7 +121,7 @@ export const bankReportEndpoints = [
     route: 'POST /bank-reports/{report_id}/items/{line}/resolve',
     summary: 'Take note of a parked item: a person has seen to it',
     params: one.params.extend({ line: z.string() }),
-    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    body: withNote,
     answers: { 200: Report },
     errors: {
       404: 'There is no such bank report, or no item is parked under the line',

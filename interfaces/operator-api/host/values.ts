@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flagText, id, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
+import { flagText, id, optional, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
 
 /** Values that several resources of the operator API have. */
 
@@ -28,6 +28,9 @@ export function allOrIds() {
 
 /** Opens personal fields. */
 export const reveal = flagText().describe('Open personal fields; this is recorded')
+
+/** The body of whoever takes note of something. */
+export const withNote = z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') })
 
 /** A moment as answers tell it: ISO 8601, UTC. */
 export function shownTime() {

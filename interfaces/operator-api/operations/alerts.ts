@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { ALERT_KINDS, ALERTS } from '../../../application/operations/alert-kinds.ts'
 import { acknowledgeAlert, findAlert, listAlerts } from '../../../application/operations/operator-alerts.ts'
-import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
+import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, withNote } from '../host/values.ts'
 
 const Alert = z
   .object({
@@ -80,7 +80,7 @@ export const alertEndpoints = [
     summary: 'Take note of an alert: it is no longer open',
     description: 'Again it changes nothing: who was first stays.',
     ...one,
-    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    body: withNote,
     answers: { 200: Alert },
     command: { name: 'alerts acknowledge' },
     handle: (call) => acknowledgeAlert(call.host.app, { ...call.params, ...call.body }, contextOf(call)),

@@ -7,9 +7,9 @@ import {
   processorNotice,
 } from '../../../domain/payments/processor/processor-notice.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { id, ofOne, optional, text } from '../../endpoints/fields.ts'
+import { id, ofOne } from '../../endpoints/fields.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, withNote } from '../host/values.ts'
 
 const Notice = z
   .object({
@@ -44,7 +44,7 @@ export const processorNoticeEndpoints = [
     summary: 'Take note of a notice that was not understood: a person has seen to it',
     description: 'It is not read again, and what was kept of it is deleted. Again it changes nothing.',
     ...one,
-    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    body: withNote,
     answers: { 200: Notice },
     command: { name: 'processor-notices resolve' },
     async handle(call) {
