@@ -7,10 +7,10 @@ import { personSubject } from '../commands/sealing.ts'
 
 /** What is known of a person to be erased; each that is given leads to one data subject. */
 export interface PersonIdentity {
-  readonly employeeId: string | null
+  readonly employee_id: string | null
   readonly ssn: string | null
-  readonly firstName: string | null
-  readonly lastName: string | null
+  readonly first_name: string | null
+  readonly last_name: string | null
 }
 
 /**
@@ -20,10 +20,10 @@ export interface PersonIdentity {
 export async function personSubjects(
   app: Application,
   employerId: string,
-  { employeeId, ssn, firstName, lastName }: PersonIdentity,
+  { employee_id, ssn, first_name, last_name }: PersonIdentity,
 ): Promise<readonly string[]> {
-  const named = firstName === null && lastName === null ? {} : { first_name: firstName, last_name: lastName }
-  const candidates = [{ employee_id: employeeId }, { ssn }, named]
+  const named = first_name === null && last_name === null ? {} : { first_name, last_name }
+  const candidates = [{ employee_id }, { ssn }, named]
     .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
     .filter((identity) => identity !== null)
     // releases that did not compose names have sealed under those that were sent decomposed

@@ -42,16 +42,16 @@ interface RecordFault {
 
 /** A checked sync and who sent it. */
 export interface EmployeeChanges {
-  readonly senderId: string
-  readonly tenantId: string
+  readonly sender_id: string
+  readonly tenant_id: string
   readonly environment: Environment
-  readonly employerId: string
+  readonly employer_id: string
   readonly records: readonly EmployeeChangeRecord[]
 }
 
 export interface SyncedEmployees {
-  readonly syncId: string
-  readonly fileId: string
+  readonly sync_id: string
+  readonly file_id: string
 }
 
 /**
@@ -153,29 +153,18 @@ export async function refuseSync(
  */
 export async function syncEmployees(
   app: Application,
-  changes: EmployeeChanges,
+  { records, ...sync }: EmployeeChanges,
   context: CommandContext,
 ): Promise<SyncedEmployees> {
-  const fileId = createdId(context, employeeSync)
-  const syncId = derivedId(fileId, 'sync')
-  const chunks = await chunksOf(app, changes, fileId)
-  const receive: EmployeeSyncCommand = {
-    type: 'Receive',
-    data: {
-      file_id: fileId,
-      sync_id: syncId,
-      tenant_id: changes.tenantId,
-      environment: changes.environment,
-      employer_id: changes.employerId,
-      sender_id: changes.senderId,
-      record_count: changes.records.length,
-      chunk_count: chunks.length,
-    },
-  }
+  const file_id = createdId(context, employeeSync)
+  const ids = { file_id, sync_id: derivedId(file_id, 'sync') }
+  const chunks = await chunksOf(app, { ...sync, records }, file_id)
+  const data = { ...ids, ...sync, record_count: records.length, chunk_count: chunks.length }
+  const receive = { type: 'Receive', data } as const
 
-  const at = await uploadChunks(app, employeeSync, fileId, receive, chunks, context)
+  const at = await uploadChunks(app, employeeSync, file_id, receive, chunks, context)
   await app.readModels.tellOf(employeeSync, at.position)
-  return { syncId, fileId }
+  return ids
 }
 
 /** The sync that an earlier attempt began, null while some of its records are missing. */
@@ -183,9 +172,9 @@ export async function storedSync(
   { commands }: Reads,
   begun: Pick<EmployeeSync, 'received'>,
 ): Promise<SyncedEmployees | null> {
-  const { file_id: fileId, sync_id: syncId } = begun.received!
-  const { received, chunks_recorded } = (await commands.load(employeeSync, fileId)).state
-  return chunks_recorded === received?.chunk_count ? { syncId, fileId } : null
+  const { file_id, sync_id } = begun.received!
+  const { received, chunks_recorded } = (await commands.load(employeeSync, file_id)).state
+  return chunks_recorded === received?.chunk_count ? { sync_id, file_id } : null
 }
 
 /** A record as it will be sealed. */
@@ -207,7 +196,7 @@ async function chunksOf(
   let plain: Plain[] = []
   let bytes = 0
   const close = async () => {
-    const changes = await sealChunk(app, sync.employerId, fileId, chunks.length, plain)
+    const changes = await sealChunk(app, sync.employer_id, fileId, chunks.length, plain)
     chunks.push({ type: 'RecordChanges', changes })
     plain = []
     bytes = 0

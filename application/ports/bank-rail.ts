@@ -66,15 +66,17 @@ export interface BankAccount {
   readonly bankName: string | null
 }
 
-/** What a bank, or the processor between, reports of a debit. Dates are `YYYY-MM-DD`. */
+/** How the processor says that a debit stands. Dates are `YYYY-MM-DD`. */
+export interface ReportedSettlement {
+  /** The processor's word; null: it gave none. */
+  readonly processor_status: string | null
+  readonly transmission_date: string | null
+  readonly effective_date: string | null
+}
+
+/** What a bank, or the processor between, reports of a debit. */
 export type RailReport =
   /** It has the file with the debit. */
   | { readonly verb: 'acknowledge' }
-  | {
-      readonly verb: 'settle'
-      /** The processor's word; null: it gave none. */
-      readonly processorStatus: string | null
-      readonly transmissionDate: string | null
-      readonly effectiveDate: string | null
-    }
-  | { readonly verb: 'return'; readonly returnCode: string }
+  | { readonly verb: 'settle'; readonly settlement: ReportedSettlement }
+  | { readonly verb: 'return'; readonly return_code: string }

@@ -277,7 +277,7 @@ async function disableAchAccount(
   returnCode: string,
   context: CommandContext,
 ): Promise<void> {
-  const disable = { type: 'Disable', returnCode, at: app.clock.now() } as const
+  const disable = { type: 'Disable', return_code: returnCode, at: app.clock.now() } as const
   orThrow(await command(app, achAccountId, disable, context))
 }
 

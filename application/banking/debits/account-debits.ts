@@ -54,7 +54,7 @@ const OF_ACCOUNT = statement(
  */
 export async function failDebitsOf(
   app: Application,
-  { accountId, returnCode }: { readonly accountId: string; readonly returnCode: string },
+  { accountId, return_code }: { readonly accountId: string; readonly return_code: string },
   context: CommandContext,
 ): Promise<void> {
   await debitsAsOfNow(app)
@@ -62,7 +62,7 @@ export async function failDebitsOf(
   for (let after = '0'; ; ) {
     const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN_STATUSES, after, limit: PAGE })
     for (const { leg_id } of page) {
-      await failure.unlessFailing(() => failDebit(app, leg_id, returnCode, context))
+      await failure.unlessFailing(() => failDebit(app, leg_id, return_code, context))
     }
     if (page.length < PAGE) break
     after = String(page.at(-1)!.seq)

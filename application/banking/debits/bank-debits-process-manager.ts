@@ -173,7 +173,7 @@ export function bankDebits(app: Application, intervalMs: number) {
             const { state } = await app.commands.load(achAccount, item.key)
             // somebody may have enabled it meanwhile
             if (state!.status !== 'disabled') return { outcome: 'done' }
-            const disabled = { accountId: item.key, returnCode: item.payload.return_code }
+            const disabled = { accountId: item.key, return_code: item.payload.return_code }
             await failDebitsOf(app, disabled, contextOf(item))
             return { outcome: 'done' }
           }),
@@ -219,10 +219,10 @@ export function bankDebits(app: Application, intervalMs: number) {
       'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
         const debit = await load(app, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: legId } = debit
-        const { return_code: returnCode } = item.payload
+        const { return_code } = item.payload
         if (sessionId !== null) {
-          const disables = disablesAccount(returnCode) && (await returnedNumbers(app, debit)).areCurrent
-          await takeBack(app, sessionId, { legId, returnCode, disables }, contextOf(item))
+          const disables = disablesAccount(return_code) && (await returnedNumbers(app, debit)).areCurrent
+          await takeBack(app, sessionId, { legId, return_code, disables }, contextOf(item))
         }
         // who debits by a call or a collection reads how it stands
         if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }

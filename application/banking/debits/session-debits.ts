@@ -31,16 +31,16 @@ export async function takeBack(
   sessionId: string,
   {
     legId,
-    returnCode,
+    return_code,
     disables,
-  }: { readonly legId: string; readonly returnCode: string; readonly disables: boolean },
+  }: { readonly legId: string; readonly return_code: string; readonly disables: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordDebitReturned', legId, returnCode, disables, at: app.clock.now() } as const
+  const command = { type: 'RecordDebitReturned', legId, return_code, disables, at: app.clock.now() } as const
   const session = orThrow(await changed(app, paymentSession, sessionId, command, context))
   if (!disables) return
   const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
   for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {
-    await failDebit(app, leg, returnCode, context)
+    await failDebit(app, leg, return_code, context)
   }
 }

@@ -11,8 +11,8 @@ import { itemCommandId, recordSent } from './apply-item.ts'
 /** What an operator makes of a parked item. */
 export interface AppliedByHand {
   readonly line: number
-  readonly transactionId: string
-  readonly returnCode: string
+  readonly transaction_id: string
+  readonly return_code: string
   readonly reason: string
 }
 
@@ -26,14 +26,14 @@ export async function applyByHand(
   item: AppliedByHand,
   context: CommandContext,
 ): Promise<BankReport | Rejection> {
-  const { line, transactionId, returnCode, reason } = item
-  const { state: debit } = await app.commands.load(bankDebit, transactionId)
+  const { line, transaction_id, return_code, reason } = item
+  const { state: debit } = await app.commands.load(bankDebit, transaction_id)
   if (debit === null) {
     return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit')
   }
   const at = app.clock.now()
-  const { amount_cents: amountCents } = debit
-  const apply = { type: 'Apply', line, transactionId, amountCents, returnCode, reason, at } as const
+  const { amount_cents } = debit
+  const apply = { type: 'Apply', line, transaction_id, amount_cents, return_code, reason, at } as const
   const { state: report } = await app.commands.load(bankReport, reportId)
   const decided = bankReport.decide(apply, report)
   if (isRejection(decided)) return decided
@@ -45,7 +45,7 @@ export async function applyByHand(
     const { state: file } = await app.commands.load(bankFile, debit.in_file.file_id)
     const refusal = refuseUnfetched(file!)
     if (refusal) return refusal
-    const returned = bankDebit.decide({ type: 'Return', returnCode, at }, debit)
+    const returned = bankDebit.decide({ type: 'Return', return_code, at }, debit)
     if (isRejection(returned)) return returned
   }
   const applied = await app.commands.execute(bankReport, reportId, apply, context)
@@ -58,16 +58,23 @@ export async function applyByHand(
 export async function returnByHand(
   app: Application,
   reportId: string,
-  { line, transactionId, returnCode }: Omit<AppliedByHand, 'reason'>,
+  { line, transaction_id, return_code }: Omit<AppliedByHand, 'reason'>,
   context: CommandContext,
 ): Promise<null | Rejection> {
-  const { state: debit } = await app.commands.load(bankDebit, transactionId)
+  const { state: debit } = await app.commands.load(bankDebit, transaction_id)
   const once = { ...within(context, debit!), commandId: itemCommandId(reportId, line), mayRepeat: true }
-  const command = { type: 'Return', returnCode, at: app.clock.now() } as const
-  const returned = await changed(app, bankDebit, transactionId, command, once)
+  const command = { type: 'Return', return_code, at: app.clock.now() } as const
+  const returned = await changed(app, bankDebit, transaction_id, command, once)
   if (isRejection(returned)) {
     const { message: reason } = returned
-    const park = { type: 'ParkAgain', line, transactionId, returnCode, reason, at: app.clock.now() } as const
+    const park = {
+      type: 'ParkAgain',
+      line,
+      transaction_id,
+      return_code,
+      reason,
+      at: app.clock.now(),
+    } as const
     const commandId = derivedId(context.commandId, 'park-again')
     const parked = await app.commands.execute(bankReport, reportId, park, { ...context, commandId })
     return isRejection(parked) ? parked : returned

@@ -92,7 +92,7 @@ async function applyReturn(
     return { outcome: 'applied' }
   }
   const { state } = await app.commands.load(bankDebit, id)
-  const command = { type: 'Return', returnCode: code, ofBatch: batchClosesAt, at: app.clock.now() } as const
+  const command = { type: 'Return', return_code: code, ofBatch: batchClosesAt, at: app.clock.now() } as const
   const returned = await app.commands.execute(bankDebit, id, command, within(context, state!))
   if (isRejection(returned)) return parked(returned.message)
   // what this item did before counts as done by it

@@ -95,8 +95,8 @@ export function bankFiles(app: Application) {
           }),
         },
         async (item): Promise<{ outcome: 'done' }> => {
-          const { report_id, line, transaction_id: transactionId, return_code: returnCode } = item.payload
-          const applied = { line, transactionId, returnCode }
+          const { report_id, line, transaction_id, return_code } = item.payload
+          const applied = { line, transaction_id, return_code }
           // where the debit cannot come back any more, the item is parked again
           await returnByHand(app, report_id, applied, contextOf(item))
           return { outcome: 'done' }

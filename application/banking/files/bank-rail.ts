@@ -30,12 +30,10 @@ function commandOf(report: RailReport, at: number): Parameters<typeof bankDebit.
   switch (report.verb) {
     case 'acknowledge':
       return { type: 'Acknowledge', at }
-    case 'settle': {
-      const { processorStatus, transmissionDate, effectiveDate } = report
-      return { type: 'Report', processorStatus, transmissionDate, effectiveDate, at }
-    }
+    case 'settle':
+      return { type: 'Report', ...report.settlement, at }
     case 'return':
-      return { type: 'Return', returnCode: report.returnCode, at }
+      return { type: 'Return', return_code: report.return_code, at }
   }
 }
 

@@ -110,7 +110,7 @@ export async function tellLegacyRecord(
     record,
     report.verb === 'acknowledge'
       ? { type: 'Acknowledge', at }
-      : { type: 'Return', returnCode: report.returnCode, at },
+      : { type: 'Return', return_code: report.return_code, at },
     context,
   )
 }

@@ -102,7 +102,7 @@ export type AchAccountCommand =
     }
   | { readonly type: 'Unlist'; readonly at: number }
   | { readonly type: 'Attest'; readonly note: string | null; readonly at: number }
-  | { readonly type: 'Disable'; readonly returnCode: string; readonly at: number }
+  | { readonly type: 'Disable'; readonly return_code: string; readonly at: number }
   | {
       readonly type: 'Enable'
       readonly reason: string
@@ -230,7 +230,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
         return [AchAccountNumbersRead.of({ ach_account_id, purpose: command.purpose, at })]
       case 'Disable':
         if (isDisabledBy(command, state)) return []
-        return [AchAccountDisabled.of({ ach_account_id, return_code: command.returnCode, at })]
+        return [AchAccountDisabled.of({ ach_account_id, return_code: command.return_code, at })]
       case 'Delete':
         // of many at once, each has deleted it
         return state.deleted_at === null ? [AchAccountDeleted.of({ ach_account_id, at })] : []
@@ -431,10 +431,10 @@ function enable(
 }
 
 /** Whether a return tells nothing new: it neither says more than the one before, nor again what was shown to be over. */
-function isDisabledBy({ returnCode }: CommandOf<'Disable'>, state: AchAccount): boolean {
-  const { status, return_code, verified_anew } = state
+function isDisabledBy({ return_code }: CommandOf<'Disable'>, state: AchAccount): boolean {
+  const { status, return_code: before, verified_anew } = state
   if (status !== 'disabled') return false
-  return !outweighs(returnCode, return_code!) && !(verified_anew && saysNoAccount(returnCode))
+  return !outweighs(return_code, before!) && !(verified_anew && saysNoAccount(return_code))
 }
 
 /** What a return says is not there can be verified anew; of what else it disabled nothing is to be verified. */

@@ -92,9 +92,9 @@ export type BankDebitCommand =
   | { readonly type: 'Acknowledge'; readonly ofBatch?: OfBatch; readonly at: number }
   | {
       readonly type: 'Report'
-      readonly processorStatus: string | null
-      readonly transmissionDate: CalendarDate | null
-      readonly effectiveDate: CalendarDate | null
+      readonly processor_status: string | null
+      readonly transmission_date: CalendarDate | null
+      readonly effective_date: CalendarDate | null
       readonly at: number
     }
   | { readonly type: 'Process'; readonly at: number }
@@ -108,7 +108,7 @@ export type BankDebitCommand =
     }
   | {
       readonly type: 'Return'
-      readonly returnCode: string
+      readonly return_code: string
       readonly ofBatch?: OfBatch
       readonly at: number
     }
@@ -189,7 +189,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Match':
         return match(command, state)
       case 'Return': {
-        const { returnCode: return_code } = command
+        const { return_code } = command
         if (status === 'returned')
           return state.return_code === return_code ? [] : doesNotFit(state, 'returned')
         if (!HANDED_OVER.has(status)) return doesNotFit(state, 'returned')
@@ -288,24 +288,16 @@ function represent(
 }
 
 function report(
-  { processorStatus, transmissionDate, effectiveDate, at }: CommandOf<'Report'>,
+  { type: _type, at, ...told }: CommandOf<'Report'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
   if (!awaitsCredit(state)) return doesNotFit(state, 'settled')
-  const settles = processorStatus === null || SETTLING_WORDS.has(processorStatus)
+  const { processor_status, transmission_date, effective_date } = told
+  const settles = processor_status === null || SETTLING_WORDS.has(processor_status)
   // that it is settled once more is no news
   if (settles && state.settlement !== null) return []
-  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? newYorkDate(at)) : null
-  return [
-    BankDebitReported.of({
-      leg_id: state.leg_id,
-      processor_status: processorStatus,
-      transmission_date: transmissionDate,
-      effective_date: effectiveDate,
-      settled_on,
-      at: isoTime(at),
-    }),
-  ]
+  const settled_on = settles ? (transmission_date ?? effective_date ?? newYorkDate(at)) : null
+  return [BankDebitReported.of({ leg_id: state.leg_id, ...told, settled_on, at: isoTime(at) })]
 }
 
 function match(

@@ -131,10 +131,10 @@ export type BankReportCommand =
   | {
       readonly type: 'Apply'
       readonly line: number
-      readonly transactionId: string
+      readonly transaction_id: string
       /** Of the debit, in cents. */
-      readonly amountCents: number
-      readonly returnCode: string
+      readonly amount_cents: number
+      readonly return_code: string
       readonly reason: string
       readonly at: number
     }
@@ -142,8 +142,8 @@ export type BankReportCommand =
   | {
       readonly type: 'ParkAgain'
       readonly line: number
-      readonly transactionId: string
-      readonly returnCode: string
+      readonly transaction_id: string
+      readonly return_code: string
       readonly reason: string
       readonly at: number
     }
@@ -261,10 +261,11 @@ function decide(
     case 'Apply':
       return apply(command, state)
     case 'ParkAgain': {
-      const { line, transactionId, returnCode } = command
+      const { line, transaction_id, return_code } = command
       // another code, or another debit, is another application, which has its effect
       const item = state.applied.find(
-        (one) => one.line === line && one.transaction_id === transactionId && one.return_code === returnCode,
+        (one) =>
+          one.line === line && one.transaction_id === transaction_id && one.return_code === return_code,
       )?.item
       if (!item) return []
       return [BankReportItemsParked.of({ report_id, items: [{ ...item, reason: command.reason }], at })]
@@ -288,14 +289,7 @@ function alreadyApplied(): Rejection {
 
 /** Once, and to one debit: also an item that was resolved while there was no other way. */
 function apply(
-  {
-    line,
-    transactionId: transaction_id,
-    amountCents,
-    returnCode: return_code,
-    reason,
-    at,
-  }: CommandOf<'Apply'>,
+  { line, transaction_id, amount_cents, return_code, reason, at }: CommandOf<'Apply'>,
   { report_id, status, parked, resolved, applied }: BankReport,
 ): readonly BankReportEvent[] | Rejection {
   const before = applied.find((one) => one.line === line)
@@ -310,7 +304,7 @@ function apply(
   if (item.kind === 'change' || item.kind === 'answer') {
     return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return')
   }
-  if (item.amount_cents !== amountCents) {
+  if (item.amount_cents !== amount_cents) {
     const why =
       'transaction_id names a debit of another amount than the item: have the return dishonored (R69)'
     return reject('conflict', 'item_amount_differs', why)

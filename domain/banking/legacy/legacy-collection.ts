@@ -114,7 +114,7 @@ export interface LegacyCollection extends RecordedLegacyCollection {
 export type LegacyCollectionCommand =
   | { readonly type: 'Record'; readonly data: RecordedLegacyCollection }
   | { readonly type: 'Acknowledge'; readonly at: number }
-  | { readonly type: 'Return'; readonly returnCode: string; readonly at: number }
+  | { readonly type: 'Return'; readonly return_code: string; readonly at: number }
   | {
       readonly type: 'Correct'
       readonly status: LegacyStatus
@@ -167,7 +167,7 @@ export const legacyCollection: Decider<
         if (!AT_BANK.includes(status)) return doesNotFit(state, 'acknowledged')
         return [LegacyCollectionAcknowledged.of({ transaction_id, at })]
       case 'Return': {
-        const { returnCode: return_code } = command
+        const { return_code } = command
         if (status === 'returned' && state.return_code === return_code) return []
         if (!RETURNABLE.includes(status)) return doesNotFit(state, 'returned')
         return [LegacyCollectionReturned.of({ transaction_id, return_code, at })]

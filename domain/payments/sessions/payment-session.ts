@@ -71,7 +71,7 @@ export type PaymentSessionCommand =
   | {
       readonly type: 'RecordDebitReturned'
       readonly legId: string
-      readonly returnCode: string
+      readonly return_code: string
       /** Nothing is debited from its account any more. */
       readonly disables: boolean
       readonly at: number
@@ -213,9 +213,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         ]
       }
       case 'RecordDebitReturned': {
-        const { legId, returnCode, disables, at } = command
+        const { legId, return_code, disables, at } = command
         const isDownPayment = state.debit?.leg_id === legId
-        const disabled_by = disables ? returnCode : undefined
+        const disabled_by = disables ? return_code : undefined
         if (state.plan === null || state.plan_stopped || !(isDownPayment || disabled_by)) return []
         const reason = isDownPayment ? 'down_payment_returned' : 'account_disabled'
         return [

@@ -82,30 +82,31 @@ export const syncEmployeesEndpoint = endpoint({
     if (details.length > 0) {
       return new Answer(400, { error: 'Invalid employee record', message: details[0]!.message, details })
     }
+    const { client_id: sender_id, tenant_id, environment } = client
+    const { employer_id } = body
     const sync: EmployeeChanges = {
-      senderId: client.client_id,
-      tenantId: client.tenant_id,
-      environment: client.environment,
-      employerId: body.employer_id,
+      sender_id,
+      tenant_id,
+      environment,
+      employer_id,
       records: body.employees as readonly EmployeeChangeRecord[],
     }
     const context = {
-      actor: { type: 'api_client' as const, id: client.client_id },
-      tenantId: client.tenant_id,
-      environment: client.environment,
+      actor: { type: 'api_client' as const, id: sender_id },
+      tenantId: tenant_id,
+      environment,
       correlationId: requestId,
       unlessRepeated,
     }
     const check = async (): Promise<void> => {
-      accepted(await refuseSync(app, client, sync.employerId))
+      accepted(await refuseSync(app, client, employer_id))
     }
     const take = (within: CommandContext) => syncEmployees(app, sync, within)
-    const answer = ({ syncId, fileId }: SyncedEmployees): SyncAnswer => ({
+    const answer = (ids: SyncedEmployees): SyncAnswer => ({
       message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
-      sync_id: syncId,
-      file_id: fileId,
-      environment: sync.environment,
-      employer_id: sync.employerId,
+      ...ids,
+      environment,
+      employer_id,
       employees_processed: sync.records.length,
       status: 'processing',
     })
@@ -117,7 +118,7 @@ export const syncEmployeesEndpoint = endpoint({
     const outcome = await createOnce(
       app,
       {
-        caller: client.client_id,
+        caller: sender_id,
         operation: 'employee sync',
         key,
         requestHash: await requestHash(sent),

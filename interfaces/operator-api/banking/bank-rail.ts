@@ -10,12 +10,12 @@ import {
   DEBIT_STATUSES,
   effectiveDateOf,
 } from '../../../domain/banking/debits/bank-debit-state.ts'
-import { RETURN_CODE } from '../../../domain/banking/debits/return-codes.ts'
 import { LEGACY_STATUSES, type LegacyCollection } from '../../../domain/banking/legacy/legacy-collection.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { returned, settlement } from '../../endpoints/rail-reports.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { withNote } from '../host/values.ts'
 
@@ -97,21 +97,11 @@ export const bankRailEndpoints = [
     summary: 'The processor reports how a debit stands',
     description: `${NOTE} No word, and the documented words of settlement, settle it; any other word is kept and settles nothing.`,
     ...one,
-    body: z.object({
-      processor_status: optional(text(100)),
-      transmission_date: optional(date()),
-      effective_date: optional(date()),
-    }),
+    body: settlement,
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail settle' },
-    handle: (call) =>
-      told(call, {
-        verb: 'settle',
-        processorStatus: call.body.processor_status,
-        transmissionDate: call.body.transmission_date,
-        effectiveDate: call.body.effective_date,
-      }),
+    handle: (call) => told(call, { verb: 'settle', settlement: call.body }),
   }),
   endpoint({
     operation: 'returnDebit',
@@ -119,11 +109,11 @@ export const bankRailEndpoints = [
     summary: 'The bank returns a debit',
     description: `${NOTE} ${OF_RECORDS}`,
     ...one,
-    body: z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),
+    body: returned,
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail return' },
-    handle: (call) => told(call, { verb: 'return', returnCode: call.body.return_code }),
+    handle: (call) => told(call, { verb: 'return', ...call.body }),
   }),
   endpoint({
     operation: 'representDebit',

@@ -161,8 +161,7 @@ export const bankReportEndpoints = [
     command: { name: 'bank-reports apply' },
     async handle(call) {
       const { report_id, line } = call.params
-      const { transaction_id: transactionId, return_code: returnCode, reason } = call.body
-      const item = { line: Number(line), transactionId, returnCode, reason }
+      const item = { ...call.body, line: Number(line) }
       return shown(accepted(await applyByHand(call.host.app, report_id, item, contextOf(call))))
     },
   }),

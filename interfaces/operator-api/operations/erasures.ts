@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { connectionSubject, employerSubject } from '../../../application/commands/sealing.ts'
-import { dataKeysToErase, eraseSubject, personSubjects } from '../../../application/operations/erasure.ts'
+import {
+  dataKeysToErase,
+  eraseSubject,
+  type PersonIdentity,
+  personSubjects,
+} from '../../../application/operations/erasure.ts'
 import { bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
 import { bankConnection } from '../../../domain/banking/linking/bank-connection.ts'
 import { isSealed, subjectOf } from '../../../domain/kernel/sealed.ts'
@@ -106,14 +111,9 @@ async function subjectsOf(
 async function personsOf(
   host: OperatorHost,
   employerId: string,
-  {
-    employee_id,
-    ssn,
-    first_name,
-    last_name,
-  }: Pick<z.output<typeof body>, 'employee_id' | 'ssn' | 'first_name' | 'last_name'>,
+  { employee_id, ssn, first_name, last_name }: PersonIdentity,
 ): Promise<readonly string[]> {
-  const identity = { employeeId: employee_id, ssn, firstName: first_name, lastName: last_name }
+  const identity = { employee_id, ssn, first_name, last_name }
   if (Object.values(identity).every((value) => value === null)) {
     throw badRequest('employee_id, ssn, or first_name and last_name is required with employer_id')
   }

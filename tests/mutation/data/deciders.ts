@@ -69,7 +69,7 @@ export const deciders: readonly Mutation[] = [
     id: 'debit-settled-twice',
     file: DEBIT,
     find: 'if (settles && state.settlement !== null) return []',
-    put: 'if (settles && state.settlement !== null && processorStatus === null) return []',
+    put: 'if (settles && state.settlement !== null && processor_status === null) return []',
     harm: 'Partners hear twice that one debit was settled.',
     suites: ['unit/banking/debits/decisions-bank-debits'],
   },

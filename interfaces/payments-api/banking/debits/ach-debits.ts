@@ -9,12 +9,12 @@ import { debitOf, transactionOf } from '../../../../application/banking/debits/t
 import { tellDebit } from '../../../../application/banking/files/bank-rail.ts'
 import type { RailReport } from '../../../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../../../domain/banking/debits/bank-debit-events.ts'
-import { RETURN_CODE } from '../../../../domain/banking/debits/return-codes.ts'
 import { isCalendarDate } from '../../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { date, id, momentOf, ofOne, optional, text, word, wrongType } from '../../../endpoints/fields.ts'
+import { id, momentOf, ofOne, optional, text, word, wrongType } from '../../../endpoints/fields.ts'
+import { returned, settlement } from '../../../endpoints/rail-reports.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
 import { shownState, TransactionState } from './ach-transaction-schemas.ts'
@@ -186,21 +186,12 @@ export const debitSandboxEndpoints = [
       operation: 'simulateDebitSettled',
       summary: 'Let the processor report a debit settled',
     },
-    z.object({
-      processor_status: optional(text(100)),
-      transmission_date: optional(date()),
-      effective_date: optional(date()),
-    }),
-    ({ processor_status, transmission_date, effective_date }) => ({
-      verb: 'settle',
-      processorStatus: processor_status,
-      transmissionDate: transmission_date,
-      effectiveDate: effective_date,
-    }),
+    settlement,
+    (settlement) => ({ verb: 'settle', settlement }),
   ),
   simulation(
     { verb: 'return', operation: 'simulateDebitReturned', summary: 'Let the bank return a debit' },
-    z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),
-    ({ return_code }) => ({ verb: 'return', returnCode: return_code }),
+    returned,
+    ({ return_code }) => ({ verb: 'return', return_code }),
   ),
 ]

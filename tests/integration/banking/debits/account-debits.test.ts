@@ -110,14 +110,14 @@ test('those that no bank can have yet fail, and one that cannot be read holds up
   found = [waiting, scheduled, broken, sent, last].map((leg_id, seq) => ({ leg_id, seq }))
 
   await disable(id)
-  const failing = failDebitsOf(app, { accountId: id, returnCode: 'R02' }, operatorContext())
+  const failing = failDebitsOf(app, { accountId: id, return_code: 'R02' }, operatorContext())
   await expect(failing).rejects.toThrow()
   expect(await Promise.all(legs.map(statusOf))).toEqual(['failed', 'failed', 'submitted', 'failed'])
   const [, failed] = await app.log.readStream(`bankDebit-${waiting}`)
   expect(failed!.data).toContain('R02')
 
   found = []
-  await failDebitsOf(app, { accountId: id, returnCode: 'R02' }, operatorContext())
+  await failDebitsOf(app, { accountId: id, return_code: 'R02' }, operatorContext())
 })
 
 test('those of an account that was enabled meanwhile go on', async () => {
@@ -129,11 +129,11 @@ test('those of an account that was enabled meanwhile go on', async () => {
   const at = app.clock.now()
   const tell = async (command: Parameters<typeof achAccount.decide>[0]) =>
     accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
-  await tell({ type: 'Disable', returnCode: 'R10', at })
+  await tell({ type: 'Disable', return_code: 'R10', at })
   await tell({ type: 'Enable', reason: 'agreed with the bank', isVerifiedByOther: false, at })
   expect(await failDebits()).toEqual({ outcome: 'done' })
   expect(await statusOf(leg)).toBe('pending')
-  await tell({ type: 'Disable', returnCode: 'R10', at })
+  await tell({ type: 'Disable', return_code: 'R10', at })
   await failDebits()
   expect(await statusOf(leg)).toBe('failed')
 })
@@ -144,7 +144,7 @@ test('one that went with a batch that has closed is left to its bank', async () 
   const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
   found = [{ leg_id: leg, seq: 1 }]
   const later = { ...app, clock: { ...app.clock, now: () => Date.parse(batch_closes_at!) } }
-  await failDebitsOf(later, { accountId: id, returnCode: 'R02' }, operatorContext())
+  await failDebitsOf(later, { accountId: id, return_code: 'R02' }, operatorContext())
   expect(await statusOf(leg)).toBe('Scheduled')
 })
 
@@ -169,7 +169,7 @@ test('one of an account that an earlier version disabled is not handed over eith
   const leg = await debit(id)
   const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
   const closesAt = Date.parse(batch_closes_at!)
-  const command = { type: 'Disable', returnCode: 'R02', at: app.clock.now() } as const
+  const command = { type: 'Disable', return_code: 'R02', at: app.clock.now() } as const
   accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
   found = [{ leg_id: leg, seq: 1 }]
   await handOver(closesAt)

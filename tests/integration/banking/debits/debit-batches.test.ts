@@ -158,7 +158,7 @@ test('an instalment is refused at its hand-over, too, where an earlier version d
   const kept = await keepAccount(app, data, account)
   await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
   const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
-  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', disables: true, at })
+  await change({ type: 'RecordDebitReturned', legId: newId(), return_code: 'R10', disables: true, at })
   await submitBatch(app, closesAt, operatorContext(), signal)
   expect([handedOver, (await typesOf(legId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
@@ -216,7 +216,7 @@ test('one that has left its batch since it was looked for is not handed over', a
   const closesAt = await scheduled(gone, true)
   await scheduled(stays, true)
   const at = app.clock.now()
-  const comeBack = { type: 'Return', returnCode: 'R01', at } as const
+  const comeBack = { type: 'Return', return_code: 'R01', at } as const
   const represent = { type: 'Represent', note: null, at: closesAt } as const
   accepted(await app.commands.execute(bankDebit, gone, [comeBack, represent], operatorContext()))
   await submitBatch(app, closesAt, operatorContext(), signal)
@@ -230,7 +230,7 @@ test('one that was presented again is not processed at the time of its first ent
     accepted(await app.commands.execute(bankDebit, legId, commands, operatorContext())).state!
   const first = await change({ type: 'Acknowledge', at: closesAt })
   const again = await change(
-    { type: 'Return', returnCode: 'R01', at: closesAt },
+    { type: 'Return', return_code: 'R01', at: closesAt },
     { type: 'Represent', note: null, at: closesAt },
     { type: 'Acknowledge', at: closesAt },
   )
@@ -251,7 +251,7 @@ test('one that came back for want of money is not presented again once its numbe
   const at = await scheduled(legId, true)
   const came: Parameters<typeof bankDebit.decide>[0][] = [
     { type: 'Acknowledge', at },
-    { type: 'Return', returnCode: 'R01', at },
+    { type: 'Return', return_code: 'R01', at },
   ]
   const { state } = accepted(await app.commands.execute(bankDebit, legId, came, operatorContext()))
   await recordDisabled(app, state!, [state!.account], 'R02', operatorContext())

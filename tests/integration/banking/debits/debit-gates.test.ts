@@ -176,7 +176,7 @@ test('an amount is held against what did not fail in 90 days, of the employer an
   await debited(await insured(), 100_000)
   const returned = await debited(one, 100_000)
   expect(await runBatch(app, operatorContext())).toEqual(run({ scheduled: 3 }))
-  const comeBack = { type: 'Return', returnCode: 'R01', at: now } as const
+  const comeBack = { type: 'Return', return_code: 'R01', at: now } as const
   accepted(await app.commands.execute(bankDebit, returned, comeBack, operatorContext()))
 
   // without a history all of a run pass, whatever the others are

@@ -85,7 +85,7 @@ test('one that came back and was presented again is told nothing more of its fir
   const at = app.clock.now()
   const again = await tell(
     leg,
-    { type: 'Return', returnCode: 'R01', at },
+    { type: 'Return', return_code: 'R01', at },
     { type: 'Represent', note: null, at: at + 7 * DAY },
   )
   await tellInFile(app, file, operatorContext(), signal)
@@ -183,7 +183,7 @@ test('of two items that are applied to one debit at the same time the slower one
   const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
   const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown, { ...unknown, code: 'R03' }]))
   const [first, second] = parked.map(({ line, code }) => {
-    return { line, transactionId: leg, returnCode: code!, reason: 'its letter' }
+    return { line, transaction_id: leg, return_code: code!, reason: 'its letter' }
   })
   const slow = waitingBefore(app, 'bankReport')
   const later = applyByHand(slow.app, report_id, second!, operatorContext())
@@ -209,7 +209,7 @@ test('one whose file nobody has fetched is not returned by hand: it would go out
   await tellInFile(app, file_id, operatorContext(), signal)
   const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
   const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown]))
-  const item = { line: parked[0]!.line, transactionId: leg, returnCode: 'R02', reason: 'its letter' }
+  const item = { line: parked[0]!.line, transaction_id: leg, return_code: 'R02', reason: 'its letter' }
   const apply = () => applyByHand(app, report_id, item, operatorContext())
   const tellFile = async (type: 'RecordExposed' | 'RecordFetched') =>
     accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))

@@ -129,7 +129,7 @@ test('money is in one account at a time; a credit that lost its debit is found u
   await credited(one, 1_000)
   expect(await whatDiffers()).toEqual([['credit_not_received', one, carrier_id]])
   await matchCredit(app, displaced, operatorContext())
-  await tell(other, { type: 'Return', returnCode: 'R01', at: at() })
+  await tell(other, { type: 'Return', return_code: 'R01', at: at() })
   expect(await balances()).toMatchObject({ at_bank: 0, received: 1_000, returned: 2_000, unmatched: 1_000 })
   const { compared: counts, differences } = await compared()
   expect(counts).toMatchObject({ debits: 1, ledger: 2, credits: 2, files: 0 })
@@ -314,7 +314,7 @@ test('a tenant whose debits come back too often is told of once for each limit',
   const before = await rates()
   expect(before).toMatchObject({ returned: { unauthorized: 0, overall: 1 } })
   for (const _ of [1, 2]) {
-    await tell(await submitted(1_400), { type: 'Return', returnCode: 'R10', at: at() })
+    await tell(await submitted(1_400), { type: 'Return', return_code: 'R10', at: at() })
   }
   expect(await rates()).toMatchObject({
     entries: before.entries + 2,
@@ -361,7 +361,7 @@ test('a debit that is presented again does not have the credit back that it lost
   await matchDisplacedCredits(app, leg, operatorContext())
   await tell(
     leg,
-    { type: 'Return', returnCode: 'R01', at: at() },
+    { type: 'Return', return_code: 'R01', at: at() },
     { type: 'Represent', note: null, at: at() },
     { type: 'Acknowledge', at: at() },
   )

@@ -178,7 +178,7 @@ const unlisted = event('AchAccountUnlisted')
 const listed = event('AchAccountListed')
 const unlist = { type: 'Unlist', at: NOW } as const
 const attest = { type: 'Attest', note: 'voided check', at: NOW } as const
-const disable = { type: 'Disable', returnCode: 'R02', at: NOW } as const
+const disable = { type: 'Disable', return_code: 'R02', at: NOW } as const
 const change = { type: 'Change', change: { nickname: 'Main', account_type: 'savings' }, at: NOW } as const
 const correct = {
   ...({ type: 'Correct', changeCode: 'C01', routingLast4: '0021', at: NOW } as const),
@@ -322,9 +322,9 @@ decisions(achAccount, [
   ['of which a return says that it is closed is attested', [ach(true), disabled], attest, byOperator],
   ['that was closed is attested once', [ach(), disabled, byOperator], attest, []],
   ['is disabled', [ach()], disable, disabled],
-  ['is disabled once', [ach(), disabled], { ...disable, returnCode: 'R03' }, []],
+  ['is disabled once', [ach(), disabled], { ...disable, return_code: 'R03' }, []],
   ['is disabled by the code that says more', [ach(), frozen], disable, disabled],
-  ['is not by one that says less', [ach(), disabled], { ...disable, returnCode: 'R16' }, []],
+  ['is not by one that says less', [ach(), disabled], { ...disable, return_code: 'R16' }, []],
   ['is disabled anew when it was verified since', [ach(), disabled, byOperator], disable, disabled],
   ['is enabled, and verified as before', [ach(true), frozen], enable(), enabled('active')],
   ['is enabled, and unverified as before', [ach(), frozen], enable(), enabled('unverified')],

@@ -67,16 +67,18 @@ const returned = event('BankDebitReturned', { return_code: 'R01' })
 
 const schedule = (time = NOW) => ({ type: 'Schedule', at: time }) as const
 const acknowledge = { type: 'Acknowledge', at: NOW } as const
-const report = (told: { processorStatus?: string; transmissionDate?: string; effectiveDate?: string } = {}) =>
+const report = (
+  told: { processor_status?: string; transmission_date?: string; effective_date?: string } = {},
+) =>
   ({
-    ...({ type: 'Report', processorStatus: null, transmissionDate: null, effectiveDate: null } as const),
+    ...({ type: 'Report', processor_status: null, transmission_date: null, effective_date: null } as const),
     ...told,
     at: NOW,
   }) as const
 const matchAnew = (confidence: Confidence, bankTransactionId = 'bt_2', matchId = M2) =>
   ({ type: 'Match', matchId, bankTransactionId, bankDate: '2026-11-30', confidence, at: NOW }) as const
 const match = (confidence: Confidence) => matchAnew(confidence, 'bt_1', M1)
-const comeBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
+const comeBack = (return_code = 'R01') => ({ type: 'Return', return_code, at: NOW }) as const
 
 const stop = { gate: 'anomaly', status: 'quarantined', reason: 'why' } as const
 const gated = event('BankDebitGated', stop)
@@ -157,13 +159,13 @@ decisions(bankDebit, [
   [
     'settles on the effective date of the report',
     [atBank],
-    report({ effectiveDate: '2026-11-27' }),
+    report({ effective_date: '2026-11-27' }),
     reported({ effective_date: '2026-11-27', settled_on: '2026-11-27' }),
   ],
   [
     'settles on the transmission date before all',
     [atBank],
-    report({ processorStatus: 'SB Remit', transmissionDate: '2026-11-24', effectiveDate: '2026-11-27' }),
+    report({ processor_status: 'SB Remit', transmission_date: '2026-11-24', effective_date: '2026-11-27' }),
     reported({
       processor_status: 'SB Remit',
       transmission_date: '2026-11-24',
@@ -172,25 +174,25 @@ decisions(bankDebit, [
     }),
   ],
   ...SETTLING.map(
-    (processorStatus) =>
+    (processor_status) =>
       [
-        `settles by the word ${processorStatus}`,
+        `settles by the word ${processor_status}`,
         [atBank],
-        report({ processorStatus }),
-        reported({ processor_status: processorStatus }),
+        report({ processor_status }),
+        reported({ processor_status }),
       ] as const,
   ),
   ...['ServiceBureauProcessingIntoRemitFile', 'sb remit', 'SB  Remit', 'Settled'].map(
-    (processorStatus) =>
+    (processor_status) =>
       [
-        `does not settle by the word ${processorStatus}`,
+        `does not settle by the word ${processor_status}`,
         [atBank],
-        report({ processorStatus }),
-        reported({ processor_status: processorStatus, settled_on: null }),
+        report({ processor_status }),
+        reported({ processor_status, settled_on: null }),
       ] as const,
   ),
   ['settles once', [atBank, reported({})], report(), []],
-  ['settles once, also by a word', [atBank, reported({})], report({ processorStatus: 'SB Remit' }), []],
+  ['settles once, also by a word', [atBank, reported({})], report({ processor_status: 'SB Remit' }), []],
   ['settles after time has made it processed', [atBank, processed()], report(), reported({})],
   ['does not settle before it is submitted', [inBatch], report(), 'debit_Scheduled'],
   ['does not settle when it came back', [atBank, returned], report(), 'debit_returned'],

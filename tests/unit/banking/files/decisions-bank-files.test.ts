@@ -269,16 +269,16 @@ const oneParked = [parked(3), read(2, 0, 1)]
 const twoParked = [parked(3, 4), read(1, 0, 2)]
 const noSuchItem = 'parked_item_not_found' as const
 const apply = (
-  changes: { line?: number; transactionId?: string; returnCode?: string; amountCents?: number } = {},
+  changes: { line?: number; transaction_id?: string; return_code?: string; amount_cents?: number } = {},
 ) =>
   ({
-    ...({ type: 'Apply', line: 3, transactionId: ID, returnCode: 'R02', amountCents: 5 } as const),
+    ...({ type: 'Apply', line: 3, transaction_id: ID, return_code: 'R02', amount_cents: 5 } as const),
     ...changes,
     reason: 'said the bank',
     at: NOW,
   }) as const
-const parkAgain = (transactionId: string = ID, returnCode = 'R02') =>
-  ({ type: 'ParkAgain', line: 3, transactionId, returnCode, reason: 'returned', at: NOW }) as const
+const parkAgain = (transaction_id: string = ID, return_code = 'R02') =>
+  ({ type: 'ParkAgain', line: 3, transaction_id, return_code, reason: 'returned', at: NOW }) as const
 const cleared = told('BankReportCleared')
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = told('BankReportRefused', { reason: 'cut short' })
@@ -366,19 +366,19 @@ decisions(bankReport, [
   [
     'does not have it applied to another debit',
     [received, oneParked, applied, cleared],
-    apply({ transactionId: 'f'.repeat(24) }),
+    apply({ transaction_id: 'f'.repeat(24) }),
     'item_applied',
   ],
   [
     'does not have it applied with another code',
     [received, oneParked, applied, cleared],
-    apply({ returnCode: 'R03' }),
+    apply({ return_code: 'R03' }),
     'item_applied',
   ],
   [
     'does not have it applied to a debit of another amount',
     [received, oneParked],
-    apply({ amountCents: 6 }),
+    apply({ amount_cents: 6 }),
     'item_amount_differs',
   ],
   ...(['change', 'answer'] as const).map((kind): Decision<BankReportCommand, BankReportEvent> => {

@@ -56,7 +56,7 @@ const record = (status: LegacyStatus, line: number | null = null) =>
   ({ type: 'Record', data: data(status, line) }) as const
 const acknowledge = { type: 'Acknowledge', at: NOW } as const
 const acknowledged = LegacyCollectionAcknowledged.of({ transaction_id: ID, at })
-const giveBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
+const giveBack = (return_code = 'R01') => ({ type: 'Return', return_code, at: NOW }) as const
 const returned = LegacyCollectionReturned.of({ transaction_id: ID, return_code: 'R01', at })
 const correct = (status: LegacyStatus) =>
   ({ type: 'Correct', status, reason: 'never collected', at: NOW }) as const

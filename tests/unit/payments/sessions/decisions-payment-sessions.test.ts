@@ -175,12 +175,12 @@ const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'cancel', since
 const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
 const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
-const comeBack = (returnCode: string, legId = LEG) =>
+const comeBack = (return_code: string, legId = LEG) =>
   ({
     type: 'RecordDebitReturned',
     legId,
-    returnCode,
-    disables: disablesAccount(returnCode),
+    return_code,
+    disables: disablesAccount(return_code),
     at: LATE,
   }) as const
 const notDebited = (legId: string) => ({ type: 'RecordDebitFailed', legId, at: LATE }) as const
