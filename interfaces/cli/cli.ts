@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
 import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
+import { partnerOptions } from './partner-client.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
 import { secretHelp } from './secrets.ts'
 import { seconds, verb, wholeNumber } from './verbs.ts'
@@ -129,13 +130,11 @@ async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promi
 }
 
 function payrollCommands(io: CliIo, program: Command): void {
-  const secret = secretHelp('its secret', 'COMPSTREAM_CLIENT_SECRET')
   const key = secretHelp('agent key', 'COMPSTREAM_AGENT_KEY')
   const payroll = program.command('payroll').description('report payroll as a partner')
   verb<SubmitOptions>(
     io,
-    payroll
-      .command('submit')
+    partnerOptions(payroll.command('submit'), 'core')
       .description(
         'send a CSV file as a payroll report and wait for its premium; code 3: the file failed, 4: it is not finished',
       )
@@ -144,11 +143,6 @@ function payrollCommands(io: CliIo, program: Command): void {
       .requiredOption('--policy-number <text>')
       .option('--period-start <date>', 'YYYY-MM-DD, with --period-end')
       .option('--period-end <date>', 'YYYY-MM-DD')
-      .option('--core-url <address>', 'core API (COMPSTREAM_CORE_URL, default http://127.0.0.1:4002)')
-      .option('--client-id <id>', 'API client (COMPSTREAM_CLIENT_ID)')
-      .option('--client-secret <secret>', secret.value)
-      .option('--client-secret-file <file>', `${secret.file}; else it is asked for`)
-      .option('--sign', 'sign the requests, for clients that must')
       .option('--mcp-url <address>', 'tool server (COMPSTREAM_MCP_URL, default http://127.0.0.1:4001)')
       .option('--agent-key <key>', key.value)
       .option('--agent-key-file <file>', `${key.file}; with it you see why rows are red`)

@@ -2,12 +2,13 @@ import { createHmac } from 'node:crypto'
 import type { Command } from 'commander'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import type { Method } from '../http/server.ts'
-import { baseUrl, send } from './http-client.ts'
+import { baseUrl, type HttpRequest, send } from './http-client.ts'
 import { type CliIo, Refusal, UsageError } from './io.ts'
 import { askSecret, isAttended, secretHelp, secretOf } from './secrets.ts'
 
 /** Options of the commands that partners give. */
 export interface PartnerOptions {
+  readonly coreUrl?: string
   readonly paymentsUrl?: string
   readonly clientId?: string
   readonly clientSecret?: string
@@ -15,20 +16,25 @@ export interface PartnerOptions {
   readonly sign?: boolean
 }
 
-const DEFAULT_PAYMENTS = 'http://127.0.0.1:4003'
+/** The APIs that a key pair opens, and where they usually are. */
+const APIS = {
+  core: { variable: 'COMPSTREAM_CORE_URL', address: 'http://127.0.0.1:4002' },
+  payments: { variable: 'COMPSTREAM_PAYMENTS_URL', address: 'http://127.0.0.1:4003' },
+} as const
 
-/** Adds the options of partners' credentials to a command. */
-export function partnerOptions(command: Command): Command {
+/** Adds the options of partners' credentials for an API to a command. */
+export function partnerOptions(command: Command, api: keyof typeof APIS): Command {
+  const { variable, address } = APIS[api]
   const secret = secretHelp('its secret', 'COMPSTREAM_CLIENT_SECRET')
   return command
-    .option('--payments-url <address>', `payments API (COMPSTREAM_PAYMENTS_URL, default ${DEFAULT_PAYMENTS})`)
+    .option(`--${api}-url <address>`, `${api} API (${variable}, default ${address})`)
     .option('--client-id <id>', 'API client (COMPSTREAM_CLIENT_ID)')
     .option('--client-secret <secret>', secret.value)
     .option('--client-secret-file <file>', `${secret.file}; else it is asked for`)
     .option('--sign', 'sign the requests, for clients that must')
 }
 
-/** Speaks to the payments API under one key pair. */
+/** Speaks to an API under one key pair. */
 export class PartnerClient {
   readonly #base: string
   readonly #clientId: string
@@ -42,12 +48,22 @@ export class PartnerClient {
     this.#sign = sign
   }
 
-  /** @throws UsageError when a part of the key pair is nowhere. */
-  static async from(io: CliIo, options: PartnerOptions): Promise<PartnerClient> {
-    const base = baseUrl(options.paymentsUrl ?? io.env.COMPSTREAM_PAYMENTS_URL ?? DEFAULT_PAYMENTS)
+  /**
+   * @param mayAsk whether the secret may be asked for at the terminal.
+   * @throws UsageError when a part of the key pair is nowhere.
+   */
+  static async from(
+    io: CliIo,
+    options: PartnerOptions,
+    api: keyof typeof APIS,
+    mayAsk = true,
+  ): Promise<PartnerClient> {
+    const { variable, address } = APIS[api]
+    const base = baseUrl(options[`${api}Url`] ?? io.env[variable] ?? address)
     const clientId = options.clientId ?? io.env.COMPSTREAM_CLIENT_ID
     if (!clientId) throw new UsageError('--client-id (or COMPSTREAM_CLIENT_ID) is required')
-    return new PartnerClient(base, clientId, await clientSecretOf(io, options), options.sign ?? false)
+    const secret = await clientSecretOf(io, options, mayAsk)
+    return new PartnerClient(base, clientId, secret, options.sign ?? false)
   }
 
   get isLive(): boolean {
@@ -56,19 +72,28 @@ export class PartnerClient {
 
   /** @returns `data` of the answer. @throws Refusal; CliError when there is no answer. */
   async call(method: Method, path: string, body?: unknown): Promise<unknown> {
-    const text = body === undefined ? undefined : JSON.stringify(body)
+    return (await this.send(method, path, body === undefined ? {} : { text: JSON.stringify(body) })).data
+  }
+
+  /** @returns the answer. @throws Refusal; CliError when there is none. */
+  async send(
+    method: Method,
+    path: string,
+    { headers, ...sent }: Pick<HttpRequest, 'headers' | 'text' | 'timeoutMs'> = {},
+  ): Promise<Readonly<Record<string, unknown>>> {
     const answer = await send({
       method,
       url: `${this.#base}/api/v1${path}`,
       headers: {
         'X-Client-ID': this.#clientId,
         'X-Client-Secret': this.#secret,
-        ...(this.#sign ? signatureOf(this.#secret, text ?? '') : {}),
+        ...(this.#sign ? signatureOf(this.#secret, sent.text ?? '') : {}),
+        ...headers,
       },
-      ...(text === undefined ? {} : { text }),
+      ...sent,
     })
     if (answer.status >= 400) throw new Refusal(answer.status, answer.body)
-    return (answer.body as { readonly data: unknown }).data
+    return answer.body as Readonly<Record<string, unknown>>
   }
 }
 
@@ -78,7 +103,7 @@ function signatureOf(secret: string, text: string): Record<string, string> {
   return { 'X-Timestamp': timestamp, 'X-Signature': signature }
 }
 
-async function clientSecretOf(io: CliIo, options: PartnerOptions): Promise<string> {
+async function clientSecretOf(io: CliIo, options: PartnerOptions, mayAsk: boolean): Promise<string> {
   const secret = secretOf(io, {
     option: '--client-secret',
     given: options.clientSecret,
@@ -86,7 +111,7 @@ async function clientSecretOf(io: CliIo, options: PartnerOptions): Promise<strin
     variable: 'COMPSTREAM_CLIENT_SECRET',
   })
   if (secret !== null) return secret
-  if (isAttended(io)) return askSecret(io, 'Client secret')
+  if (mayAsk && isAttended(io)) return askSecret(io, 'Client secret')
   throw new UsageError(
     'COMPSTREAM_CLIENT_SECRET, COMPSTREAM_CLIENT_SECRET_FILE or --client-secret-file is required',
   )

@@ -1,23 +1,17 @@
-import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
+import { CliError, type CliIo, EXIT } from './io.ts'
 import { amount, type Output, printable, rows } from './output.ts'
+import { PartnerClient, type PartnerOptions } from './partner-client.ts'
 import { describeColumns, type PayrollCsv, type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
 import { Progress } from './progress.ts'
-import { askSecret, isAttended, secretOf } from './secrets.ts'
+import { secretOf } from './secrets.ts'
 
-export interface SubmitOptions {
+export interface SubmitOptions extends PartnerOptions {
   readonly employerFein: string
   readonly policyNumber: string
   readonly periodStart?: string
   readonly periodEnd?: string
-  readonly coreUrl?: string
-  readonly clientId?: string
-  readonly clientSecret?: string
-  readonly clientSecretFile?: string
-  readonly sign?: boolean
   readonly mcpUrl?: string
   readonly agentKey?: string
   readonly agentKeyFile?: string
@@ -26,7 +20,6 @@ export interface SubmitOptions {
   readonly timeout: number
 }
 
-const DEFAULT_CORE = 'http://127.0.0.1:4002'
 const DEFAULT_MCP = 'http://127.0.0.1:4001'
 /** What the core API takes, in bytes. */
 const MAX_BODY = 10 * 1024 * 1024
@@ -54,7 +47,7 @@ interface RedRow {
 /** Submits a CSV as a payroll report and waits until its premium is known. */
 export async function submitPayrollFile(io: CliIo, file: string, options: SubmitOptions): Promise<Output> {
   const agentKey = agentKeyOf(io, options)
-  const core = new CoreClient(io, options, await clientSecretOf(io, file, options))
+  const core = await PartnerClient.from(io, options, 'core', file !== '-')
   const progress = new Progress(io)
   try {
     const { columns, records } = await readPayrollCsv(file, io.stdin, (count) =>
@@ -67,7 +60,12 @@ export async function submitPayrollFile(io: CliIo, file: string, options: Submit
       )
     }
     progress.show('sending', { done: 0, total: records.length })
-    const report = await core.report(body, options.idempotencyKey ?? newIdempotencyKey())
+    const report = await core.send('POST', '/payroll/reports', {
+      text: body,
+      headers: { 'Idempotency-Key': options.idempotencyKey ?? newIdempotencyKey() },
+      // a large report is answered when it is stored
+      timeoutMs: options.timeout * 1000,
+    })
     const fileId = String(report.file_id ?? report.report_id)
     const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, progress)
     progress.stop()
@@ -90,75 +88,6 @@ function reportBody(records: readonly PayrollRecord[], options: SubmitOptions): 
   })
 }
 
-/** Speaks to the core API under one key pair. */
-class CoreClient {
-  readonly #base: string
-  readonly #clientId: string
-  readonly #clientSecret: string
-  readonly #sign: boolean
-  /** A large report is answered when it is stored. */
-  readonly #sendMs: number
-
-  constructor(io: CliIo, options: SubmitOptions, clientSecret: string) {
-    this.#base = baseUrl(options.coreUrl ?? io.env.COMPSTREAM_CORE_URL ?? DEFAULT_CORE)
-    const clientId = options.clientId ?? io.env.COMPSTREAM_CLIENT_ID
-    if (!clientId) throw new UsageError('--client-id (or COMPSTREAM_CLIENT_ID) is required')
-    this.#clientId = clientId
-    this.#clientSecret = clientSecret
-    this.#sendMs = options.timeout * 1000
-    this.#sign = options.sign ?? false
-  }
-
-  async report(text: string, idempotencyKey: string): Promise<Readonly<Record<string, unknown>>> {
-    return this.#send('POST', '/payroll/reports', text, { 'Idempotency-Key': idempotencyKey })
-  }
-
-  async status(fileId: string): Promise<FileStatus> {
-    return (await this.#send('GET', `/files/status/${encodeURIComponent(fileId)}`)) as unknown as FileStatus
-  }
-
-  async #send(
-    method: 'GET' | 'POST',
-    path: string,
-    text?: string,
-    headers: Record<string, string> = {},
-  ): Promise<Readonly<Record<string, unknown>>> {
-    const answer = await send({
-      method,
-      url: `${this.#base}/api/v1${path}`,
-      headers: {
-        'X-Client-ID': this.#clientId,
-        'X-Client-Secret': this.#clientSecret,
-        ...(this.#sign ? this.#signature(text ?? '') : {}),
-        ...headers,
-      },
-      ...(text === undefined ? {} : { text, timeoutMs: this.#sendMs }),
-    })
-    if (answer.status >= 400) throw new Refusal(answer.status, answer.body)
-    return answer.body as Readonly<Record<string, unknown>>
-  }
-
-  #signature(text: string): Record<string, string> {
-    const timestamp = String(systemClock.now())
-    const signature = createHmac('sha256', this.#clientSecret).update(`${timestamp}.${text}`).digest('hex')
-    return { 'X-Timestamp': timestamp, 'X-Signature': signature }
-  }
-}
-
-async function clientSecretOf(io: CliIo, file: string, options: SubmitOptions): Promise<string> {
-  const secret = secretOf(io, {
-    option: '--client-secret',
-    given: options.clientSecret,
-    givenFile: options.clientSecretFile,
-    variable: 'COMPSTREAM_CLIENT_SECRET',
-  })
-  if (secret !== null) return secret
-  if (file !== '-' && isAttended(io)) return askSecret(io, 'Client secret')
-  throw new UsageError(
-    'COMPSTREAM_CLIENT_SECRET, COMPSTREAM_CLIENT_SECRET_FILE or --client-secret-file is required',
-  )
-}
-
 function agentKeyOf(io: CliIo, options: SubmitOptions): string | null {
   return secretOf(io, {
     option: '--agent-key',
@@ -169,7 +98,7 @@ function agentKeyOf(io: CliIo, options: SubmitOptions): string | null {
 }
 
 async function untilComplete(
-  core: CoreClient,
+  core: PartnerClient,
   fileId: string,
   total: number,
   timeoutMs: number,
@@ -177,7 +106,8 @@ async function untilComplete(
 ): Promise<FileStatus> {
   const deadline = performance.now() + timeoutMs
   for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LONGEST_POLL_MS)) {
-    const status = await core.status(fileId)
+    const path = `/files/status/${encodeURIComponent(fileId)}`
+    const status = (await core.send('GET', path)) as unknown as FileStatus
     // phases 2 and 3 see the green rows only
     const red = numberOf(status.phase_1?.red_rows) ?? 0
     const [done, whole] = [processed(status), total + 2 * (total - red)]

@@ -28,10 +28,11 @@ export function webhookCommands(io: CliIo, program: Command): void {
         .option('--webhook-secret <secret>', secret.value)
         .option('--webhook-secret-file <file>', `${secret.file}; default: a new one`)
         .option('--poll <seconds>', 'between looks for new deliveries', seconds, POLL_SECONDS),
+      'payments',
     ),
     async ({ options }) => {
       const { listen } = await import('./webhook-listen.ts')
-      const client = await PartnerClient.from(io, options)
+      const client = await PartnerClient.from(io, options, 'payments')
       const stopping = new AbortController()
       const stop = () => stopping.abort()
       process.once('SIGINT', stop)
@@ -56,12 +57,13 @@ export function webhookCommands(io: CliIo, program: Command): void {
         .argument('<type>', WEBHOOK_EVENT_TYPES.join(', '))
         .option('--of <id>', 'the payment link or subscription that it happens to')
         .option('--subscription <id>', 'the webhook subscription; default: the only one that there is'),
+      'payments',
     ),
     async ({ args, options }) => {
       const type = WEBHOOK_EVENT_TYPES.find((one) => one === args[0])
       if (!type)
         throw new UsageError(`There is no event ${args[0]}; there are ${WEBHOOK_EVENT_TYPES.join(', ')}.`)
-      const client = await PartnerClient.from(io, options)
+      const client = await PartnerClient.from(io, options, 'payments')
       return resource(await triggerWebhook(client, type, options))
     },
   )
