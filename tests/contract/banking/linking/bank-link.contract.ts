@@ -85,7 +85,7 @@ export function describeBankLink(
       const { link } = open()
       const exchanged = link.exchange('invalid-public-token', 'owner')
       await expect(exchanged).rejects.toThrow(ProviderRefused)
-      await expect(exchanged).rejects.toMatchObject({ why: 'public_token' })
+      await expect(exchanged).rejects.toMatchObject({ about: 'public_token' })
       await expect(link.accounts('nobodys')).rejects.toThrow(ProviderRefused)
     })
   })

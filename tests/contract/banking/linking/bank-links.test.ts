@@ -167,10 +167,10 @@ describe('what Plaid fails with', () => {
     ['ITEM_ERROR', 'ITEM_LOGIN_REQUIRED', 'login'],
     ['ITEM_ERROR', 'PRODUCTS_NOT_SUPPORTED', 'product'],
     ['INVALID_REQUEST', 'UNKNOWN_FIELDS', null],
-  ] as const)('is refused: %s %s', async (type, code, why) => {
+  ] as const)('is refused: %s %s', async (type, code, about) => {
     const failed = failing({ type, code })
     await expect(failed).rejects.toThrow(`The bank link refused (${code})`)
-    await expect(failed).rejects.toMatchObject({ why })
+    await expect(failed).rejects.toMatchObject({ about })
   })
 
   const calls: Readonly<Record<string, (token: string, accountId: string) => Promise<unknown>>> = {
