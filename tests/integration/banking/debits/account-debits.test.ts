@@ -221,7 +221,7 @@ async function partner() {
       const prepared = await prepareApiDebit(by, client, asked, context)
       return isRejection(prepared) ? prepared : createApiDebit(by, client, asked, prepared, context)
     },
-    disable: () => tell({ type: 'Disable', returnCode: 'R02', at: app.clock.now() }),
+    disable: () => tell({ type: 'Disable', return_code: 'R02', at: app.clock.now() }),
     enable: () => tell({ type: 'Enable', reason: 'agreed', isVerifiedByOther: true, at: app.clock.now() }),
     remove: () => tell({ type: 'Delete', at: app.clock.now() }),
   }
