@@ -139,8 +139,8 @@ export const idempotency: readonly Mutation[] = [
   {
     id: 'started-subscription-refused',
     file: 'application/payments/subscriptions/subscriptions.ts',
-    find: 'if (started) return started',
-    put: 'if (started === undefined) return started',
+    find: '  if (state) {',
+    put: '  if (state && !state) {',
     harm: 'A partner whose request died is refused, sends another, and the employer is charged twice a month.',
     suites: ['integration/payments/links/payment-link-work'],
     test: 'comes again',
