@@ -25,7 +25,7 @@ export interface ClaimedCall<Prepared> extends KeyedCall {
    */
   readonly commandId?: string
   /**
-   * Refuses the request, or finds what the work needs, before anything is stored; unless the key was answered already.
+   * Refuses the request, or finds what the work needs, before its key is claimed; unless the key was answered already.
    * @param context says `mayRepeat` where an earlier attempt may have stored something under its command id: that was
    *   accepted then, and must not be refused by what changed since.
    */

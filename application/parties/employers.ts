@@ -44,8 +44,10 @@ type Registration = Exclude<Awaited<ReturnType<typeof prepareRegistration>>, Rej
  */
 export async function register(
   app: Application,
-  { input, fein, holder, scoped }: Registration,
+  { input, fein, holder }: Registration,
+  context: CommandContext,
 ): Promise<Employer | Rejection> {
+  const scoped = within(context, input)
   const employerId = await reserve(app, fein.value, holder, scoped)
   if (employerId === null) return feinTaken()
 
@@ -126,7 +128,7 @@ export async function prepareRegistration(app: Application, input: NewEmployer, 
   const holder = { decider: employer, creates: 'Register', id, hasLost: () => false }
   const scoped = within(context, { tenant_id, environment })
   if (await isTaken(app, fein.value, holder, scoped)) return feinTaken()
-  return { input, fein, holder, scoped }
+  return { input, fein, holder }
 }
 
 function feinTaken(): Rejection {

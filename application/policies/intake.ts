@@ -229,7 +229,7 @@ async function finish(
     }
     await meet(app, 'decline')
     const issuing = await policies.prepareIssue(app, newPolicy(intakeOf), steps)
-    const issued = isRejection(issuing) ? issuing : await policies.issue(app, issuing)
+    const issued = isRejection(issuing) ? issuing : await policies.issue(app, issuing, steps)
     // everything that it depends on was checked, and does not change
     if (isRejection(issued)) throw new Error(`The policy of an intake was refused: ${issued.code}`)
     await meet(app, 'timeout')
@@ -283,7 +283,9 @@ async function registered(
       },
       context,
     )
-    const made = isRejection(registration) ? registration : await employers.register(app, registration)
+    const made = isRejection(registration)
+      ? registration
+      : await employers.register(app, registration, context)
     if (isRejection(made) && made.code !== 'fein_taken') return made
   }
   // whoever had the FEIN reserved under this id at the same time may have registered it

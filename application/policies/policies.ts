@@ -29,17 +29,16 @@ type Issuing = Exclude<Awaited<ReturnType<typeof prepareIssue>>, Rejection>
  */
 export async function issue(
   app: Application,
-  { input, insured, number, holder, scoped }: Issuing,
+  { input, insured, number, holder }: Issuing,
+  context: CommandContext,
 ): Promise<Policy | Rejection> {
+  const scoped = within(context, insured)
   const policyId = number ? await reserve(app, number, holder, scoped) : holder.id
   if (policyId === null) return policyNumberTaken()
   const outcome = await app.commands.execute(
     policy,
     policyId,
-    {
-      type: 'Issue',
-      data: { ...input, policy_id: policyId, ...insured },
-    },
+    { type: 'Issue', data: { ...input, policy_id: policyId, ...insured } },
     scoped,
   )
   if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
@@ -82,9 +81,8 @@ export async function prepareIssue(app: Application, input: NewPolicy, context: 
     id: createdId(context, policy),
     hasLost: (holder: Policy) => hasLostNumber(holder, app.clock.now()),
   }
-  const scoped = within(context, insured)
-  if (number && (await isTaken(app, number, holder, scoped))) return policyNumberTaken()
-  return { input, insured: { tenant_id, environment }, number, holder, scoped }
+  if (number && (await isTaken(app, number, holder, within(context, insured)))) return policyNumberTaken()
+  return { input, insured: { tenant_id, environment }, number, holder }
 }
 
 function policyNumberTaken(): Rejection {

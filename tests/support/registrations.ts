@@ -135,13 +135,13 @@ export async function registerEmployer(
   context: CommandContext,
 ) {
   const registration = await employers.prepareRegistration(app, input, context)
-  return isRejection(registration) ? registration : employers.register(app, registration)
+  return isRejection(registration) ? registration : employers.register(app, registration, context)
 }
 
 /** Issues a policy, as the endpoint does it. */
 export async function issuePolicy(app: Application, input: NewPolicy, context: CommandContext) {
   const issuing = await prepareIssue(app, input, context)
-  return isRejection(issuing) ? issuing : issue(app, issuing)
+  return isRejection(issuing) ? issuing : issue(app, issuing, context)
 }
 
 /** A policy that says nothing of what it insures. */

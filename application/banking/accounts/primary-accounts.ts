@@ -99,10 +99,11 @@ async function decide(
 ): Promise<void> {
   const at = app.clock.now()
   const former = formerId === null ? null : (await app.commands.load(primaryAccount, formerId)).state
+  const wasPrimary = (await app.commands.load(primaryAccount, primaryIdOf(owner))).state.account_id
   if (wanted.type === 'Choose' && wanted.isOfCreation && former?.chosen.includes(accountId)) return
   await execute(app, { ...wanted, primaryId: primaryIdOf(owner), owner, accountId, at }, context)
   // whichever is primary there ends to be it: the choice stands in the stream of the fingerprint from now on
-  const ends = wanted.type === 'Choose' ? former?.account_id : accountId
+  const ends = wanted.type === 'Choose' || wasPrimary === accountId ? former?.account_id : accountId
   if (formerId !== null && ends && ends === former!.account_id) {
     await execute(app, { type: 'Clear', primaryId: formerId, owner, accountId: ends, at }, context)
   }

@@ -154,7 +154,9 @@ async function examine(
     return outsideKey(client, known.employer_id, carriers) ?? { known }
   }
   const examined = await examineNew(app, client, asked, collection_id)
-  if (!isRejection(examined) || !(await hasClaimed(app, client, asked, collection_id))) return examined
+  // whose key does not reach it frees nothing
+  if (!isRejection(examined) || examined.kind === 'forbidden') return examined
+  if (!(await hasClaimed(app, client, asked, collection_id))) return examined
   const isGivenUp = await giveUp(app, collection_id, within(context, client))
   return isGivenUp ? examined : examine(app, client, asked, context)
 }

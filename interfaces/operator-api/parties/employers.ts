@@ -106,7 +106,7 @@ export const employerEndpoints = [
       const input = { ...call.body, payroll_company_ids: call.body.payroll_company_ids ?? [] }
       return create(keyed(call), 'POST /employers', {
         prepare: (context) => employers.prepareRegistration(app, input, context),
-        create: (_context, registration) => employers.register(app, registration),
+        create: (context, registration) => employers.register(app, registration, context),
         idOf: ({ employer_id }) => employer_id,
         show: (one) => showEmployer(app, one),
         repeated: (id) => employerAsRegistered(app, id),

@@ -88,7 +88,7 @@ export const policyEndpoints = [
       const { host, body: input } = call
       return create(keyed(call), 'POST /policies', {
         prepare: (context) => policies.prepareIssue(host.app, input, context),
-        create: (_context, issuing) => policies.issue(host.app, issuing),
+        create: (context, issuing) => policies.issue(host.app, issuing, context),
         idOf: ({ policy_id }) => policy_id,
         show: (one) => today(host, one),
         repeated: async (id) => today(host, (await host.app.commands.loadAt(policy, id, 0)).state!),
