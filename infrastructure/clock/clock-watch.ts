@@ -19,6 +19,7 @@ export class ClockWatch {
   readonly #parts: Parts
   readonly #timer: NodeJS.Timeout
   #differs = false
+  #underWay: Promise<void> | null = null
 
   /** Looks now and every half minute, until {@link stop}. */
   constructor(parts: Parts) {
@@ -32,7 +33,15 @@ export class ClockWatch {
     clearInterval(this.#timer)
   }
 
-  async look(): Promise<void> {
+  /** Compares them now; who asks while a look is under way gets that one, so that no late answer overtakes a newer one. */
+  look(): Promise<void> {
+    this.#underWay ??= this.#look().finally(() => {
+      this.#underWay = null
+    })
+    return this.#underWay
+  }
+
+  async #look(): Promise<void> {
     const { measured, differs, failed } = this.#parts
     let skew: number | null = null
     try {
