@@ -45,7 +45,7 @@ export interface StoredEvent {
   readonly data: string
   /** JSON text with `hash` as its last member, byte for byte as stored. */
   readonly metadata: string
-  /** Set by whoever has read it, too: several readers of one page parse it once. */
+  /** The registry sets it as well when it reads an event: several readers of one page parse it once. */
   writtenFrom?: WrittenFrom
 }
 

@@ -1,5 +1,5 @@
 import {
-  addEntry,
+  addEntries,
   type DraftEntry,
   type FinishedFile,
   finishFile,
@@ -50,7 +50,7 @@ export function fileOf(
   }: { originator?: Originator; limits?: Limits; from?: number } = {},
 ): FinishedFile {
   const draft = newDraft(originator, limits)
-  for (const entry of entries) if (!addEntry(draft, entry)) throw new Error('The file is full')
+  for (const entry of entries) if (!addEntries(draft, [entry])) throw new Error('The file is full')
   return finishFile(draft, WRITTEN, from)
 }
 

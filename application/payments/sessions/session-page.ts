@@ -28,9 +28,6 @@ export function contextOfPayer(
   }
 }
 
-/** What the page of a session shows: nothing of it is about the customer. */
-export type SessionPage = Exclude<Awaited<ReturnType<typeof openPage>>, Rejection>
-
 /** The session that a token opens, as whoever has the token finds it. */
 export async function sessionOfToken(
   app: Pick<Application, 'commands'>,

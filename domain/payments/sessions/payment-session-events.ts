@@ -20,7 +20,6 @@ const payer = () => personal('PaymentSessionCreated')
 const recipient = () => personal('PaymentSessionInvited')
 
 export const sessionMode = z.enum(['link', 'embedded'])
-export type SessionMode = z.output<typeof sessionMode>
 
 export const PaymentSessionCreated = eventType('PaymentSessionCreated', {
   ...session,
@@ -52,7 +51,7 @@ export const PaymentSessionCreated = eventType('PaymentSessionCreated', {
   created_at: time(),
   expires_at: time(),
 })
-/** An invitation was handed to whoever delivers it, or was not taken over. */
+/** A mail or text provider took over an invitation, or refused it. */
 export const PaymentSessionInvited = eventType('PaymentSessionInvited', {
   ...session,
   channel: deliveryChannel,

@@ -105,16 +105,7 @@ export function entriesOf({ batches }: FileDraft): number {
 }
 
 /**
- * Puts an entry into a file, into the batch of its description and its date.
- * @returns false where the file is full: the entry belongs into the next one.
- * @throws RangeError for what no file can hold.
- */
-export function addEntry(draft: FileDraft, entry: DraftEntry): boolean {
-  return addEntries(draft, [entry])
-}
-
-/**
- * Puts entries of one kind and date into a file, all of them or none: no other file holds some of them.
+ * Puts entries of one kind and date into a file, into the batch of their description and date, all of them or none: no other file holds some of them.
  * @returns false where the file is full: the entries belong into the next one.
  * @throws RangeError for what no file can hold.
  */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { isWritable, writtenName } from '../../../../domain/banking/files/nacha/characters.ts'
 import { checkForward } from '../../../../domain/banking/files/nacha/check.ts'
 import {
-  addEntry,
+  addEntries,
   type DraftEntry,
   type FinishedFile,
   finishFile,
@@ -40,9 +40,9 @@ function filesOf(entries: readonly DraftEntry[], balanced: boolean, totalCents: 
   const limits = { totalCents, batchEntries: 7, fileEntries: 25 }
   const drafts = [newDraft(originator, limits)]
   for (const one of entries) {
-    if (addEntry(drafts.at(-1)!, one)) continue
+    if (addEntries(drafts.at(-1)!, [one])) continue
     drafts.push(newDraft(originator, limits))
-    expect(addEntry(drafts.at(-1)!, one)).toBe(true)
+    expect(addEntries(drafts.at(-1)!, [one])).toBe(true)
   }
   let next = 1
   return drafts.map((draft) => {

@@ -2,7 +2,7 @@ import { parse, validate } from 'achkit'
 import { describe, expect, test } from 'vitest'
 import { transliterated, writtenName } from '../../../../domain/banking/files/nacha/characters.ts'
 import { checkForward } from '../../../../domain/banking/files/nacha/check.ts'
-import { addEntry, newDraft } from '../../../../domain/banking/files/nacha/draft.ts'
+import { addEntries, newDraft } from '../../../../domain/banking/files/nacha/draft.ts'
 import { NachaFault } from '../../../../domain/banking/files/nacha/read.ts'
 import { MAX_ENTRY_CENTS, traceNumber } from '../../../../domain/banking/files/nacha/records.ts'
 import { BALANCED, debitEntry, fileOf, ORIGINATOR } from '../../../support/nacha-files.ts'
@@ -95,13 +95,13 @@ describe('a file', () => {
   test('takes no more than its totals and counts can hold; the next one does', () => {
     const limits = { totalCents: 1_000, batchEntries: 3, fileEntries: 100 }
     const draft = newDraft(ORIGINATOR, limits)
-    expect(addEntry(draft, debitEntry({ amountCents: 600 }))).toBe(true)
-    expect(addEntry(draft, debitEntry({ amountCents: 401 }))).toBe(false)
-    expect(addEntry(draft, debitEntry({ amountCents: 400 }))).toBe(true)
-    expect(addEntry(draft, debitEntry({ amountCents: 1 }))).toBe(false)
+    expect(addEntries(draft, [debitEntry({ amountCents: 600 })])).toBe(true)
+    expect(addEntries(draft, [debitEntry({ amountCents: 401 })])).toBe(false)
+    expect(addEntries(draft, [debitEntry({ amountCents: 400 })])).toBe(true)
+    expect(addEntries(draft, [debitEntry({ amountCents: 1 })])).toBe(false)
     const few = newDraft(ORIGINATOR, { ...limits, batchEntries: 1 })
-    expect([1, 1].map((amountCents) => addEntry(few, debitEntry({ amountCents })))).toEqual([true, false])
-    expect(addEntry(few, debitEntry({ kind: 'retry' }))).toBe(false)
+    expect([1, 1].map((amountCents) => addEntries(few, [debitEntry({ amountCents })]))).toEqual([true, false])
+    expect(addEntries(few, [debitEntry({ kind: 'retry' })])).toBe(false)
   })
 
   test('shows the last ten digits of a hash that has more', () => {
@@ -113,9 +113,9 @@ describe('a file', () => {
 
   test('holds nothing that does not fit its field', () => {
     const draft = newDraft(ORIGINATOR)
-    expect(() => addEntry(draft, debitEntry({ amountCents: MAX_ENTRY_CENTS + 1 }))).toThrow(RangeError)
-    expect(() => addEntry(draft, debitEntry({ name: 'Ærø' }))).toThrow(RangeError)
-    expect(() => addEntry(draft, debitEntry({ account: '1'.repeat(18) }))).toThrow(RangeError)
+    expect(() => addEntries(draft, [debitEntry({ amountCents: MAX_ENTRY_CENTS + 1 })])).toThrow(RangeError)
+    expect(() => addEntries(draft, [debitEntry({ name: 'Ærø' })])).toThrow(RangeError)
+    expect(() => addEntries(draft, [debitEntry({ account: '1'.repeat(18) })])).toThrow(RangeError)
     expect(() => traceNumber('02100002', 10_000_000)).toThrow(RangeError)
   })
 })
