@@ -84,7 +84,7 @@ async function withFailures(
 
 /** Why an address is not registered, null when it may be. */
 export async function refuseRegistration(
-  app: Pick<Application, 'commands' | 'webhooks' | 'clock'>,
+  app: Pick<Application, 'commands' | 'webhooks'>,
   caller: WebhookCaller,
   { url }: { readonly url: string },
   context: CommandContext,
@@ -92,9 +92,7 @@ export async function refuseRegistration(
   const state = await load(app, caller)
   const ownId = createdId(context, SUBSCRIPTION)
   if (subscriptionOf(state, ownId)) return null
-  return (
-    refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state, app.clock.now())
-  )
+  return refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state)
 }
 
 /** Registers an address that nothing refuses, in the scope of the key. The secret is in the vault before the event names it. */

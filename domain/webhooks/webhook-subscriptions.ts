@@ -8,13 +8,6 @@ import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from './event-types.ts'
 
 /** Subscriptions of a tenant in one environment at the most. */
 export const MAX_SUBSCRIPTIONS = 100
-/**
- * Within an hour: changes of one subscription (address, types, secret, enablings), and registrations of a tenant in one
- * environment. Who disables or deletes is never refused: each needs one of these before.
- */
-export const MAX_CHANGES = 100
-export const MAX_REGISTRATIONS = 1_000
-const HOUR = 3_600_000
 
 /** Ids, or `all`. An empty list holds nothing. */
 const ids = () => z.union([z.literal('all'), z.array(id())])
@@ -97,14 +90,6 @@ export interface WebhookSubscription {
   readonly updated_at: number
   /** Revision of the event that enabled it last, -1 when none has. */
   readonly enabled_revision: number
-  /** Changes of the last hour. */
-  readonly changes: Counted
-}
-
-/** How often something happened within an hour. @property since epoch milliseconds of the first time. */
-interface Counted {
-  readonly since: number
-  readonly count: number
 }
 
 /** All subscriptions of a tenant in one environment. */
@@ -113,7 +98,6 @@ export interface WebhookSubscriptions {
   readonly subscriptions: readonly WebhookSubscription[]
   /** Of the last event, -1 before the first. */
   readonly revision: number
-  readonly registrations: Counted
 }
 
 /** @property at epoch milliseconds of the service's clock. */
@@ -202,12 +186,9 @@ export function refuseUrl(
   return { ...reject('conflict', 'url_registered', why, 'url'), ids: { id: holder._id } }
 }
 
-/** Why there may be no further subscription, null when there may. @param at epoch milliseconds. */
-export function refuseMore(
-  { subscriptions, registrations }: WebhookSubscriptions,
-  at: number,
-): Rejection | null {
-  if (subscriptions.length < MAX_SUBSCRIPTIONS) return refuseOften(registrations, MAX_REGISTRATIONS, at)
+/** Why there may be no further subscription, null when there may. */
+export function refuseMore({ subscriptions }: WebhookSubscriptions): Rejection | null {
+  if (subscriptions.length < MAX_SUBSCRIPTIONS) return null
   const why = `There are ${MAX_SUBSCRIPTIONS} webhook subscriptions already, the most that there can be`
   return reject('conflict', 'too_many_subscriptions', why)
 }
@@ -216,21 +197,6 @@ export function refuseMore(
 function sizeOf({ url, scope }: WebhookSubscription): number {
   const ids = [scope.carrier_ids, scope.employer_ids].flatMap((some) => (some === 'all' ? [] : [some.length]))
   return 1_000 + url.length + ids.reduce((bytes, count) => bytes + count * 40, 0)
-}
-
-const NEVER: Counted = { since: 0, count: 0 }
-
-function counted({ since, count }: Counted, at: number): Counted {
-  return count > 0 && at - since < HOUR ? { since, count: count + 1 } : { since: at, count: 1 }
-}
-
-/** Why something may not happen once more within the hour, null when it may. */
-function refuseOften({ since, count }: Counted, most: number, at: number): Rejection | null {
-  const left = since + HOUR - at
-  if (count < most || left <= 0) return null
-  const retryAfterSeconds = Math.ceil(left / 1000)
-  const why = `Webhook subscriptions change ${most} times an hour at the most; try again in ${retryAfterSeconds} s`
-  return { ...reject('too_many', 'too_many_changes', why), retryAfterSeconds }
 }
 
 /** Whether a subscription was enabled after the failures that it is to be disabled for. */
@@ -248,47 +214,35 @@ export const webhookSubscriptions: Decider<
 > = {
   category: 'webhookSubscriptions',
   events,
-  initialState: { subscriptions: [], revision: -1, registrations: NEVER },
+  initialState: { subscriptions: [], revision: -1 },
   sizeOf: ({ subscriptions }) => subscriptions.reduce((bytes, one) => bytes + sizeOf(one), 0),
   evolve(state, event) {
     const revision = state.revision + 1
-    const { registrations } = state
     if (event.type === 'WebhookSubscriptionRegistered') {
-      return {
-        revision,
-        registrations: counted(registrations, event.data.at),
-        subscriptions: [...state.subscriptions, registered(event.data)],
-      }
+      return { revision, subscriptions: [...state.subscriptions, registered(event.data)] }
     }
     const { subscription_id, at } = event.data
     if (event.type === 'WebhookSubscriptionDeleted') {
       const subscriptions = state.subscriptions.filter(({ _id }) => _id !== subscription_id)
-      return { revision, registrations, subscriptions }
+      return { revision, subscriptions }
     }
     const change = changeBy(event, revision)
-    const counts = event.type !== 'WebhookSubscriptionDisabled'
     return {
       revision,
-      registrations,
       subscriptions: state.subscriptions.map((one) =>
-        one._id === subscription_id
-          ? { ...one, ...change, ...(counts && { changes: counted(one.changes, at) }), updated_at: at }
-          : one,
+        one._id === subscription_id ? { ...one, ...change, updated_at: at } : one,
       ),
     }
   },
   decide(command, state): readonly WebhookSubscriptionEvent[] | Rejection {
     if (command.type === 'Register') {
       const { data } = command
-      return (
-        refuseUrl(state, data.url) ?? refuseMore(state, data.at) ?? [WebhookSubscriptionRegistered.of(data)]
-      )
+      return refuseUrl(state, data.url) ?? refuseMore(state) ?? [WebhookSubscriptionRegistered.of(data)]
     }
     const { subscriptionId: subscription_id, at } = command
     const subscription = subscriptionOf(state, subscription_id)
     if (!subscription) return reject('not_found', 'subscription_not_found', 'No such webhook subscription')
     const former_ref = subscription.secret_ref
-    const tooOften = refuseOften(subscription.changes, MAX_CHANGES, at)
     switch (command.type) {
       case 'Change': {
         const { url, events } = command
@@ -299,14 +253,10 @@ export const webhookSubscriptions: Decider<
           ...(events && !isSame(events, subscription.events) && { events: [...events] }),
         }
         if (Object.keys(change).length === 0) return []
-        return tooOften ?? [WebhookSubscriptionChanged.of({ subscription_id, ...change, at })]
+        return [WebhookSubscriptionChanged.of({ subscription_id, ...change, at })]
       }
       case 'Rotate':
-        return (
-          tooOften ?? [
-            WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, former_ref, at }),
-          ]
-        )
+        return [WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, former_ref, at })]
       case 'Disable':
         return subscription.status === 'disabled' || isOutdated(command, subscription)
           ? []
@@ -314,7 +264,7 @@ export const webhookSubscriptions: Decider<
       case 'Enable':
         return subscription.status === 'active'
           ? []
-          : (tooOften ?? [WebhookSubscriptionEnabled.of({ subscription_id, at })])
+          : [WebhookSubscriptionEnabled.of({ subscription_id, at })]
       case 'Delete':
         return [WebhookSubscriptionDeleted.of({ subscription_id, former_ref, at })]
     }
@@ -334,7 +284,6 @@ function registered(data: z.output<typeof WebhookSubscriptionRegistered.schema>)
     created_at: at,
     updated_at: at,
     enabled_revision: -1,
-    changes: NEVER,
   }
 }
 

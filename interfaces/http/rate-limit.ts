@@ -29,13 +29,23 @@ export class RateLimiter {
   readonly #buckets = new Map<string, Bucket>()
 
   /**
-   * @param perSecond tokens that a bucket gains per second, twice as many at the most; 0 limits nothing.
+   * @param perSecond tokens that a bucket gains per second; 0 limits nothing.
    * @param now monotonic milliseconds.
+   * @param burst tokens of a full bucket.
    */
-  constructor(perSecond: number, now: () => number = () => performance.now()) {
+  constructor(
+    perSecond: number,
+    now: () => number = () => performance.now(),
+    burst = perSecond * BURST_SECONDS,
+  ) {
     this.#perSecond = perSecond
-    this.#burst = perSecond * BURST_SECONDS
+    this.#burst = burst
     this.#now = now
+  }
+
+  /** A limiter whose full bucket lasts for an hour's tokens. */
+  static perHour(tokens: number): RateLimiter {
+    return new RateLimiter(tokens / 3_600, undefined, tokens)
   }
 
   /** Buckets kept at present. */
@@ -131,10 +141,10 @@ export function limitAddress(
   if (wait > 0) throw tooManyRequests(wait)
 }
 
-/** Counts a request of a valid credential. @throws HttpError 429 when there were too many. */
-export function limitCredential(credentials: Pick<RateLimiter, 'take'>, credential: string): void {
-  const wait = credentials.take(credential)
-  if (wait > 0) throw tooManyRequests(wait)
+/** Counts a request of a valid credential, or a change of a resource. @throws HttpError 429 when there were too many. */
+export function limitCredential(limiter: Pick<RateLimiter, 'take'>, key: string, reason?: string): void {
+  const wait = limiter.take(key)
+  if (wait > 0) throw tooManyRequests(wait, reason)
 }
 
 /**

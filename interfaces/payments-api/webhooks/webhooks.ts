@@ -1,12 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import * as subscriptions from '../../../application/webhooks/subscriptions.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import {
-  MAX_CHANGES,
-  MAX_REGISTRATIONS,
   MAX_SUBSCRIPTIONS,
+  subscriptionsId,
   type WebhookSubscription,
 } from '../../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../../endpoints/creations.ts'
@@ -15,6 +15,7 @@ import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lis
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
+import { limitCredential, RateLimiter } from '../../http/rate-limit.ts'
 import { contextOf, endpoint, keyed } from '../host/api.ts'
 
 const MAX_URL = 2_048
@@ -23,6 +24,17 @@ const MAX_TESTS = 10
 const TEST_WAIT_MS = 5_000
 
 const tests = new CallSlots(MAX_TESTS, TEST_WAIT_MS, `At most ${MAX_TESTS} test deliveries are made at once`)
+
+/**
+ * Within an hour: changes of one subscription (address, types, secret, enablings), and registrations of a tenant in one
+ * environment, in each process. Disabling and deleting are never refused: each needs one of these before.
+ */
+const MAX_CHANGES = 100
+const MAX_REGISTRATIONS = 1_000
+const changesOfOne = RateLimiter.perHour(MAX_CHANGES)
+const registrations = RateLimiter.perHour(MAX_REGISTRATIONS)
+const limitChange = (id: string) =>
+  limitCredential(changesOfOne, id, `A webhook subscription changes ${MAX_CHANGES} times an hour at the most`)
 
 const HTTPS = 'must be an https URL, like https://partner.example/webhooks'
 const url = z
@@ -134,7 +146,12 @@ export const webhookEndpoints = [
       const { host, caller, body } = call
       const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
       return create(keyed(call), 'POST /webhooks', {
-        prepare: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
+        prepare(context) {
+          const { tenant_id, environment } = caller.client
+          const most = `Webhook subscriptions are registered ${MAX_REGISTRATIONS} times an hour at the most`
+          limitCredential(registrations, subscriptionsId(tenant_id, environment), most)
+          return subscriptions.refuseRegistration(host.app, caller.client, input, context)
+        },
         create: (context) => subscriptions.register(host.app, caller.client, input, context),
         idOf: ({ subscription }) => subscription._id,
         show: ({ subscription, secret }) => ({
@@ -177,6 +194,10 @@ export const webhookEndpoints = [
       const present = await subscriptions.show(host.app, caller.client, params.id)
       if (isRejection(present)) return present
       const wanted = changeOf(changes, call, shown(present))
+      const { url, events, status } = wanted
+      const isMoved =
+        (url ?? present.url) !== present.url || !isDeepStrictEqual(events ?? present.events, present.events)
+      if (isMoved || (status === 'active' && present.status === 'disabled')) limitChange(params.id)
       const changed = await subscriptions.change(host.app, caller.client, params.id, wanted, contextOf(call))
       return isRejection(changed) ? changed : shown(changed)
     },
@@ -204,6 +225,7 @@ export const webhookEndpoints = [
       const found = await subscriptions.find(host.app, caller.client, params.id)
       if (isRejection(found)) return found
       return handOut(keyed(call), { verb: 'rotate webhook', id: params.id }, async (context) => {
+        limitChange(params.id)
         const rotated = await subscriptions.rotate(host.app, caller.client, params.id, context)
         if (isRejection(rotated)) return rotated
         const { subscription, secret } = rotated

@@ -47,15 +47,7 @@ const disabled = (by: 'partner' | 'failures' | 'operator') =>
   event('WebhookSubscriptionDisabled', { by, at: 5 })
 const enabled = event('WebhookSubscriptionEnabled', { at: 5 })
 const deleted = event('WebhookSubscriptionDeleted', { former_ref: 'ref/1', at: 5 })
-const HOUR = 3_600_000
 const again = [one, disabled('failures'), enabled]
-const rotate = (at: number) => ({ type: 'Rotate', subscriptionId: ONE, secretRef: 'ref/2', at }) as const
-const rotated = (at: number) =>
-  event('WebhookSecretRotated', { secret_ref: 'ref/2', former_ref: 'ref/2', at })
-const often = (times: number) => [one, ...Array.from({ length: times }, () => rotated(1))]
-const comeAndGone = (times: number) => Array.from({ length: times }, () => [one, deleted]).flat()
-const goneAfterRotation = event('WebhookSubscriptionDeleted', { former_ref: 'ref/2', at: 5 })
-const tooMany = { kind: 'too_many', code: 'too_many_changes' } as const
 const full = Array.from({ length: MAX_SUBSCRIPTIONS }, (_, n) => register(n.toString(16).padStart(24, '0')))
 
 decisions(webhookSubscriptions, [
@@ -127,31 +119,6 @@ decisions(webhookSubscriptions, [
   ['is disabled once', [one, disabled('failures')], disable('partner'), []],
   ['is disabled by failures after it was enabled', again, disable('failures', 2), disabled('failures')],
   ['is not disabled by failures from before it was enabled', again, disable('failures', 1), []],
-  ['changes a hundred times an hour', often(99), rotate(HOUR), rotated(HOUR)],
-  ['changes no more in an hour', often(100), rotate(HOUR), tooMany],
-  ['changes again after an hour', often(100), rotate(HOUR + 1), rotated(HOUR + 1)],
-  ['is not enabled too often', [...often(100), disabled('partner')], verb('Enable'), tooMany],
-  ['does not move too often', often(100), change({ url: 'https://b.example/' }), tooMany],
-  ['that changed too often is disabled', often(100), disable('partner'), disabled('partner')],
-  ['that changed too often is deleted', often(100), verb('Delete'), goneAfterRotation],
-  [
-    'beside one that changed too often changes',
-    [two, ...often(100)],
-    verb('Delete', TWO),
-    event('WebhookSubscriptionDeleted', { subscription_id: TWO, former_ref: 'ref/1', at: 5 }),
-  ],
-  [
-    'is registered no more than a thousand times an hour',
-    comeAndGone(1_000),
-    { type: 'Register', data: one.data },
-    tooMany,
-  ],
-  [
-    'is registered again after an hour',
-    comeAndGone(1_000),
-    { type: 'Register', data: { ...one.data, at: HOUR + 1 } },
-    event('WebhookSubscriptionRegistered', { ...one.data, at: HOUR + 1 }),
-  ],
   ['is enabled', [one, disabled('failures')], verb('Enable'), enabled],
   ['is enabled once', [one, disabled('failures'), enabled], verb('Enable'), []],
   ['is deleted', [one], verb('Delete'), deleted],
@@ -159,14 +126,6 @@ decisions(webhookSubscriptions, [
   ['that was deleted is not enabled', [one, deleted], verb('Enable'), 'subscription_not_found'],
   ['that is another is not enabled', [one], verb('Enable', THREE), 'subscription_not_found'],
 ])
-
-test('who changes too often is told when it goes on', () => {
-  const decided = webhookSubscriptions.decide(rotate(HOUR - 1_500), fold(webhookSubscriptions, often(100)))
-  expect(decided).toMatchObject({
-    retryAfterSeconds: 2,
-    message: expect.stringContaining('100 times an hour'),
-  })
-})
 
 describe('a conflict of addresses', () => {
   test('names who has it', () => {
