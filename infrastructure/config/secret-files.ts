@@ -1,24 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../config-error.ts'
-
-/** Settings that hold secrets, or addresses that may have a password in them: each may be given as a file. */
-export const SECRET_SETTINGS = [
-  'DATABASE_URL',
-  'DATABASE_PASSWORD',
-  'EVENTSTORE_URL',
-  'NATS_URL',
-  'NATS_NKEY_SEED',
-  'NATS_CREDS',
-  'OPERATOR_TOKEN',
-  'MASTER_KEY',
-  'STRIPE_API_KEY',
-  'STRIPE_WEBHOOK_SECRET',
-  'PLAID_CLIENT_ID',
-  'PLAID_SECRET',
-  'NACHA_OFFSET_ACCOUNT',
-  'SMTP_URL',
-  'SMS_URL',
-] as const
+import { SECRET_SETTINGS } from './settings.ts'
 
 /**
  * Reads the secrets that `<NAME>_FILE` names, without the blanks and line breaks around them. Nothing else than

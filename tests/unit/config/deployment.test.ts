@@ -6,8 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { type Config, loadConfig } from '../../../infrastructure/config/config.ts'
-import { SECRET_SETTINGS } from '../../../infrastructure/config/secret-files.ts'
-import { SETTING_NAMES } from '../../../infrastructure/config/settings.ts'
+import { SECRET_SETTINGS, SETTING_NAMES } from '../../../infrastructure/config/settings.ts'
 import { LARGE_BODY } from '../../../interfaces/http/body.ts'
 
 const run = promisify(execFile)
