@@ -73,12 +73,13 @@ async function dieAndGoOn(
   return left.length < whole.length
 }
 
-describe('a large file goes on where the service was killed', () => {
-  for (const [what, at, kill, tags] of [
-    ['late in its validation', [0, 9], () => service.kill(), undefined],
-    ['with all processes of its database', [1, 1], () => killTree(service), 'long'],
+// integration/payroll/payroll-pipeline goes on between the steps, the last test here kills under load
+describe('a large file goes on where the service was killed', { tags: 'long' }, () => {
+  for (const [what, at, kill] of [
+    ['late in its validation', [0, 9], () => service.kill()],
+    ['with all processes of its database', [1, 1], () => killTree(service)],
   ] as const)
-    test(what, { tags }, async () => {
+    test(what, async () => {
       // a file that was complete before the kill says nothing
       let attempts = 1
       while (!(await dieAndGoOn(at, kill))) {
@@ -88,7 +89,10 @@ describe('a large file goes on where the service was killed', () => {
     })
 })
 
-test('the service ends with one clear line when its database is killed, and starts again', async () => {
+// integration/database/embedded-postgres reports the kill and starts again, the next test kills a session
+test('the service ends with one clear line when its database is killed, and starts again', {
+  tags: 'long',
+}, async () => {
   const acknowledged = await report(service, tenant)
   const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
   const exit = new Promise<number | null>((resolve) => service.process.once('exit', resolve))

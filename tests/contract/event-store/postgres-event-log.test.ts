@@ -263,7 +263,10 @@ describe('event log in PostgreSQL', () => {
       await log.close()
     }
 
-    test('restored row by row, in any order of rows, keeps the order and continues', async () => {
+    // integration/installation/copy-events keeps order and positions
+    test('restored row by row, in any order of rows, keeps the order and continues', {
+      tags: 'long',
+    }, async () => {
       const before = await filled()
       const copy = await createTestDatabase()
       cleanup(() => copy.drop())
@@ -335,7 +338,10 @@ describe('event log in PostgreSQL', () => {
       expect(warned).toEqual(['the log ends before position 5'])
     })
 
-    test('are protected by triggers alone when the database user may make no roles, which is logged', async () => {
+    // the ones before it are protected by both
+    test('are protected by triggers alone when the database user may make no roles, which is logged', {
+      tags: 'long',
+    }, async () => {
       const user = `plain_${randomBytes(4).toString('hex')}`
       const empty = await createTestDatabase({ migrate: false })
       cleanup(() => empty.drop())

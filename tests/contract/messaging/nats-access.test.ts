@@ -105,7 +105,8 @@ describe.runIf(natsCanBeKilled)('a NATS server that demands', () => {
     ])
   })
 
-  test('a client certificate gets it, when its own is vouched for', async () => {
+  // the others are let in by what they show, in the same way
+  test('a client certificate gets it, when its own is vouched for', { tags: 'long' }, async () => {
     const server = serverCertificate(['localhost'])
     for (const kind of ['cert', 'key'] as const) await writeFile(join(folder, kind), server[kind])
     const settings = `tls {
@@ -122,36 +123,41 @@ describe.runIf(natsCanBeKilled)('a NATS server that demands', () => {
   })
 })
 
-test.runIf(natsCanBeKilled)('a cluster keeps the replicas of streams that are asked for', async () => {
-  const routes = await Promise.all([1, 2, 3].map(() => freePort()))
-  const servers = await Promise.all(
-    routes.map((port, n) =>
-      startNatsWith(`
+// nats-work-queue has the same streams on one server
+test.runIf(natsCanBeKilled)(
+  'a cluster keeps the replicas of streams that are asked for',
+  { tags: 'long' },
+  async () => {
+    const routes = await Promise.all([1, 2, 3].map(() => freePort()))
+    const servers = await Promise.all(
+      routes.map((port, n) =>
+        startNatsWith(`
         server_name: n${n}
         cluster { name: c, listen: "127.0.0.1:${port}", routes: [${routes.map((to) => `"nats://127.0.0.1:${to}"`).join(', ')}] }`),
-    ),
-  )
-  try {
-    const urls = servers.map(({ url }) => url)
-    // a leader is elected first
-    const tries: Nats[] = []
-    await withDeadlinesOfTheProduct(() =>
-      until(() =>
-        Nats.open(urls, SILENT).then(
-          (nats) => tries.push(nats) > 0,
-          () => false,
-        ),
       ),
     )
-    const nats = tries[0]!
-    await until(() => new JetStreamWorkQueue(nats, 3).offer([{ processManager: 'p', kind: 'k' }]))
-    await new JetStreamIntegrationEvents(nats, 3).create()
-    const manager = await nats.connection.jetstreamManager()
-    for (const stream of [WORK_STREAM, INTEGRATION_STREAM]) {
-      expect((await manager.streams.info(stream)).config.num_replicas).toBe(3)
+    try {
+      const urls = servers.map(({ url }) => url)
+      // a leader is elected first
+      const tries: Nats[] = []
+      await withDeadlinesOfTheProduct(() =>
+        until(() =>
+          Nats.open(urls, SILENT).then(
+            (nats) => tries.push(nats) > 0,
+            () => false,
+          ),
+        ),
+      )
+      const nats = tries[0]!
+      await until(() => new JetStreamWorkQueue(nats, 3).offer([{ processManager: 'p', kind: 'k' }]))
+      await new JetStreamIntegrationEvents(nats, 3).create()
+      const manager = await nats.connection.jetstreamManager()
+      for (const stream of [WORK_STREAM, INTEGRATION_STREAM]) {
+        expect((await manager.streams.info(stream)).config.num_replicas).toBe(3)
+      }
+      await nats.close()
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()))
     }
-    await nats.close()
-  } finally {
-    await Promise.all(servers.map((server) => server.stop()))
-  }
-})
+  },
+)

@@ -94,7 +94,8 @@ async function partnerProject(): Promise<string> {
   return cwd
 }
 
-test('the example of its README runs with the package as it is handed out', async () => {
+// unit/config/package has what is handed out, the others here each call
+test('the example of its README runs with the package as it is handed out', { tags: 'long' }, async () => {
   const cwd = await partnerProject()
   const readme = await readFile('client/README.md', 'utf8')
   const example = /```js\n([\s\S]*?)```/.exec(readme)![1]!

@@ -1,4 +1,5 @@
 // @module-tag once: it has a proxy before PostgreSQL
+// @module-tag long: integration/database/database-deadlines has a database that vanishes from the network
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -62,10 +63,7 @@ async function leases(): Promise<ReadonlyMap<string, LeaseRow>> {
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-// integration/database/database-deadlines has statements of requests that take long, and what they cost
-test('reads that hang, more than there are connections, cost the process no lease', {
-  tags: 'long',
-}, async () => {
+test('reads that hang, more than there are connections, cost the process no lease', async () => {
   const before = await leases()
   expect(before.size).toBeGreaterThan(5)
   await direct.query('BEGIN; LOCK TABLE rm_payroll_files_g1.payroll_files')
@@ -102,10 +100,8 @@ test('a database that vanishes from the network leaves no request without an ans
   expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
 })
 
-// the others wait for the same proxy until other limits
 test.skipIf((await findEventStore()) === null)(
   'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
-  { tags: 'long' },
   async () => {
     const [eventStore, own] = await Promise.all([startEventStore(), createTestDatabase()])
     const url = new URL(own.url)

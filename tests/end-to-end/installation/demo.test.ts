@@ -42,7 +42,7 @@ function run(args: readonly string[]): Promise<{ code: number | null; stdout: st
   })
 }
 
-// readme-tour runs it, too, and holds its sums
+// cli/cli reports payroll from a file, payments-intake sells what it sells
 it('takes the example payroll to the premium, shows every red row, and leaves nothing behind', {
   tags: 'long',
 }, async () => {

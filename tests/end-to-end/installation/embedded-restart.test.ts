@@ -194,6 +194,7 @@ describe('settings that cannot work end the start with one clear line and exit c
       what: 'a port that is in use',
       env: () => ({ CORE_PORT: String(takenPort) }),
       line: /^CORE_PORT: .*in use/,
+      tags: 'long',
     },
     {
       what: 'a database that does not answer',

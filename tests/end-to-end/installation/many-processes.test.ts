@@ -1,4 +1,5 @@
 // @module-tag once: it starts processes of each role, on each engine, itself
+// @module-tag long: roles has processes of each role, integration/followers/nats-wake-up what one tells the others
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { employeeRecord, report, status, streamEvents } from '../../support/core.ts'
@@ -13,12 +14,8 @@ import { deadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
 deadlinesOfTheProduct()
 
 /** Several processes on one database, told apart by role; with NATS between them and EventStoreDB below, or without. */
-function manyProcesses(
-  name: string,
-  servers: { nats: boolean; eventStore: boolean },
-  tags: 'long'[] = [],
-): void {
-  describe(`many processes ${name}`, { tags }, () => {
+function manyProcesses(name: string, servers: { nats: boolean; eventStore: boolean }): void {
+  describe(`many processes ${name}`, () => {
     let nats: NatsServer | null
     let store: EventStoreServer | null
     let installation: Installation
@@ -129,8 +126,7 @@ function manyProcesses(
   })
 }
 
-// roles has processes without NATS
-manyProcesses('without NATS', { nats: false, eventStore: false }, ['long'])
+manyProcesses('without NATS', { nats: false, eventStore: false })
 for (const eventStore of [false, true]) {
   const name = eventStore ? 'with NATS, on EventStoreDB' : 'with NATS'
   if (natsSource !== null && (!eventStore || (await findEventStore()) !== null)) {

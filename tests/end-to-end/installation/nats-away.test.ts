@@ -1,4 +1,5 @@
 // @module-tag once: it has a NATS server that comes and goes
+// @module-tag long: integration/followers/nats-wake-up goes on without the server, nats-integration-events tells all once it is back
 import { StringCodec } from 'nats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Nats } from '../../../infrastructure/messaging/nats/connection.ts'
@@ -108,8 +109,7 @@ describe.skipIf(!natsCanBeKilled)('NATS that is away', () => {
     expect(await service.end()).toBe(0)
   })
 
-  // the test before it starts an api process meanwhile
-  test('at the start of all processes is gone without where it was known', { tags: 'long' }, async () => {
+  test('at the start of all processes is gone without where it was known', async () => {
     await server.own!.kill()
     service = await installation.start(ALL)
     await expectDegraded(service)
@@ -118,8 +118,7 @@ describe.skipIf(!natsCanBeKilled)('NATS that is away', () => {
     await expectWhole(body.file_id, service)
   })
 
-  // integration/followers/nats-integration-events drains while it is away
-  test('does not hold up a stop', { tags: 'long' }, async () => {
+  test('does not hold up a stop', async () => {
     await server.own!.kill()
     await until(async () => (await readyz(service)).nats === 'unreachable')
     expect(await service.end()).toBe(0)
@@ -128,8 +127,7 @@ describe.skipIf(!natsCanBeKilled)('NATS that is away', () => {
     await server.own!.restart()
   })
 
-  // having known one server says nothing about another, not even of the same list; the first test has one that is not known
-  test('is refused where another one was known', { tags: 'long' }, async () => {
+  test('is refused where another one was known', async () => {
     await (await installation.start(ALL, { NATS_URL: `${server.url},${NOWHERE}` })).end()
     await expect(installation.start(ALL, { NATS_URL: NOWHERE })).rejects.toThrow('NATS at 127.0.0.1:1: ')
   })

@@ -1,4 +1,5 @@
 // @module-tag once: it starts the embedded server itself
+// @module-tag long: cli/cli has the commands that it takes, payments-intake the sale, webhook-listen what it verifies
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
@@ -49,10 +50,8 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
   }
 })
 
-// webhook-listen has what is said where no service answers
 test.skipIf(!canRun)(
   'the tour in the README ends and says why where no service answers (needs bash and curl)',
-  { tags: 'long' },
   async ({ onTestFinished }) => {
     const nobody = `http://127.0.0.1:${await freePort()}`
     const shell = spawn('bash', ['-c', await tour(nobody, await freePort())], {

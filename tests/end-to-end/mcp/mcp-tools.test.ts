@@ -262,7 +262,8 @@ describe('validate_payroll_submission', () => {
     expect(error).toMatchObject({ code: -32602, data: { field: 'submission_id' } })
   })
 
-  it('takes 50,000 rows', async () => {
+  // submit_payroll_data takes more than one chunk, unit/payroll/payroll-totals-rows the largest file
+  it('takes 50,000 rows', { tags: 'long' }, async () => {
     const rows = Array.from({ length: 50_000 }, (_, index) => ({
       gross_wages: index,
       class_code: '8810',

@@ -1,3 +1,4 @@
+// @module-tag long: unit/payments/missed-notices catches up, contract/payments/stripe-card-processor lists what was told before
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -141,10 +142,7 @@ test('what happened while the service was away is learned at the next start, and
   expect(await operate(service, 'GET', `/alerts?tenant_id=${tenant.tenantId}`)).toEqual([])
 })
 
-// the test before it learns of payments in the same way
-test('so is what became of checkouts, and of bank debits by the card processor', {
-  tags: 'long',
-}, async () => {
+test('so is what became of checkouts, and of bank debits by the card processor', async () => {
   await enableCheckout(service, tenant)
   const sell = () => SoldSession.sell(service, tenant)
   const sessions = [await sell(), await sell(), await sell(), await sell()] as const

@@ -209,7 +209,8 @@ describe('a plan whose down payment is paid', () => {
       expect((await subscriptionOf(service, tenant, own)).cancellation_reason).toBeNull()
     })
 
-    test('though it was cancelled while the processor began to charge it', async () => {
+    // the one before it ends with its policy
+    test('though it was cancelled while the processor began to charge it', { tags: 'long' }, async () => {
       const tenant = await tenantWithCustomer(service)
       stripe.meanwhile = async (method, path) => {
         if (method !== 'POST' || path !== '/v1/subscriptions') return
@@ -253,7 +254,8 @@ describe('a plan whose down payment is paid', () => {
       expect(failed.filter(({ key }: Json) => key === plan._id)).toEqual([])
     })
 
-    test('while the processor has not answered about another of its plans', async () => {
+    // the first one ends with its policy
+    test('while the processor has not answered about another of its plans', { tags: 'long' }, async () => {
       const tenant = await tenantWithCustomer(service)
       const [first, second] = [await startedPlan(tenant), await startedPlan(tenant)]
       const asked: string[] = []

@@ -155,7 +155,10 @@ describe('links', () => {
     const alerts = async (of: SeededTenant) =>
       (await operate(service, 'GET', `/alerts?kind=refund_failed&tenant_id=${of.tenantId}`)) as Json[]
 
-    test('once, although the answer was lost and Stripe has forgotten the call since', async () => {
+    // payment-links-live repeats a refund whose answer was lost
+    test('once, although the answer was lost and Stripe has forgotten the call since', {
+      tags: 'long',
+    }, async () => {
       for (const amount_cents of [1_000, 10_500]) {
         const { id, refund, read, toldOf } = await paidLink()
         stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
@@ -321,7 +324,10 @@ describe('subscriptions', () => {
     expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('canceled')
   })
 
-  test('go on after 23 hours where Stripe has the payment and nobody told of it', async () => {
+  // subscription-charges has the 23 hours, the ones before it the same at Stripe
+  test('go on after 23 hours where Stripe has the payment and nobody told of it', {
+    tags: 'long',
+  }, async () => {
     const other = await tenantWithCustomer(service)
     const made = await subscribe(service, other, { payment_method_id: stripe.method() })
     await drain()

@@ -166,7 +166,8 @@ describe('submissions of the core API', () => {
 })
 
 describe('everything else of the core API', () => {
-  test('paths and methods of any form', () =>
+  // described-refusals has the forms of each operation
+  test('paths and methods of any form', { tags: 'long' }, () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE'),
@@ -188,7 +189,8 @@ describe('everything else of the core API', () => {
         },
       ),
       RUNS,
-    ))
+    ),
+  )
 })
 
 const RPC_CODES = [-32700, -32600, -32601, -32602, -32001, -32002]

@@ -1,3 +1,4 @@
+// @module-tag long: payments-intake breaks off between the steps, chaos/pipeline-kill kills under load
 import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -62,10 +63,7 @@ test('an intake that is killed between its employer and its policy is finished b
   expect(await employers()).toHaveLength(before.length + 1)
 })
 
-// the test before it dies between the two, integration/commands/reservations holds a FEIN once, whatever dies
-test('of many intakes under way, each key has one employer and one policy, whenever they are killed', {
-  tags: 'long',
-}, async () => {
+test('of many intakes under way, each key has one employer and one policy, whenever they are killed', async () => {
   const shared = newFein()
   const bodies = Array.from({ length: 24 }, (_, n) =>
     intakeBody(n % 6 === 0 ? { employer: { fein: shared } } : {}),
@@ -102,10 +100,7 @@ test('of many intakes under way, each key has one employer and one policy, whene
   expect(new Set(completed).size).toBe(completed.length)
 })
 
-// operator-alerts has the stored activation when the payment is answered
-test('a payment that is answered has activated its policy, also for a process that starts after a kill', {
-  tags: 'long',
-}, async () => {
+test('a payment that is answered has activated its policy, also for a process that starts after a kill', async () => {
   const { body } = await takeIn(service, headers, intakeBody())
   await payFor(service, headers, body.data)
   await restart()

@@ -148,7 +148,8 @@ test('new deliveries are forwarded once each, signed with the printed secret, wh
   await local.stop()
 })
 
-test('they wait for a local receiver that is away, and for the service', async () => {
+// it lives through real pauses; the one before it forwards what comes
+test('they wait for a local receiver that is away, and for the service', { tags: 'long' }, async () => {
   const port = await freePort()
   const given = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
   env = { ...env, COMPSTREAM_WEBHOOK_SECRET: given }

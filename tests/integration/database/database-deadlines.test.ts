@@ -129,7 +129,10 @@ describe('connections that lead nowhere, while new ones are answered', () => {
   const untilFoundOut = <T>(answer: Promise<T>) =>
     Promise.race([answer, delay(FOUND_OUT_MS, 'not found out' as const, { ref: false })])
 
-  test('are found out within seconds, however long their statements may take, and told from those on which the server is at work', async () => {
+  // the first one gives up what is asked of a silent database
+  test('are found out within seconds, however long their statements may take, and told from those on which the server is at work', {
+    tags: 'long',
+  }, async () => {
     await withDeadlinesOfTheProduct(async () => {
       const working = (await opened((await overNetwork()).url)).background
       const slow = working.query("SELECT 'slow' AS answer FROM pg_sleep(5)")

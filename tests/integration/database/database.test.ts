@@ -84,7 +84,10 @@ describe('migrations', () => {
     )
   })
 
-  test('wait for those of another process, however little time the url gives a statement', async () => {
+  // several that start together run them once
+  test('wait for those of another process, however little time the url gives a statement', {
+    tags: 'long',
+  }, async () => {
     const { url } = await aDatabase()
     const other = new pg.Client(url)
     await other.connect()

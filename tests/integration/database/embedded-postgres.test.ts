@@ -281,8 +281,10 @@ describe('after a crash', () => {
     expect(await query(next.url, 'select answer from kept')).toEqual([{ answer: 2 }])
   })
 
+  // the one before it ends what a kill left
   test.skipIf(!hasSetpriv)(
     'kill -9 of the service takes the server along (skipped without setpriv)',
+    { tags: 'long' },
     async () => {
       const dataDir = await usedDirectory()
       const service = spawnService(dataDir)
@@ -334,7 +336,8 @@ describe('after a crash', () => {
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull()
   })
 
-  test('an interrupted initdb is started over', async () => {
+  // a start on a cluster that was killed is above
+  test('an interrupted initdb is started over', { tags: 'long' }, async () => {
     const dataDir = await temporaryDirectory()
     const service = spawnService(dataDir, '/nonexistent')
     const drafts = async () => (await readdir(dataDir)).filter((name) => name.startsWith('postgres.init-'))

@@ -474,7 +474,10 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(new Set((await stored()).map(({ id }) => id)).size).toBe(2)
   })
 
-  test('of a stream that another program wrote into wait; those of all others go on', async () => {
+  // the next ones park one stream, and no other
+  test('of a stream that another program wrote into wait; those of all others go on', {
+    tags: 'long',
+  }, async () => {
     const odd = await issuePolicy()
     await changeFrequency(odd.policy_id, 'MONTHLY')
     // the change is told of with what the whole stream says
@@ -506,7 +509,10 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(JSON.stringify([bench.reports, await failedWork()])).not.toContain('Zebulon')
   })
 
-  test('that could not be read wait until they are redriven by a release that reads them, in order and once', async () => {
+  // parking-follower replays a stream in order and once
+  test('that could not be read wait until they are redriven by a release that reads them, in order and once', {
+    tags: 'long',
+  }, async () => {
     const old = new EventRegistry(aggregates.filter((aggregate) => aggregate !== (policy as never)))
     const first = publishFrom(bench, { registry: old })
     const odd = await issuePolicy()
@@ -615,7 +621,8 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
 })
 
 describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () => {
-  test('is away: a drain waits for nothing that cannot be told', async () => {
+  // nats-wake-up goes on without the server
+  test('is away: a drain waits for nothing that cannot be told', { tags: 'long' }, async () => {
     const runner = await bench.run([])
     const channel = publishFrom()
     await server.own!.kill()
@@ -652,7 +659,8 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
-  test('does not take for now: that costs parked streams no try', async () => {
+  // parking-follower has an outage that costs none
+  test('does not take for now: that costs parked streams no try', { tags: 'long' }, async () => {
     const channel = publishFrom()
     channel.refused.add('policy.issued')
     for (let n = 0; n < 3; n += 1) await issuePolicy()

@@ -220,7 +220,8 @@ describe('reacting to the log', () => {
     expect(await runner.status()).toMatchObject([{ parkedStreams: 0 }])
   })
 
-  test('a redrive goes as far as the next event that cannot be reacted to', async () => {
+  // the one before it redrives
+  test('a redrive goes as far as the next event that cannot be reacted to', { tags: 'long' }, async () => {
     const { handler, names } = courier()
     let broken = new Set(['first', 'middle'])
     const think = (parcel: string) => {
@@ -345,7 +346,10 @@ describe('working', () => {
     expect(await counts()).toMatchObject({ due: 0, failed: 0 })
   })
 
-  test('a statement that always takes too long is tried again after a pause, and given up at the cap', async () => {
+  // the one before it is given up in the same way
+  test('a statement that always takes too long is tried again after a pause, and given up at the cap', {
+    tags: 'long',
+  }, async () => {
     const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 5 })
     const { handler, deliveries } = courier(async () => {
       await slow.query('SELECT pg_sleep(600)')

@@ -177,7 +177,8 @@ describe('a rebuild', () => {
     await expect(process.projections.cancel('accounts')).rejects.toMatchObject({ kind: 'conflict' })
   })
 
-  it('goes on after a restart from where it stood', async () => {
+  // projection-runner goes on after one
+  it('goes on after a restart from where it stood', { tags: 'long' }, async () => {
     const process = await start()
     await history(process)
     await process.projections.rebuild('accounts', { switch: 'manual' })
@@ -274,7 +275,8 @@ describe('going back', () => {
     expect(await process.status()).toMatchObject({ generation: 1, retired: { generation: 2 } })
   })
 
-  it('is done once, although its owner is lost before it can say so', async () => {
+  // the one before it is done once, too
+  it('is done once, although its owner is lost before it can say so', { tags: 'long' }, async () => {
     let lost = 0
     const process = await start(accounts(), {
       storeThrough: (store) => ({
@@ -336,7 +338,10 @@ describe('a new version in the code', () => {
     await back.until(({ state }) => state === 'active')
   })
 
-  it('with the same tables does not touch the rows that were gone back to, until code of another version comes', async () => {
+  // the next one keeps the old rows
+  it('with the same tables does not touch the rows that were gone back to, until code of another version comes', {
+    tags: 'long',
+  }, async () => {
     await endedWithHistory()
     const broken = accounts({ version: 2, times: 100 })
     const next = await start(broken)

@@ -119,7 +119,10 @@ describe('events copy between PostgreSQL databases', () => {
     )
   })
 
-  test('goes on where an earlier copy ended, and has nothing to do when both are equal', async () => {
+  // the first one copies the whole
+  test('goes on where an earlier copy ended, and has nothing to do when both are equal', {
+    tags: 'long',
+  }, async () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     const ends = new Map<string, number>()
     await fill(from, [['a-1', 5]], ends)
@@ -139,7 +142,8 @@ describe('events copy between PostgreSQL databases', () => {
     expect(verified.json()).toEqual(second.to)
   })
 
-  test('copies an empty log, and into a database without any schema', async () => {
+  // the first one copies the whole
+  test('copies an empty log, and into a database without any schema', { tags: 'long' }, async () => {
     const bare = await createTestDatabase({ migrate: false })
     databases.push(bare)
     const from = await emptyDatabase()
@@ -179,7 +183,8 @@ describe('events copy between PostgreSQL databases', () => {
     expectRefused(run, /it goes on after the source's end with a-1@0/)
   })
 
-  test('refuses a source that was changed, and hands on nothing from there', async () => {
+  // operator-audit finds what was changed
+  test('refuses a source that was changed, and hands on nothing from there', { tags: 'long' }, async () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [
       ['a-1', 3],
@@ -244,7 +249,8 @@ describe('events copy between PostgreSQL databases', () => {
     await database.close()
   })
 
-  test('takes addresses from variables and files, and prints no password', async () => {
+  // unit/config/secret-files has variables and files
+  test('takes addresses from variables and files, and prints no password', { tags: 'long' }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'compstream-copy-'))
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [['a-1', 3]])

@@ -276,7 +276,8 @@ describe('a subscription that changes under way', () => {
     expect(await webhooks.records.list(id, 50)).toMatchObject([{ status: 'delivered', attempts: 11 }])
   })
 
-  test('disabled until it is too old: it is dropped all the same', async () => {
+  // results has what is dropped after 48 hours
+  test('disabled until it is too old: it is dropped all the same', { tags: 'long' }, async () => {
     await webhooks.deliver()
     const id = await webhooks.subscribe(receiver.url)
     const eventId = await webhooks.raise()
@@ -349,7 +350,10 @@ describe('health', () => {
     expect(await failuresOf(id)).toBe(0)
   })
 
-  test('a count that was stored before a crash disables it after all, unless it was enabled since', async () => {
+  // the first of these disables
+  test('a count that was stored before a crash disables it after all, unless it was enabled since', {
+    tags: 'long',
+  }, async () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     await webhooks.deliver()
@@ -364,7 +368,10 @@ describe('health', () => {
 })
 
 describe('an enabling that has not come to the count yet', () => {
-  test('begins it anew all the same: failures before and just after do not disable', async () => {
+  // health counts failures, and begins anew
+  test('begins it anew all the same: failures before and just after do not disable', {
+    tags: 'long',
+  }, async () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     const runner = await webhooks.deliver()

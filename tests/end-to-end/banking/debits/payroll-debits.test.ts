@@ -205,7 +205,10 @@ describe('the premium of a payroll file', () => {
     expect(other.ingested_at).toBe(other.created_at)
   })
 
-  test('that is ingested again is found among many with the same wages, week by week', async () => {
+  // the one before it is ingested again
+  test('that is ingested again is found among many with the same wages, week by week', {
+    tags: 'long',
+  }, async () => {
     const of = await insured()
     const inRows = (week: number) => {
       const days = {

@@ -234,7 +234,8 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
   expect(await ops('GET', `/bank-files/${file_id}`)).toMatchObject({ status: 'sent', answer: 'accepted' })
 })
 
-test('two changes of one account in one report are both applied', async () => {
+// unit/banking/files/nacha-reports reads several of one account
+test('two changes of one account in one report are both applied', { tags: 'long' }, async () => {
   const account = accountBody(tenant.employerId, {
     routing_number: '021000021',
     account_number: '70700070701',
@@ -285,7 +286,10 @@ test("a late return for a payer's numbers from before a change disables nothing 
   ])
 })
 
-test('a file that is not written yet, since its folder is away, keeps nobody from comparing', async () => {
+// integration/operations/readiness has a folder that is away
+test('a file that is not written yet, since its folder is away, keeps nobody from comparing', {
+  tags: 'long',
+}, async () => {
   const { leg } = await bank.arranged(of)
   const away = `${theirs.outbox}.away`
   await rename(theirs.outbox, away)
@@ -342,7 +346,10 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
   expect([await statusOf(leg), await alertsOf('bank_file_uncertain')]).toEqual(['failed', []])
 })
 
-test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
+// integration/banking/files/micro-deposits writes them into files
+test('micro-deposits of a live account go with the next file, those of a sandbox account with none', {
+  tags: 'long',
+}, async () => {
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
   const entered = async (of: SeededTenant) => {
     const numbers = { routing_number: '021000021', account_number: '55512340001' }
@@ -400,7 +407,10 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   expect(enabled).toMatchObject({ data: { reason }, metadata: { actor: { type: 'operator' } } })
 })
 
-test('a return is read among other addenda, and one that cannot be read is applied by an operator', async () => {
+// unit/banking/files/nacha-reports reads and refuses them
+test('a return is read among other addenda, and one that cannot be read is applied by an operator', {
+  tags: 'long',
+}, async () => {
   const [{ leg }, other, third] = [
     await bank.arranged(of, {}, ownAccount()),
     await bank.arranged(of, {}, ownAccount()),

@@ -447,7 +447,8 @@ describe('with the simulated bank link', () => {
   })
 })
 
-describe('with Plaid', () => {
+// contract/banking/linking/bank-links asks Plaid for each of these, the simulated one above goes the same way
+describe('with Plaid', { tags: 'long' }, () => {
   let plaid: PlaidStandIn
   let service: RunningService
   let tenant: SeededTenant

@@ -1,4 +1,4 @@
-// @module-tag long: payments-intake-crash dies between the steps of a request in the same way
+// @module-tag long: payments-intake breaks off between the steps of a request in the same way, chaos/pipeline-kill kills
 import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

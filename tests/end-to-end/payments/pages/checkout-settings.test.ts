@@ -330,7 +330,8 @@ describe('a web address', () => {
   })
 })
 
-describe('a service without pages of its own', () => {
+// a web address shows pages on a service with its own
+describe('a service without pages of its own', { tags: 'long' }, () => {
   let names: NameServer
   let lone: RunningService
   beforeAll(async () => {

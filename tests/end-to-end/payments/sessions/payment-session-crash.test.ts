@@ -1,5 +1,5 @@
 // @module-tag postgres-log: nothing but a trigger in PostgreSQL refuses events, or holds them back, at the worst moment
-// @module-tag long: payments-intake-crash dies between the steps of a request in the same way
+// @module-tag long: payments-intake breaks off between the steps of a request in the same way, chaos/pipeline-kill kills
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { type DyingService, startDyingService } from '../../../support/dying-service.ts'

@@ -151,81 +151,83 @@ const ENDINGS = [
   ['reissuing', (session: SoldSession) => session.reissue(), CONFLICT, 'cancelled'],
 ] as const
 
-describe.each(ENDINGS)('%s', (_name, end, refusal, status) => {
-  test('ends the checkout at Stripe first', async () => {
-    const session = await sell()
-    const secret = await session.secret()
-    const seen: string[] = []
-    stripe.meanwhile = async (_method, path) => {
-      if (path.endsWith('/expire')) seen.push(await session.status())
-    }
-    expect((await end(session)).status).toBeLessThan(300)
-    expect([await session.status(), statusAtStripe(secret), seen]).toEqual([status, 'expired', ['pending']])
-    expect(() => atCheckout().payByCard(secret)).toThrow()
-    expect(await session.checkout()).toMatchObject(UNAVAILABLE)
-    expect((await session.page()).status).toBe(status)
-  })
-
-  test('finds money that was taken, which wins', async () => {
-    const session = await sell()
-    const acts = atCheckout().payByCard(await session.secret())
-    expect(await end(session)).toMatchObject(refusal)
-    expect(await session.shown()).toMatchObject({ status: 'paid' })
-    expect(await completed(session)).toMatchObject([{ amount_cents: 10_500, late_payment: true }])
-    // its notice is no news
-    await stripe.tell(acts)
-    expect([(await completed(session)).length, await legsOf(session)]).toEqual([1, []])
-    expect(await alertsOf(session)).toEqual([])
-  })
-
-  test('finds money that is taken at the same moment, which wins', async () => {
-    const session = await sell()
-    const secret = await session.secret()
-    let acts: readonly StripeAct[] = []
-    whileItCloses(() => {
-      acts = atCheckout().payByCard(secret)
+// the first stands for all: unit/payments/sessions/decisions-payment-sessions has what each decides
+for (const [name, end, refusal, status] of ENDINGS)
+  describe(name, { tags: name === 'the bank option' ? [] : 'long' }, () => {
+    test('ends the checkout at Stripe first', async () => {
+      const session = await sell()
+      const secret = await session.secret()
+      const seen: string[] = []
+      stripe.meanwhile = async (_method, path) => {
+        if (path.endsWith('/expire')) seen.push(await session.status())
+      }
+      expect((await end(session)).status).toBeLessThan(300)
+      expect([await session.status(), statusAtStripe(secret), seen]).toEqual([status, 'expired', ['pending']])
+      expect(() => atCheckout().payByCard(secret)).toThrow()
+      expect(await session.checkout()).toMatchObject(UNAVAILABLE)
+      expect((await session.page()).status).toBe(status)
     })
-    expect(await end(session)).toMatchObject(refusal)
-    await stripe.tell(acts)
-    expect([await session.status(), (await completed(session)).length]).toEqual(['paid', 1])
-    expect(await legsOf(session)).toEqual([])
-  })
 
-  test('changes nothing while Stripe fails, and is done at the next try', async () => {
-    const session = await sell()
-    const secret = await session.secret()
-    stripe.fail('lost', { times: 5, path: /expire$/ })
-    expect((await end(session)).status).toBe(502)
-    stripe.fail('lost', { times: 0 })
-    expect([await session.status(), await legsOf(session)]).toEqual(['pending', []])
-    expect((await end(session)).status).toBeLessThan(300)
-    expect([await session.status(), statusAtStripe(secret)]).toEqual([status, 'expired'])
-  })
+    test('finds money that was taken, which wins', async () => {
+      const session = await sell()
+      const acts = atCheckout().payByCard(await session.secret())
+      expect(await end(session)).toMatchObject(refusal)
+      expect(await session.shown()).toMatchObject({ status: 'paid' })
+      expect(await completed(session)).toMatchObject([{ amount_cents: 10_500, late_payment: true }])
+      // its notice is no news
+      await stripe.tell(acts)
+      expect([(await completed(session)).length, await legsOf(session)]).toEqual([1, []])
+      expect(await alertsOf(session)).toEqual([])
+    })
 
-  test('ends a checkout that is begun at the same moment, too', async () => {
-    const session = await sell()
-    const [ended, begun] = await Promise.all([end(session), session.checkout()])
-    expect(ended.status).toBeLessThan(300)
-    expect(await session.status()).toBe(status)
-    if (begun.status === 200) {
-      expect(() => atCheckout().payByCard(begun.body.data.client_secret)).toThrow()
-    } else expect(begun).toMatchObject(UNAVAILABLE)
-  })
+    test('finds money that is taken at the same moment, which wins', async () => {
+      const session = await sell()
+      const secret = await session.secret()
+      let acts: readonly StripeAct[] = []
+      whileItCloses(() => {
+        acts = atCheckout().payByCard(secret)
+      })
+      expect(await end(session)).toMatchObject(refusal)
+      await stripe.tell(acts)
+      expect([await session.status(), (await completed(session)).length]).toEqual(['paid', 1])
+      expect(await legsOf(session)).toEqual([])
+    })
 
-  test('once it is done, leaves money that comes all the same to be told of as late', async () => {
-    const session = await sell()
-    const secret = await session.secret()
-    expect((await end(session)).status).toBeLessThan(300)
-    const { id, metadata } = atCheckout().checkouts.get(atCheckout().of(secret).id)!
-    const paid = { id: `pi_late_${id}`, amount_received: 10_500, payment_method: null, metadata: metadata! }
-    await stripe.notify('payment_intent.succeeded', paid)
-    expect(await session.status()).toBe('paid')
-    expect(await completed(session)).toMatchObject([{ late_payment: true }])
-    expect(await session.checkout()).toMatchObject(UNAVAILABLE)
-    const twice = status === 'scheduled' ? ['payment_session_paid_twice'] : []
-    expect(await alertsOf(session)).toEqual(twice)
+    test('changes nothing while Stripe fails, and is done at the next try', async () => {
+      const session = await sell()
+      const secret = await session.secret()
+      stripe.fail('lost', { times: 5, path: /expire$/ })
+      expect((await end(session)).status).toBe(502)
+      stripe.fail('lost', { times: 0 })
+      expect([await session.status(), await legsOf(session)]).toEqual(['pending', []])
+      expect((await end(session)).status).toBeLessThan(300)
+      expect([await session.status(), statusAtStripe(secret)]).toEqual([status, 'expired'])
+    })
+
+    test('ends a checkout that is begun at the same moment, too', async () => {
+      const session = await sell()
+      const [ended, begun] = await Promise.all([end(session), session.checkout()])
+      expect(ended.status).toBeLessThan(300)
+      expect(await session.status()).toBe(status)
+      if (begun.status === 200) {
+        expect(() => atCheckout().payByCard(begun.body.data.client_secret)).toThrow()
+      } else expect(begun).toMatchObject(UNAVAILABLE)
+    })
+
+    test('once it is done, leaves money that comes all the same to be told of as late', async () => {
+      const session = await sell()
+      const secret = await session.secret()
+      expect((await end(session)).status).toBeLessThan(300)
+      const { id, metadata } = atCheckout().checkouts.get(atCheckout().of(secret).id)!
+      const paid = { id: `pi_late_${id}`, amount_received: 10_500, payment_method: null, metadata: metadata! }
+      await stripe.notify('payment_intent.succeeded', paid)
+      expect(await session.status()).toBe('paid')
+      expect(await completed(session)).toMatchObject([{ late_payment: true }])
+      expect(await session.checkout()).toMatchObject(UNAVAILABLE)
+      const twice = status === 'scheduled' ? ['payment_session_paid_twice'] : []
+      expect(await alertsOf(session)).toEqual(twice)
+    })
   })
-})
 
 describe('expiry', () => {
   const brief = () => sell({ ttl_minutes: 15 })

@@ -235,7 +235,8 @@ describe('an instalment by which its account is disabled', () => {
   })
 })
 
-describe('a plan whose session is cancelled', () => {
+// a plan whose policy is cancelled goes on in the same way
+describe('a plan whose session is cancelled', { tags: 'long' }, () => {
   test('goes on with what was minted, and mints nothing more', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)
     const [first, , last] = await dueTimes(token)

@@ -139,7 +139,8 @@ describe('a standalone subscription', () => {
     ])
   })
 
-  test('whose next payment is charged early is not charged for it again', async () => {
+  // integration/payments/links/payment-link-work finds a charge once
+  test('whose next payment is charged early is not charged for it again', { tags: 'long' }, async () => {
     const tenant = await newTenant({ environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
@@ -217,7 +218,8 @@ describe('a declined card', () => {
     expect((await payments(tenant, id))[1].failed_attempts).toBe(3)
   })
 
-  test('may be played to the end without waiting', async () => {
+  // the first of these waits through all of it
+  test('may be played to the end without waiting', { tags: 'long' }, async () => {
     const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await play(id, 'succeed')
@@ -303,7 +305,8 @@ describe('the plan of a link', () => {
     expect(body.pagination.total).toBe(1)
   })
 
-  test('waits for a processor that is away, and starts then', async () => {
+  // payment-links-live has a processor that is away
+  test('waits for a processor that is away, and starts then', { tags: 'long' }, async () => {
     const tenant = await newTenant()
     const link = await createLink(service, tenant, {
       payment_type: 'DIRECT_BILLING',
@@ -340,7 +343,8 @@ describe('the plan of a link', () => {
     ])
   })
 
-  test('may end early when its last charges are declined', async () => {
+  // a declined card ends a subscription in the same way
+  test('may end early when its last charges are declined', { tags: 'long' }, async () => {
     const tenant = await newTenant()
     const { subscription } = await plan(tenant, { total_installments: 3, down_payment_months: 1 })
     const { _id: id } = subscription
