@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import type * as Descriptions from '../../interfaces/descriptions.ts'
 import type { OpenApi } from '../../interfaces/endpoints/openapi.ts'
 import type { DescribedApi } from './described-hosts.ts'
 import { openSharedServices } from './shared-services.ts'
@@ -55,10 +58,23 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** The documents of all APIs; what they are made of is loaded once. */
+/** The documents of all APIs. What they are made of is bundled: module by module, every worker waits for it for seconds. */
 async function describe(): Promise<Readonly<Record<DescribedApi, OpenApi>>> {
-  const { descriptions } = await import('../../interfaces/descriptions.ts')
-  return descriptions()
+  const outfile = resolve(`node_modules/.cache/descriptions-${process.pid}.mjs`)
+  await build({
+    entryPoints: ['interfaces/descriptions.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+  })
+  try {
+    const { descriptions } = (await import(pathToFileURL(outfile).href)) as typeof Descriptions
+    return descriptions()
+  } finally {
+    await rm(outfile)
+  }
 }
 
 async function start(): Promise<Server> {
