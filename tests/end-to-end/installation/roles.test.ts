@@ -63,10 +63,10 @@ describe('roles', () => {
 
   test('a projector takes the projections and nothing else', async () => {
     projector = await installation.start('projector')
-    await until(async () => (await held()).flat().length === OF_PROJECTOR.length)
+    await expect.poll(held).toEqual([OF_PROJECTOR])
     const answer = await report(api, tenant)
     expect((await status(api, tenant, answer.body.file_id)).body.status).toBe('NORMALIZED')
-    expect(await held()).toEqual([OF_PROJECTOR])
+    await expect.poll(held).toEqual([OF_PROJECTOR])
     expect(await workOwners()).toEqual([])
   })
 
@@ -88,8 +88,7 @@ describe('roles', () => {
     const { body } = await report(api, tenant, { employees: payroll.employees })
     worker = await installation.start('worker')
     await expectComplete(api, tenant, body.report_id, payroll)
-    await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
-    expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+    await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
   })
 
   // integration/followers/process-manager-runner has one that stands by, projection-leases that a lease has one owner
@@ -101,7 +100,7 @@ describe('roles', () => {
     const { body } = await report(api, tenant, { employees: payroll.employees })
     await expectComplete(api, tenant, body.report_id, payroll)
     expect([await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]).toEqual(owners)
-    expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+    await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
   })
 
   for (const [role, lease] of [
@@ -129,8 +128,7 @@ describe('roles', () => {
       const LEFT = 'SELECT 1 FROM runtime.leases WHERE owner = $1'
       await until(async () => (await database.query(LEFT, [dead])).rowCount === 0)
       await expectComplete(api, tenant, body.report_id, payroll)
-      await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
-      expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+      await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
       const { rows } = await database.query('SELECT 1 FROM runtime.work WHERE lease_owner = $1', [dead])
       expect(rows).toEqual([])
     })

@@ -326,9 +326,10 @@ describe('retries', () => {
     await write('a', 'old')
     await write('b', 'old')
     await until(() => waiting.size === 1)
-    await until(async () => (await bench.store.counts({ now: 0 })).due === 1)
-    const { rows } = await bench.database.pool.query('SELECT concurrency_key FROM runtime.work')
-    expect(rows).toEqual([{ concurrency_key: 'new' }, { concurrency_key: 'new' }])
+    const moves = 'SELECT state, concurrency_key FROM runtime.work ORDER BY state'
+    await expect
+      .poll(async () => (await bench.database.pool.query(moves)).rows)
+      .toEqual(['due', 'leased'].map((state) => ({ state, concurrency_key: 'new' })))
     expect(waiting.size).toBe(1)
     deliverOne()
     await until(() => waiting.size === 1)
