@@ -732,8 +732,10 @@ describe('what is secret or personal', () => {
     }
   })
 
+  // integration/secrets/personal-data searches the files of the database
   test.runIf(isEmbedded)(
     'stands in no file of a running or stopped service but in the three that are for it',
+    { tags: 'long' },
     async () => {
       await client.query('CHECKPOINT')
       const running = await filesBelow(dataDir)

@@ -167,7 +167,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
   },
 )
 
-// database-silent has one that vanishes
+// integration/database/database-deadlines has one that vanishes
 describe('a service whose PostgreSQL is away', { tags: 'long' }, () => {
   let proxy: HoldingProxy
 

@@ -1,4 +1,4 @@
-// @module-tag long: roles and many-processes run on a database that they are given
+// @module-tag long: roles runs on a database that it is given
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import pg from 'pg'

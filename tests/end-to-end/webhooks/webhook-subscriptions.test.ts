@@ -205,7 +205,10 @@ test('a rotation answers with the new secret only', async () => {
   expect((await listed(id))!.updated_at).toBe(body.data.updated_at)
 })
 
-test('changes come to an end within the hour, with 429 and when to go on; disabling and deleting do not', async () => {
+// unit/webhooks/decisions-webhooks counts the changes of an hour
+test('changes come to an end within the hour, with 429 and when to go on; disabling and deleting do not', {
+  tags: 'long',
+}, async () => {
   const { id } = await registerWebhook(partner, newUrl())
   const path = `/webhooks/${id}`
   const move = () => partner.call('PATCH', path, { url: newUrl() })

@@ -356,8 +356,10 @@ describe('after a crash', () => {
 })
 
 describe('as root', () => {
+  // the server refuses to run as root: services that root starts in other suites have it unprivileged
   test.skipIf(!isRoot || !hasSetpriv)(
     'the server runs unprivileged below a 0700 directory of root, whose mode stays (skipped unless root with setpriv)',
+    { tags: 'long' },
     async () => {
       const parent = await temporaryDirectory(0o700)
       const dataDir = join(parent, 'inner', 'data')

@@ -635,7 +635,7 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
-  // a stream that another program wrote into holds up no drain either, nor does a server that is away
+  // parking-follower parks a stream, nats-wake-up goes on without the server
   test('is away: a drain waits for no stream that is parked', { tags: 'long' }, async () => {
     const runner = await bench.run([])
     const channel = publishFrom()

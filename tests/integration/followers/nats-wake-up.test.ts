@@ -142,7 +142,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     for (const { bench, store } of counted) await bench.run([manager], { pollMs: NEVER_MS }, { store })
     const claims = () => counted.reduce((sum, { claims }) => sum + claims(), 0)
     // everybody looks once at the start
-    await until(() => claims() === 2)
+    await until(() => claims() >= 2)
     for (const [n, key] of keys(10).entries()) {
       await storeAndOffer(one, key)
       await until(() => done.length === n + 1)
@@ -218,14 +218,11 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     expect(await progress.waitFor('accounts', 9n, 1_000)).toBe(true)
   })
 
-  // where it has lost what it held, more is to be found
-  for (const [emptied, tags] of [
-    [false, ['long']],
-    [true, []],
-  ] as const)
+  // contract/messaging/nats-work-queue has a server that was emptied, the test before it work without one
+  for (const emptied of [false, true])
     test.skipIf(!natsCanBeKilled)(
       `a server that is killed under load and comes back, emptied: ${emptied}, loses and doubles nothing`,
-      { tags: [...tags] },
+      { tags: 'long' },
       async () => {
         const { manager, done } = deliveries(() => new Promise((resolve) => setTimeout(resolve, 5)))
         for (const { bench } of [one, two]) await bench.run([manager], { pollMs: 100 })
