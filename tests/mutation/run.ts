@@ -2,7 +2,7 @@
  * npm run mutants: puts mistakes into copies of the sources, one at a time, and tells which test notices each. Outside CI:
  * run it before and after tests are cut, and compare. Options, behind `--`:
  *   --only PATTERN   those whose id and file fit the regular expression
- *   --named-only     runs the suites that are named beside a mutation, and not the whole gate after them
+ *   --named-only     runs the suites that are named beside a mutation, as `npm test` does, and not all of it after them
  *   --out FILE       keeps results as JSON lines; those that are in it are not tried again
  *   --in DIR         of another checkout, which has its node_modules, such as that of an earlier commit
  *   --workers N      so many at once, default 1
@@ -145,7 +145,8 @@ async function tryOut(copy: string, mutant: Mutant): Promise<Result> {
     const suites = mutant.suites.filter((suite) => existsSync(pathOf(suite)))
     if (!isBare(mutant)) await build(copy, id)
     if (suites.length > 0) {
-      const files = suites.map((suite) => `tests/${suite}.test.ts`)
+      // a whole name would run what `npm test` leaves out
+      const files = suites.map((suite) => `tests/${suite}.test.`)
       const pattern = test === undefined ? [] : ['-t', test]
       const projects = ['--project', 'unit', '--project', 'database']
       const killedBy = await runTests(copy, [...files, ...pattern, ...projects], NAMED_LIMIT_MS)
