@@ -76,7 +76,8 @@ describe('a database whose machine vanished from the network', () => {
     expect((await untilAnswered(() => pool.query('SELECT 4 AS n'))).rows).toEqual([{ n: 4 }])
   })
 
-  test('ends transactions and connections of their own', async () => {
+  // the one before it ends what is asked in the same way
+  test('ends transactions and connections of their own', { tags: 'long' }, async () => {
     const { proxy, url } = await overNetwork()
     const database = await opened(url)
     const pool = await impatientPool(database)

@@ -565,7 +565,8 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(await failed()).toEqual(streams.sort())
   })
 
-  test('a channel made anew is told of what stood before a parked event, too', async () => {
+  // the ones above park a stream, and no other
+  test('a channel made anew is told of what stood before a parked event, too', { tags: 'long' }, async () => {
     const channel = publishFrom()
     channel.refused.add('policy.changed')
     const odd = await issuePolicy()

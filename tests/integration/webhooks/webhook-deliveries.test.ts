@@ -467,7 +467,10 @@ describe('results', () => {
     expect(await webhooks.records.list(id, 5)).toHaveLength(1)
   })
 
-  test('a log that is read anew sends nothing that is older than 48 hours, and the rest under its old ids', async () => {
+  // the ones beside it read a stretch again, and an event after 48 hours
+  test('a log that is read anew sends nothing that is older than 48 hours, and the rest under its old ids', {
+    tags: 'long',
+  }, async () => {
     const id = await webhooks.subscribe(receiver.url)
     const first = await webhooks.deliver()
     await webhooks.raise()
@@ -583,7 +586,8 @@ describe('results', () => {
     expect(await records.failureCounts([subscriptionId])).toEqual(new Map([[subscriptionId, 1]]))
   })
 
-  test('an unfinished delivery stays, however old it is, until it is dropped', async () => {
+  // the ladder ends when one is dropped
+  test('an unfinished delivery stays, however old it is, until it is dropped', { tags: 'long' }, async () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     await webhooks.deliver()
