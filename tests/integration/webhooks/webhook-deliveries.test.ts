@@ -586,8 +586,7 @@ describe('results', () => {
     expect(await records.failureCounts([subscriptionId])).toEqual(new Map([[subscriptionId, 1]]))
   })
 
-  // the ladder ends when one is dropped
-  test('an unfinished delivery stays, however old it is, until it is dropped', { tags: 'long' }, async () => {
+  test('an unfinished delivery stays, however old it is, until it is dropped', async () => {
     receiver.answerWith(500)
     const id = await webhooks.subscribe(receiver.url)
     await webhooks.deliver()
