@@ -8,10 +8,19 @@ import {
 } from '../ports/integration-events.ts'
 import type { Leases } from '../ports/leases.ts'
 import { isAway } from '../ports/unavailable.ts'
+import type { Stop } from './consumer.ts'
 import { describeError } from './describe-error.ts'
 import { INTEGRATION_SOURCES, integrationEventOf } from './integration-messages.ts'
-import { type Beginning, type FollowerStatus, OwnedFollower, statusOfFollowers } from './owned-follower.ts'
-import { ALWAYS_DUE, type Handled, NO_CHANGES, parkedStream, type Stop } from './parking-follower.ts'
+import {
+  ALWAYS_DUE,
+  type Beginning,
+  type FollowerStatus,
+  type Handled,
+  NO_CHANGES,
+  OwnedFollower,
+  parkedStream,
+  statusOfFollowers,
+} from './owned-follower.ts'
 import { type KindOfWork, PARKED_STREAM, type WorkStore } from './work-store.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'

@@ -1,9 +1,23 @@
-import { LOG_START } from '../ports/event-log.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
+import { Consumer, type Parked, type Stop } from './consumer.ts'
 import { describeError } from './describe-error.ts'
-import { type ParkingFollowed, ParkingFollower } from './parking-follower.ts'
 import { whileOwned } from './while-owned.ts'
-import { CheckpointMoved, PARKED_STREAM, type WorkStore } from './work-store.ts'
+import {
+  CheckpointMoved,
+  PARKED_STREAM,
+  type WorkChanges,
+  type WorkKey,
+  type WorkStore,
+  type WorkToStore,
+} from './work-store.ts'
+
+/** The service's clock has no say in when a parked stream is tried. */
+export const ALWAYS_DUE = 0
+export const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
+
+/** How parked streams are tried again, in real milliseconds: what failed by its contents fails until somebody mends it. */
+const PARKED = { tries: 3, pauseMs: 250, lookMs: 500, leaseMs: 10_000, atOnce: 100 }
 
 /** Where a follower begins under a lease: at its checkpoint, without the streams that are parked. */
 export interface Beginning {
@@ -12,9 +26,33 @@ export interface Beginning {
   readonly parked: readonly string[]
 }
 
+/** What events came to: work to be stored with the checkpoint, null when the checkpoint has time; and streams that stop. */
+export interface Handled {
+  readonly changes: WorkChanges | null
+  readonly stops: readonly Stop[]
+}
+
 /** What an {@link OwnedFollower} follows, and what it does with it. All times are real milliseconds. */
-export interface OwnedFollowed extends Omit<ParkingFollowed, 'taken' | 'store'> {
-  readonly store: ParkingFollowed['store'] & Pick<WorkStore, 'takeOver' | 'keysOf' | 'setProblem'>
+export interface OwnedFollowed {
+  /** Its name in the work store. */
+  readonly name: string
+  readonly log: EventLog
+  readonly leases: Leases
+  readonly store: Pick<
+    WorkStore,
+    'advance' | 'makeDue' | 'claim' | 'end' | 'takeOver' | 'keysOf' | 'setProblem'
+  >
+  readonly types: readonly string[]
+  /** Events in a page at the most. */
+  readonly pageSize: number
+  /** How often a checkpoint that moved over events without consequences is stored. */
+  readonly checkpointMs: number
+  /** Handles events, those of one stream in order; later events of a stream that stops are left alone. @throws what may pass. */
+  readonly handle: (events: readonly StoredEvent[]) => Promise<Handled>
+  /** Hears of a stream that was parked. */
+  readonly parked: (stop: Stop) => void
+  /** Hears of work that was stored. */
+  readonly stored?: (work: readonly WorkToStore[]) => void
   /** Pause before the lease is tried again; after failures it doubles up to `longestPauseMs`. */
   readonly pauseMs: number
   readonly longestPauseMs: number
@@ -28,7 +66,16 @@ export interface OwnedFollowed extends Omit<ParkingFollowed, 'taken' | 'store'> 
   readonly failed: (why: string, failures: number) => void
 }
 
-/** Follows the log in whichever process holds its lease, with its checkpoint and what it comes to in the work store. */
+/** A stream that waits behind an event, as a piece of work. */
+export function parkedStream(processManager: string, stream: string): WorkKey {
+  return { processManager, kind: PARKED_STREAM, key: stream }
+}
+
+/**
+ * Follows the log in whichever process holds its lease, with its checkpoint and what it comes to in the work store:
+ * another owner's epoch makes every later move fail. A parked stream is one piece of work there; after a few tries it is
+ * shown as failed and waits for a redrive.
+ */
 export class OwnedFollower {
   readonly #followed: OwnedFollowed
   #position: bigint | null = null
@@ -79,19 +126,84 @@ export class OwnedFollower {
   }
 
   async #follow({ epoch, lost }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
-    const { name, store, moved, begin = async (beginning) => beginning } = this.#followed
+    const { name, log, store, types, pageSize, checkpointMs } = this.#followed
+    const { handle, parked, stored, moved, begin = async (beginning) => beginning } = this.#followed
     this.#turn = new AbortController()
     const turn = AbortSignal.any([ended, this.#turn.signal])
-    const from = await store.takeOver(name, epoch)
-    const beginning = await begin({ epoch, from, parked: await store.keysOf(name, PARKED_STREAM) })
-    const taken = (position: bigint) => {
-      this.#position = position
-      moved?.()
-      progressed()
+    const position = await store.takeOver(name, epoch)
+    const parkedStreams = await store.keysOf(name, PARKED_STREAM)
+    const { from, parked: waiting } = await begin({ epoch, from: position, parked: parkedStreams })
+    let changes = NO_CHANGES
+    const consumer: Consumer = new Consumer({
+      log,
+      types: new Set(types),
+      pageSize,
+      from,
+      parked: waiting,
+      checkpointMs: () => checkpointMs,
+      apply: async (events) => {
+        const handled = await handle(events)
+        changes = handled.changes ?? NO_CHANGES
+        return { hasChanges: handled.changes !== null, stops: handled.stops }
+      },
+      commit: async ({ from: position, to, park, free }) => {
+        const { store: work, cancel } = changes
+        changes = NO_CHANGES
+        await store.advance(name, { position, epoch }, to, {
+          store: [...work, ...park.map((one) => parkedWork(name, one))],
+          cancel: [...cancel, ...free.map((stream) => parkedStream(name, stream))],
+        })
+        stored?.(work)
+      },
+      stopped: parked,
+      taken: ({ checkpoint }) => {
+        this.#position = checkpoint
+        moved?.()
+        progressed()
+      },
+      retry: { everyMs: PARKED.lookMs, run: () => this.#retryParked(consumer) },
+    })
+    await consumer.run(turn)
+    if (!lost.aborted) await consumer.storeRest()
+  }
+
+  /** Tries parked streams that are due, each from its first waiting event up to where everything else is. */
+  async #retryParked(consumer: Consumer): Promise<void> {
+    const { store, leases, name } = this.#followed
+    await store.makeDue(ALWAYS_DUE, leases.owner)
+    const kinds = [{ processManager: name, kind: PARKED_STREAM, slots: PARKED.atOnce }]
+    const claims = await store.claim({ owner: leases.owner, leaseMs: PARKED.leaseMs, kinds })
+    for (const [index, claim] of claims.entries()) {
+      try {
+        const stop = await consumer.replay(
+          claim.key,
+          Number((claim.payload as { revision: number }).revision),
+        )
+        if (!stop) continue
+        const why = describeError(stop.error)
+        const isLast = claim.attempt >= PARKED.tries
+        const afterMs = PARKED.pauseMs * claim.attempt
+        await store.end(claim, isLast ? { end: 'failed', why } : { end: 'retry', afterMs, why })
+      } catch (error) {
+        // what may pass is no fault of the streams: it costs them no try
+        const rest = claims.slice(index)
+        await Promise.allSettled(rest.map((each) => store.end(each, { end: 'interrupted' })))
+        throw error
+      }
     }
-    const follower = new ParkingFollower({ ...this.#followed, taken }, beginning)
-    await follower.run(turn)
-    if (!lost.aborted) await follower.storeRest()
+  }
+}
+
+/** A stream that waits; metadata may be unreadable too, so nothing is taken from there. */
+function parkedWork(name: string, { at, from }: Parked): WorkToStore {
+  return {
+    ...parkedStream(name, at.stream),
+    payload: { revision: from },
+    dueAt: ALWAYS_DUE,
+    correlationId: at.eventId,
+    causationId: at.eventId,
+    tenantId: null,
+    environment: null,
   }
 }
 

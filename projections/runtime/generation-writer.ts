@@ -1,8 +1,9 @@
 import type { EventRegistry } from '../../application/commands/event-registry.ts'
 import { TimeSlice } from '../../application/commands/time-slices.ts'
+import type { Applied, Commit, Parked, Stop } from '../../application/followers/consumer.ts'
 import { describeError } from '../../application/followers/describe-error.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
-import { categoryOf, type FailureCategory, ProjectionStoreError } from './failures.ts'
+import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
 import type { GenerationRef, PageStore, ParkedStream } from './store.ts'
@@ -12,12 +13,14 @@ const WRITE_ROWS = 5_000
 const WRITE_BYTES = 16 * 1024 * 1024
 const WRITE_MS = 500
 
-/** The database refused values of events, of which the last is known. */
-export class RefusedPage extends Error {
-  readonly last: StoredEvent
-  constructor(last: StoredEvent, cause: unknown) {
-    super(describeError(cause))
-    this.last = last
+/** The database refused values of events, of which the last is known; it stops there where it stood alone. */
+export class RefusedPage extends Error implements Stop {
+  readonly at: StoredEvent
+  readonly error: unknown
+  constructor(at: StoredEvent, error: unknown) {
+    super()
+    this.at = at
+    this.error = error
   }
 }
 
@@ -32,20 +35,9 @@ export interface WriterParts {
   readonly store: { readonly pages: PageStore }
 }
 
-/** How a stream is parked behind an event. */
-export function parkedBy(
-  event: StoredEvent,
-  category: FailureCategory,
-  message: string,
-  attempts: number,
-): ParkedStream {
-  const { stream, position, revision, type } = event
-  return { stream, position, revision, type, category, message, attempts, parkedAt: '' }
-}
-
 /**
  * Folds events into rows of one generation, in memory, and writes the rows and the checkpoint together. An event that
- * cannot be applied parks its stream: found at once when its handler throws; where the database refuses rows, the caller
+ * cannot be applied stops its stream: found at once when its handler throws; where the database refuses rows, the caller
  * finds it by applying the events one by one.
  */
 export class GenerationWriter {
@@ -56,7 +48,6 @@ export class GenerationWriter {
   readonly #fold: Fold
   #stored: bigint
   #parked = new Map<string, ParkedStream>()
-  #newlyParked: ParkedStream[] = []
   /** Events folded since the last write was started. */
   #pending = 0
   #lastPending: StoredEvent | null = null
@@ -87,13 +78,9 @@ export class GenerationWriter {
     return this.#rate
   }
 
-  /** Parked streams, those included that are not written yet. */
+  /** Parked streams. */
   get parked(): ReadonlyMap<string, ParkedStream> {
     return this.#parked
-  }
-
-  get hasChanges(): boolean {
-    return this.#fold.changedRows > 0 || this.#newlyParked.length > 0
   }
 
   /** Whether the tables hold none of the rows that were changed and not written yet. */
@@ -116,7 +103,6 @@ export class GenerationWriter {
 
   /** Starts over from what is stored: after a failed write nobody knows whether it went through. */
   async recover(): Promise<void> {
-    this.#newlyParked = []
     this.#pending = 0
     this.#pendingBytes = 0
     const { generation, epoch, store } = this.#parts
@@ -127,23 +113,23 @@ export class GenerationWriter {
   }
 
   /**
-   * Folds events in order.
-   * @param writeUpTo writes, where one page changes far more rows than one write should hold.
+   * Folds events in order, and leaves the rest where they change far more rows than one write should hold.
    * @param areShared whether others read the same events at the same time, so that decoding them once serves all.
    * @throws ProjectionStoreError, RefusedPage
    */
   async apply(
     events: readonly StoredEvent[],
-    writeUpTo: (position: bigint) => Promise<void>,
-    areShared = false,
-  ): Promise<void> {
+    { areShared = false, mostRows = WRITE_ROWS } = {},
+  ): Promise<Applied> {
     if (this.#pending === 0) this.#pendingSince = performance.now()
+    const stops = new Map<string, Stop>()
     const slice = new TimeSlice()
-    for (let index = 0; index < events.length; index += 1) {
-      if (index > 0 && this.#fold.changedRows >= WRITE_ROWS) await writeUpTo(events[index - 1]!.position)
+    let index = 0
+    for (; index < events.length; index += 1) {
+      if (index > 0 && this.#fold.changedRows >= mostRows) break
       const stored = events[index]!
       const handlers = this.#handlers.get(stored.type)
-      if (!handlers || (this.#parked.size > 0 && this.#parked.has(stored.stream))) continue
+      if (!handlers || stops.has(stored.stream)) continue
       try {
         const event = this.#parts.registry.decode(stored, areShared)
         for (const handler of handlers) {
@@ -158,10 +144,12 @@ export class GenerationWriter {
         if (error instanceof ProjectionStoreError) {
           throw error.category === 'data' ? new RefusedPage(stored, error) : error
         }
-        this.park(parkedBy(stored, 'handler', describeError(error), 1))
+        stops.set(stored.stream, { at: stored, error })
       }
     }
+    const left = events.slice(index)
     this.#pendingBytes += bytesOf(events)
+    return { hasChanges: this.#fold.changedRows > 0, stops: [...stops.values()], left }
   }
 
   /** Fetches what the events from `index` on read and memory does not hold, one statement per table. */
@@ -169,7 +157,6 @@ export class GenerationWriter {
     const reads: ReturnType<Handler['reads']>[] = []
     for (let at = index; at < events.length; at += 1) {
       const stored = events[at]!
-      if (this.#parked.has(stored.stream)) continue
       for (const handler of this.#handlers.get(stored.type) ?? []) {
         try {
           reads.push(handler.reads(this.#parts.registry.decode(stored)))
@@ -184,41 +171,35 @@ export class GenerationWriter {
     }
   }
 
-  /** Sets a stream aside; stored with the next write. */
-  park(parked: ParkedStream): void {
-    this.#parked.set(parked.stream, parked)
-    this.#newlyParked.push(parked)
-  }
-
-  /** Lets events of a parked stream be applied; what is stored of it goes with a write that unparks it. */
-  free(stream: string): void {
-    this.#parked.delete(stream)
-    this.#newlyParked = this.#newlyParked.filter((parked) => parked.stream !== stream)
-  }
-
   /**
    * Writes what was folded, and the checkpoint. One write at a time.
-   * @returns how many events it was, how long it took in real milliseconds, and whether streams were parked.
+   * @returns how many events it was, and how long it took in real milliseconds.
    * @throws ProjectionStoreError, RefusedPage
    */
-  async write(
-    to: bigint,
-    unpark: readonly string[] = [],
-  ): Promise<{ events: number; ms: number; parked: boolean }> {
+  async write({ to, park, free }: Omit<Commit, 'from'>): Promise<{ events: number; ms: number }> {
     const startedAt = performance.now()
     const events = this.#pending
     const lastEvent = this.#lastPending
-    const park = this.#newlyParked
+    const parked = park.map((one) => this.#parkedStream(one))
+    for (const one of parked) this.#parked.set(one.stream, one)
+    for (const stream of free) this.#parked.delete(stream)
     const tables = this.#fold.take()
     this.#pending = 0
     this.#pendingBytes = 0
     this.#pendingSince = startedAt
-    this.#newlyParked = []
     this.#measure(to)
     const { generation, epoch, store } = this.#parts
-    const page = { epoch, from: this.#stored, to, tables, park, unpark, rate: this.#rate }
+    const from = this.#stored
     try {
-      await store.pages.write(generation, page)
+      await store.pages.write(generation, {
+        epoch,
+        from,
+        to,
+        tables,
+        park: parked,
+        unpark: free,
+        rate: this.#rate,
+      })
     } catch (error) {
       throw categoryOf(error) === 'data' && lastEvent && events > 0
         ? new RefusedPage(lastEvent, error)
@@ -226,7 +207,25 @@ export class GenerationWriter {
     }
     this.#stored = to
     this.#fold.written()
-    return { events, ms: performance.now() - startedAt, parked: park.length > 0 }
+    return { events, ms: performance.now() - startedAt }
+  }
+
+  #parkedStream({ at, from, error }: Parked): ParkedStream {
+    const { stream, position, revision, type } = at
+    const before = this.#parked.get(stream)
+    if (error === undefined) return { ...before!, position, revision: from }
+    const category = categoryOf(error) === 'data' ? 'data' : 'handler'
+    const attempts = (before?.attempts ?? 0) + 1
+    return {
+      stream,
+      position,
+      revision,
+      type,
+      category,
+      message: describeError(error),
+      attempts,
+      parkedAt: '',
+    }
   }
 
   #measure(position: bigint): void {

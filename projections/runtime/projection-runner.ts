@@ -1,11 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { backOff } from '../../application/followers/backoff.ts'
-import { Follower } from '../../application/followers/follower.ts'
-import type { EventLog, LogPage } from '../../application/ports/event-log.ts'
-import { categoryOf, type Failure, failureOf } from './failures.ts'
-import { GenerationWriter, parkedBy, RefusedPage, type WriterParts } from './generation-writer.ts'
+import { type Commit, Consumer, type Stop } from '../../application/followers/consumer.ts'
+import { describeError } from '../../application/followers/describe-error.ts'
+import { waitingEvents } from '../../application/followers/waiting-events.ts'
+import type { EventLog, LogPage, StoredEvent } from '../../application/ports/event-log.ts'
+import { categoryOf, type Failure, FoldError, failureOf } from './failures.ts'
+import { GenerationWriter, RefusedPage, type WriterParts } from './generation-writer.ts'
 import type { ProjectionState } from './projection.ts'
-import { countWaiting, redriveStream } from './redrive.ts'
 import type { GenerationRef, ProjectionStore } from './store.ts'
 
 /** Events folded at the most before the next look at anything else. */
@@ -15,6 +15,7 @@ const BARE_CHECKPOINT_MS = { alone: 250, shared: 50 }
 const RETRY = { passing: { firstMs: 50, mostMs: 5_000 }, fatal: { firstMs: 50, mostMs: 15_000 } }
 /** Transient failures in a row that are not worth telling of. */
 const FAILURES_UNTIL_ERROR = 3
+const REBUILD = 'an earlier event of the stream was never applied: rebuild the projection'
 
 /** What a runner tells its owner. */
 export interface RunnerEvents {
@@ -53,11 +54,12 @@ export interface Redriven {
 export class ProjectionRunner {
   readonly #parts: RunnerParts
   readonly #writer: GenerationWriter
-  readonly #types: readonly string[]
   #reached: bigint
   #state: ProjectionState
   #failure: Failure | null = null
   #caughtUp = false
+  /** Events that were written. */
+  #applied = 0
   /** Whether this generation ever was at the end of the log: until then it boots. */
   #booted: boolean
   #session: AbortController | null = null
@@ -66,7 +68,6 @@ export class ProjectionRunner {
   constructor(parts: RunnerParts) {
     this.#parts = parts
     this.#writer = new GenerationWriter(parts)
-    this.#types = [...this.#writer.types]
     this.#reached = parts.position
     this.#state = parts.state
     this.#booted = parts.state === 'active' || parts.state === 'parked'
@@ -120,31 +121,8 @@ export class ProjectionRunner {
   }
 
   /** While held: applies the log up to exactly this position. @throws ProjectionStoreError */
-  runTo(position: bigint, signal?: AbortSignal): Promise<void> {
-    return this.#runTo(position, PAGE, signal)
-  }
-
-  /** @param atOnce events in one write; where it is one, an event that the database refuses parks its stream. */
-  async #runTo(position: bigint, atOnce: number, signal?: AbortSignal): Promise<void> {
-    await this.#recover()
-    while (this.#writer.stored < position && !signal?.aborted) {
-      const after = this.#writer.stored
-      const page = await this.#parts.log.readAll({ after, maxCount: atOnce, types: this.#types })
-      const events = page.events.filter((event) => event.position <= position)
-      const checkpoint = page.checkpoint < position ? page.checkpoint : position
-      try {
-        await this.#writer.apply(events, (upTo) => this.#write(upTo))
-        await this.#write(checkpoint)
-      } catch (error) {
-        if (!(error instanceof RefusedPage)) throw error
-        if (atOnce > 1) await this.#runTo(error.last.position, 1, signal)
-        else await this.#park(error)
-        continue
-      }
-      this.#advance(this.#writer.stored)
-      if (page.atHead && page.events.length === 0 && checkpoint < position)
-        await delay(10, null, { signal }).catch(() => undefined)
-    }
+  runTo(position: bigint, signal: AbortSignal): Promise<void> {
+    return this.#consume(signal, position)
   }
 
   /**
@@ -153,46 +131,31 @@ export class ProjectionRunner {
    */
   async redrive(options: { stream?: string; dryRun: boolean }): Promise<Redriven> {
     await this.#recover()
-    const writer = this.#writer
-    const wanted = [...writer.parked.values()].filter(
-      (parked) => options.stream === undefined || parked.stream === options.stream,
+    const wanted = [...this.#writer.parked.values()].filter(
+      ({ stream }) => options.stream === undefined || stream === options.stream,
     )
-    const write = (unpark: readonly string[]) => this.#write(writer.stored, unpark)
-    const one = options.dryRun ? countWaiting : redriveStream
-    let events = 0
-    for (const parked of wanted.sort((a, b) => (a.position < b.position ? -1 : 1))) {
-      events += await one({ log: this.#parts.log, writer, write }, parked)
+    let waiting = 0
+    this.#applied = 0
+    for (const { stream, revision } of wanted.sort((a, b) => (a.position < b.position ? -1 : 1))) {
+      if (!options.dryRun) await this.#replay(stream)
+      else for await (const events of this.#waiting(stream, revision)) waiting += events.length
     }
     if (!options.dryRun) await this.#settleState()
-    return { streams: wanted.length, events, remaining: writer.parked.size }
+    const events = options.dryRun ? waiting : this.#applied
+    return { streams: wanted.length, events, remaining: this.parkedStreams }
   }
 
   // ---- the loop
 
   async #run(signal: AbortSignal): Promise<void> {
     let failures = 0
-    /** The database refused an event on the way: up to there it goes one by one. */
-    let refused: RefusedPage | null = null
     while (!signal.aborted) {
       const before = this.#writer.stored
       try {
-        if (refused) {
-          await this.#runTo(refused.last.position, 1, signal)
-          refused = null
-        }
-        await this.#recover()
-        await this.#follow(signal)
-        return
+        return await this.#consume(signal)
       } catch (error) {
-        if (error instanceof RefusedPage) {
-          refused = error
-          continue
-        }
         const category = categoryOf(error)
-        if (category === 'fenced') {
-          this.#parts.events.fenced()
-          return
-        }
+        if (category === 'fenced') return this.#parts.events.fenced()
         failures = this.#writer.stored > before ? 1 : failures + 1
         if (category === 'fatal' || failures >= FAILURES_UNTIL_ERROR) await this.#fail(error)
         await backOff(failures, category === 'fatal' ? RETRY.fatal : RETRY.passing, signal)
@@ -200,34 +163,50 @@ export class ProjectionRunner {
     }
   }
 
-  async #follow(stop: AbortSignal): Promise<void> {
-    const writer = this.#writer
-    const follower: Follower = new Follower({
-      log: this.#parts.log,
-      types: this.#types,
-      pageSize: PAGE,
-      from: writer.stored,
-      // other processes know of it only from what is stored
-      checkpointMs: () =>
-        this.#parts.log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,
-      take: async ({ events }) => {
-        // only pages at the head are shared with other readers
-        await writer.apply(events, (upTo) => follower.store(upTo), this.#caughtUp)
-        return writer.hasChanges
-      },
-      store: (_, to) => this.#write(to),
-      isFull: () => writer.isFull,
-      taken: (page) => this.#taken(page, follower),
-      reached: (position) => this.#advance(position),
-    })
-    await follower.run(stop)
-    await follower.storeRest()
+  /**
+   * Reads the log on, to a position or until `signal` aborts. Up to where the database refuses an event it goes one by
+   * one, and the event that is refused alone parks its stream.
+   */
+  async #consume(signal: AbortSignal, upTo?: bigint, pageSize = PAGE): Promise<void> {
+    for (;;) {
+      try {
+        await this.#recover()
+        const consumer = this.#consumer(pageSize)
+        await consumer.run(signal, upTo)
+        return await consumer.storeRest()
+      } catch (error) {
+        if (!(error instanceof RefusedPage)) throw error
+        if (pageSize > 1) await this.#consume(signal, error.at.position, 1)
+        else await this.#park(error, error.at.position)
+      }
+    }
   }
 
-  async #taken({ atHead }: LogPage, follower: Follower): Promise<void> {
+  #consumer(pageSize: number): Consumer {
+    const { log } = this.#parts
+    const writer = this.#writer
+    const consumer: Consumer = new Consumer({
+      log,
+      types: writer.types,
+      pageSize,
+      from: writer.stored,
+      parked: writer.parked.keys(),
+      // other processes know of it only from what is stored
+      checkpointMs: () => (log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared),
+      // only pages at the head are shared with other readers
+      apply: (events) => writer.apply(events, { areShared: this.#caughtUp }),
+      commit: (commit) => this.#commit(commit),
+      isFull: () => pageSize === 1 || writer.isFull,
+      taken: (page) => this.#taken(page, consumer),
+      reached: (position) => this.#advance(position),
+    })
+    return consumer
+  }
+
+  async #taken({ atHead }: LogPage, consumer: Consumer): Promise<void> {
     const isThere = atHead && !this.#caughtUp
     if (isThere) {
-      await follower.storeRest()
+      await consumer.storeRest()
       this.#caughtUp = true
       this.#booted = true
     }
@@ -237,14 +216,12 @@ export class ProjectionRunner {
     if (isThere) this.#parts.events.caughtUp()
   }
 
-  /** Writes what was folded, and the checkpoint. */
-  async #write(to: bigint, unpark: readonly string[] = []): Promise<void> {
-    const writer = this.#writer
-    if (!writer.hasChanges && unpark.length === 0 && to === writer.stored) return
-    const { events, ms, parked } = await writer.write(to, unpark)
+  async #commit(commit: Omit<Commit, 'from'>): Promise<void> {
+    const { events, ms } = await this.#writer.write(commit)
+    this.#applied += events
     this.#parts.events.stored()
     if (events > 0) this.#parts.events.page(events, ms)
-    if (parked) await this.#settleState()
+    if (commit.park.length > 0) await this.#settleState()
   }
 
   #advance(position: bigint): void {
@@ -253,18 +230,62 @@ export class ProjectionRunner {
     this.#parts.events.reached(position)
   }
 
+  /** Parks the stream of an event that cannot be applied, with the checkpoint; what is folded goes. */
+  async #park({ at, error }: Stop, to: bigint): Promise<void> {
+    await this.#recover()
+    await this.#commit({ to, park: [{ at, from: at.revision, error }], free: [] })
+  }
+
+  // ---- parked streams
+
+  /** Replays a parked stream, each event in a write of its own, so that one that the database refuses is known. */
+  async #replay(stream: string): Promise<void> {
+    for (;;) {
+      let stop: Stop | null
+      try {
+        stop = await this.#consumer(1).replay(stream, this.#writer.parked.get(stream)!.revision)
+        if (stop) stop = await this.#fromStart(stop)
+        else return
+      } catch (error) {
+        if (!(error instanceof RefusedPage)) throw error
+        stop = error
+      }
+      if (stop) return this.#park(stop, this.#writer.stored)
+    }
+  }
+
+  /**
+   * An event can fail because one before it was never applied. Where the tables hold no row that the stream's earlier
+   * events change, the stream is applied from its beginning up to that event, in one write; where they hold some, they may
+   * hold too little or too much.
+   * @returns null where it was applied, else where the stream stops, and whether only a rebuild mends the tables.
+   */
+  async #fromStart(stop: Stop): Promise<Stop | null> {
+    const { at } = stop
+    const writer = this.#writer
+    const isTaken = async (events: readonly StoredEvent[]) =>
+      (await writer.apply(events, { mostRows: Number.POSITIVE_INFINITY })).stops.length === 0
+    let count = 0
+    for await (const events of this.#waiting(at.stream, 0, at.position - 1n)) {
+      if (!(await isTaken(events))) return stop
+      count += events.length
+    }
+    const isMissing = await writer.changesNewRowsOnly()
+    if (count === 0 || !(await isTaken([at]))) return stop
+    if (!isMissing) return { at, error: new FoldError(`${describeError(stop.error)}; ${REBUILD}`) }
+    await this.#commit({ to: writer.stored, park: [{ at, from: at.revision + 1 }], free: [] })
+    return null
+  }
+
+  #waiting(stream: string, from: number, upTo = this.#writer.stored) {
+    return waitingEvents(this.#parts.log, stream, { from, upTo, types: this.#writer.types })
+  }
+
   // ---- state and failures
 
   async #recover(): Promise<void> {
     await this.#writer.recover()
     this.#advance(this.#writer.stored)
-  }
-
-  /** The database refused an event that stood alone. */
-  async #park({ last, message }: RefusedPage): Promise<void> {
-    await this.#recover()
-    this.#writer.park(parkedBy(last, 'data', message, 1))
-    await this.#write(last.position)
   }
 
   async #settleState(): Promise<void> {

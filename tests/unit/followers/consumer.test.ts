@@ -1,17 +1,17 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type Followed, Follower } from '../../../application/followers/follower.ts'
+import { type Consumed, Consumer } from '../../../application/followers/consumer.ts'
 import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 
 /** A subscription that tests push pages into. */
 class Pages implements AsyncIterable<LogPage> {
   readonly #pages: LogPage[] = []
   #wake: () => void = () => undefined
-  /** @param position where the page ends; one event, or none. */
-  push(position: number, options: { bare?: boolean; atHead?: boolean } = {}): void {
-    const event = { position: BigInt(position), data: '', metadata: '' } as StoredEvent
-    const { bare = false, atHead = true } = options
-    this.#pages.push({ events: bare ? [] : [event], checkpoint: BigInt(position), atHead })
+  /** @param position where the page ends. @param options.events positions of its events, default one there. */
+  push(position: number, options: { events?: number[]; atHead?: boolean } = {}): void {
+    const { events = [position], atHead = true } = options
+    const of = (at: number) => ({ position: BigInt(at), stream: 'one', revision: at - 1 }) as StoredEvent
+    this.#pages.push({ events: events.map(of), checkpoint: BigInt(position), atHead })
     this.#wake()
   }
   async *[Symbol.asyncIterator]() {
@@ -24,45 +24,46 @@ class Pages implements AsyncIterable<LogPage> {
   }
 }
 
-function setUp(parts: Partial<Followed> = {}) {
+function setUp(parts: Partial<Consumed> = {}, upTo?: bigint) {
   const pages = new Pages()
   const taken: number[] = []
   const stored: [number, number][] = []
   const reached: number[] = []
   const ended = new AbortController()
-  const follower = new Follower({
-    log: { subscribe: () => pages },
-    types: [],
+  const consumer = new Consumer({
+    log: { subscribe: () => pages, readStream: async () => [] },
+    types: new Set(),
     pageSize: 10,
     from: 0n,
+    parked: [],
     checkpointMs: () => 3_600_000,
-    take: async ({ events, checkpoint }) => {
-      taken.push(Number(checkpoint))
-      return events.length > 0
+    apply: async (events) => {
+      taken.push(...events.map(({ position }) => Number(position)))
+      return { hasChanges: true, stops: [] }
     },
-    store: async (from, to) => {
+    commit: async ({ from, to }) => {
       stored.push([Number(from), Number(to)])
     },
     reached: (position) => reached.push(Number(position)),
     ...parts,
   })
-  const running = follower.run(ended.signal)
+  const running = consumer.run(ended.signal, upTo)
   running.catch(() => undefined)
-  return { follower, pages, taken, stored, reached, ended, running }
+  return { consumer, pages, taken, stored, reached, ended, running }
 }
 
-/** Store operations that end when the test says so. */
-function heldStore() {
+/** Commits that end when the test says so. */
+function heldCommits() {
   const begun: { from: number; to: number; end: () => void; fail: (error: Error) => void }[] = []
-  const store = (from: bigint, to: bigint) =>
+  const commit: Consumed['commit'] = ({ from, to }) =>
     new Promise<void>((end, fail) => begun.push({ from: Number(from), to: Number(to), end, fail }))
-  return { begun, store }
+  return { begun, commit }
 }
 
-describe('a follower', () => {
-  test('stores the consequences of each page before it takes the next in', async () => {
-    const { begun, store } = heldStore()
-    const { pages, taken, reached } = setUp({ store })
+describe('a consumer of the log', () => {
+  test('commits what each page came to before it takes the next in', async () => {
+    const { begun, commit } = heldCommits()
+    const { pages, taken, reached } = setUp({ commit })
     pages.push(1)
     await expect.poll(() => begun.length).toBe(1)
     pages.push(2)
@@ -74,8 +75,8 @@ describe('a follower', () => {
   })
 
   test('that may collect takes pages in while others are stored, and stores them together', async () => {
-    const { begun, store } = heldStore()
-    const { pages, taken, reached } = setUp({ store, isFull: () => false })
+    const { begun, commit } = heldCommits()
+    const { pages, taken, reached } = setUp({ commit, isFull: () => false })
     pages.push(1)
     await expect.poll(() => begun.length).toBe(1)
     pages.push(2)
@@ -103,14 +104,14 @@ describe('a follower', () => {
   test('counts pages without consequences as reached at once, and stores the checkpoint now and then', async () => {
     let checkpointMs = 3_600_000
     const { pages, stored, reached } = setUp({ checkpointMs: () => checkpointMs })
-    pages.push(1, { bare: true })
+    pages.push(1, { events: [] })
     await expect.poll(() => reached).toEqual([1])
     expect(stored).toEqual([])
     checkpointMs = 0
-    pages.push(2, { bare: true })
+    pages.push(2, { events: [] })
     await expect.poll(() => stored).toEqual([[0, 2]])
     checkpointMs = 1
-    pages.push(3, { bare: true })
+    pages.push(3, { events: [] })
     // also while no page comes any more
     await expect.poll(() => stored.at(-1)).toEqual([2, 3])
     expect(reached).toEqual([1, 2, 3])
@@ -118,62 +119,73 @@ describe('a follower', () => {
 
   test('fails with a write that fails, and writes nothing after it', async () => {
     for (const parts of [{}, { isFull: () => false }]) {
-      const { begun, store } = heldStore()
-      const { pages, running, follower } = setUp({ store, ...parts })
+      const { begun, commit } = heldCommits()
+      const { pages, running, consumer } = setUp({ commit, ...parts })
       pages.push(1)
       await expect.poll(() => begun.length).toBe(1)
       pages.push(2)
       begun[0]!.fail(new Error('moved by another owner'))
       await expect(running).rejects.toThrow('moved by another owner')
-      await expect(follower.storeRest()).rejects.toThrow('moved by another owner')
+      await expect(consumer.storeRest()).rejects.toThrow('moved by another owner')
       expect(begun).toHaveLength(1)
     }
   })
 
-  test('stores in the midst of a page when it is told to', async () => {
-    const { pages, stored, follower } = setUp({
-      take: async ({ checkpoint }) => {
-        if (checkpoint === 5n) await follower.store(3n)
-        return true
+  test('commits in the midst of a page what is enough, and applies the rest then', async () => {
+    const applied: number[][] = []
+    const { pages, stored } = setUp({
+      apply: async (events) => {
+        applied.push(events.map(({ position }) => Number(position)))
+        return { hasChanges: true, stops: [], left: events.slice(2) }
       },
     })
-    pages.push(5)
-    await expect
-      .poll(() => stored)
-      .toEqual([
-        [0, 3],
-        [3, 5],
-      ])
+    pages.push(5, { events: [1, 2, 3, 4, 5] })
+    await expect.poll(() => stored.at(-1)).toEqual([4, 5])
+    expect(stored).toEqual([
+      [0, 2],
+      [2, 4],
+      [4, 5],
+    ])
+    expect(applied).toEqual([[1, 2, 3, 4, 5], [3, 4, 5], [5]])
+  })
+
+  test('reads on to exactly a position where it is told to', async () => {
+    const { pages, taken, stored, running } = setUp({}, 4n)
+    pages.push(5, { events: [2, 4, 5] })
+    await running
+    expect([taken, stored]).toEqual([[2, 4], [[0, 4]]])
   })
 
   test('ends when it is told to, also where the log does not; what is left is stored on request', async () => {
-    const { pages, stored, reached, ended, running, follower } = setUp()
-    pages.push(1, { bare: true })
+    const { pages, stored, reached, ended, running, consumer } = setUp()
+    pages.push(1, { events: [] })
     await expect.poll(() => reached).toEqual([1])
     ended.abort()
     await running
     expect(stored).toEqual([])
-    await follower.storeRest()
-    await follower.storeRest()
+    await consumer.storeRest()
+    await consumer.storeRest()
     expect(stored).toEqual([[0, 1]])
   })
 
-  test('does what is due between pages, whether they come or not', async () => {
-    let dueAt: number | null = performance.now() + 1
-    const seen: bigint[] = []
-    const between = {
-      dueMs: () => (dueAt === null ? null : dueAt - performance.now()),
-      run: async () => {
-        seen.push(follower.seen)
-        dueAt = null
+  test('parks a stream with the checkpoint behind an event that stops it, and retries it while no page comes', async () => {
+    const parked: unknown[] = []
+    const retries: number[] = []
+    const { pages, taken, reached } = setUp({
+      apply: async ([at]) => {
+        taken.push(Number(at!.position))
+        return { hasChanges: false, stops: [{ at: at!, error: 'broken' }] }
       },
-    }
-    const { pages, taken, follower } = setUp({ between })
-    await expect.poll(() => seen).toEqual([0n])
+      commit: async ({ to, park }) =>
+        void parked.push(...park.map(({ from, error }) => ({ to, from, error }))),
+      retry: { everyMs: 1, run: async () => void retries.push(1) },
+    })
     pages.push(1)
-    await expect.poll(() => taken).toEqual([1])
-    dueAt = 0
+    await expect.poll(() => retries.length).toBeGreaterThan(1)
+    expect(parked).toEqual([{ to: 1n, from: 0, error: 'broken' }])
+    // what follows in the stream is left alone
     pages.push(2)
-    await expect.poll(() => seen).toEqual([0n, 2n])
+    await expect.poll(() => reached.at(-1)).toBe(2)
+    expect(taken).toEqual([1])
   })
 })
