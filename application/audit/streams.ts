@@ -5,6 +5,7 @@ import type { EventType } from '../../domain/kernel/event-type.ts'
 import { hiddenValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../commands/application.ts'
 import type { EventMetadata, RecordedEvent } from '../commands/event-registry.ts'
+import { eventsOf } from '../commands/events-of.ts'
 import { MASK, masked, maskedState, opened } from '../commands/sealed-fields.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
 
@@ -69,23 +70,10 @@ export async function readStreamEvents(
 ): Promise<EventPage | null> {
   if ((await app.log.readStream(stream, { maxCount: 1 })).length === 0) return null
   const taker = new Taker(options.limit, options.filter)
-  let next: number | null = options.from
-  while (next !== null) {
-    const page: readonly StoredEvent[] = await app.log.readStream(stream, { from: next, maxCount: READ_PAGE })
-    let taken = 0
-    for (const event of page) {
-      if (!taker.take(app, event)) break
-      taken += 1
-    }
-    const at: number = next + taken
-    const ended = taken === page.length && page.length < READ_PAGE
-    next = ended ? null : at
-    if (taken < page.length || taker.isFull()) break
+  for await (const event of eventsOf(app.log, stream, { from: options.from })) {
+    if (!taker.take(app, event)) return shown(app, taker.events, event.revision, options.reveal)
   }
-  // a full page may have ended with the stream
-  if (next !== null && (await app.log.readStream(stream, { from: next, maxCount: 1 })).length === 0)
-    next = null
-  return shown(app, taker.events, next, options.reveal)
+  return shown(app, taker.events, null, options.reveal)
 }
 
 /**
@@ -253,17 +241,13 @@ export async function stateAt(
   let state = aggregate.initialState
   let last: RecordedEvent | null = null
   const sensitive = new Set<unknown>()
-  reading: for (let from = 0; ; from += READ_PAGE) {
-    const page = await app.log.readStream(stream, { from, maxCount: READ_PAGE })
-    for (const stored of page) {
-      const event = app.registry.decode(stored)
-      if (point.revision !== undefined && event.revision > point.revision) break reading
-      if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break reading
-      state = aggregate.evolve(state, event)
-      for (const { value } of hiddenValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
-      last = event
-    }
-    if (page.length < READ_PAGE) break
+  for await (const stored of eventsOf(app.log, stream)) {
+    const event = app.registry.decode(stored)
+    if (point.revision !== undefined && event.revision > point.revision) break
+    if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break
+    state = aggregate.evolve(state, event)
+    for (const { value } of hiddenValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
+    last = event
   }
   if (last === null) return null
   return {

@@ -1,4 +1,5 @@
 import type { Application } from '../commands/application.ts'
+import { eventsOf } from '../commands/events-of.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogMemory } from '../ports/log-memory.ts'
 import {
@@ -52,22 +53,12 @@ export async function verifyStream(
   const head = await app.log.head()
   let last: ChainLink = CHAIN_START
   let position = LOG_START
-  for (let from = 0; ; from = last.revision + 1) {
-    const page = await app.log.readStream(stream, { from, maxCount: READ_PAGE })
-    for (const event of page) {
-      const problem = problemOf(event, checkLink(last, event))
-      if (problem) {
-        return report(
-          { events: event.revision + 1, streams: 1, head },
-          event.position,
-          linkOf(event),
-          problem,
-        )
-      }
-      last = linkOf(event)
-      position = event.position
-    }
-    if (page.length < READ_PAGE) break
+  for await (const event of eventsOf(app.log, stream)) {
+    const problem = problemOf(event, checkLink(last, event))
+    const counts = { events: event.revision + 1, streams: 1, head }
+    if (problem) return report(counts, event.position, linkOf(event), problem)
+    last = linkOf(event)
+    position = event.position
   }
   if (last.revision < 0) return null
   return report({ events: last.revision + 1, streams: 1, head }, position, last, null)

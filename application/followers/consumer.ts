@@ -2,6 +2,9 @@ import type { EventLog, LogPage, StoredEvent } from '../ports/event-log.ts'
 import { PageFeed } from './page-feed.ts'
 import { waitingEvents } from './waiting-events.ts'
 
+/** Events of a parked stream that are replayed before what they came to is stored, at the most. */
+const REPLAY_PAGE = 100
+
 /** Where a stream stops, and why. */
 export interface Stop {
   readonly at: StoredEvent
@@ -144,20 +147,18 @@ export class Consumer {
    * @returns where it stops, null once it is free.
    */
   async replay(stream: string, from: number): Promise<Stop | null> {
-    const { log, types, pageSize, apply } = this.#consumed
-    for await (const waiting of waitingEvents(log, stream, { from, upTo: this.#seen, types })) {
-      for (let index = 0; index < waiting.length; index += pageSize) {
-        const events = waiting.slice(index, index + pageSize)
-        const [stop = null] = (await apply(events)).stops
-        const at = stop?.at ?? events.at(-1)!
-        const next = stop ? at.revision : at.revision + 1
-        if (next !== from) {
-          this.#park = [{ at, from: next }]
-          await this.#write()
-        }
-        if (stop) return stop
-        from = next
+    const { log, types, apply } = this.#consumed
+    const pageSize = Math.min(this.#consumed.pageSize, REPLAY_PAGE)
+    for await (const events of waitingEvents(log, stream, { from, upTo: this.#seen, types, pageSize })) {
+      const [stop = null] = (await apply(events)).stops
+      const at = stop?.at ?? events.at(-1)!
+      const next = stop ? at.revision : at.revision + 1
+      if (next !== from) {
+        this.#park = [{ at, from: next }]
+        await this.#write()
       }
+      if (stop) return stop
+      from = next
     }
     await this.#write([stream])
     this.#parked.delete(stream)

@@ -1,5 +1,6 @@
 import type { CommandHandler } from '../commands/command-handler.ts'
 import type { EventRegistry } from '../commands/event-registry.ts'
+import { groupBy } from '../commands/group-by.ts'
 import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import {
   type IntegrationEvent,
@@ -150,12 +151,7 @@ export class IntegrationPublisher {
 
   /** Publishes events: those of one stream in order, different streams side by side. @throws what may pass. */
   async #publish(events: readonly StoredEvent[]): Promise<Handled> {
-    const streams = new Map<string, StoredEvent[]>()
-    for (const event of events) {
-      const stream = streams.get(event.stream)
-      if (stream) stream.push(event)
-      else streams.set(event.stream, [event])
-    }
+    const streams = groupBy(events, ({ stream }) => stream)
     const outcomes = await Promise.allSettled(
       [...streams.values()].map((stream) => this.#publishStream(stream)),
     )
@@ -164,7 +160,7 @@ export class IntegrationPublisher {
       if (outcome.status === 'rejected') throw outcome.reason
       if (outcome.value) stops.push(outcome.value)
     }
-    return { changes: events.length > 0 ? NO_CHANGES : null, stops }
+    return { changes: NO_CHANGES, stops }
   }
 
   /** Events of one stream in order. @returns the first that cannot be read or published. @throws what may pass. */

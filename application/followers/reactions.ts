@@ -8,7 +8,7 @@ import { isAway } from '../ports/unavailable.ts'
 import type { Stop } from './consumer.ts'
 import type { Handled } from './owned-follower.ts'
 import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'
-import type { WorkChanges, WorkKey, WorkToStore } from './work-store.ts'
+import type { WorkKey, WorkToStore } from './work-store.ts'
 
 /** A payload that its kind of work does not declare; tells places, never values. */
 export class UnfitPayload extends SafeError {
@@ -56,16 +56,10 @@ export class Reactions {
     return [...this.#byType.keys()]
   }
 
-  /** @throws Error when the event cannot be reacted to: then nothing of it is wanted. */
-  #to(event: RecordedEvent, prepared: unknown): readonly (WorkToStore | WorkKey)[] {
-    const reaction = this.#byType.get(event.type)
-    // its type is that of what the same process manager prepares
-    return reaction?.react(event, prepared as never).map((intent) => this.#wanted(intent, event)) ?? []
-  }
-
   /** What events make it want; later events of a stream that stops are left alone. */
   async handle(events: readonly StoredEvent[]): Promise<Handled> {
-    const wanted = new Wanted()
+    /** Of each piece of work the last intent, in the order of the intents. */
+    const wanted = new Map<string, WorkToStore | WorkKey>()
     const stops = new Map<string, Stop>()
     const slice = new TimeSlice()
     const inTurn = async (react: (event: StoredEvent) => void) => {
@@ -84,17 +78,28 @@ export class Reactions {
     let prepared: (event: StoredEvent) => unknown = () => undefined
     if (prepare) {
       const readable: RecordedEvent[] = []
-      await inTurn(
-        (stored) => void (this.#byType.has(stored.type) && readable.push(this.#registry.decode(stored))),
-      )
+      await inTurn((stored) => void readable.push(this.#registry.decode(stored)))
       stops.clear()
       prepared = await preparedBy(prepare, readable)
     }
     await inTurn((stored) => {
-      if (!this.#byType.has(stored.type)) return
-      wanted.add(...this.#to(this.#registry.decode(stored), prepared(stored)))
+      const event = this.#registry.decode(stored)
+      // its type is that of what the same process manager prepares
+      const intents = this.#byType.get(event.type)!.react(event, prepared(stored) as never)
+      for (const one of intents.map((intent) => this.#wanted(intent, event))) {
+        const name = JSON.stringify([one.kind, one.key])
+        // deleted first, so that it takes the place of the last
+        wanted.delete(name)
+        wanted.set(name, one)
+      }
     })
-    return { changes: wanted.isEmpty ? null : wanted.changes(), stops: [...stops.values()] }
+    const store: WorkToStore[] = []
+    const cancel: WorkKey[] = []
+    for (const one of wanted.values()) {
+      if ('payload' in one) store.push(one)
+      else cancel.push(one)
+    }
+    return { changes: wanted.size === 0 ? null : { store, cancel }, stops: [...stops.values()] }
   }
 
   #wanted(intent: Intent, { metadata, eventId }: RecordedEvent): WorkToStore | WorkKey {
@@ -148,33 +153,5 @@ async function preparedBy(
     const one = each.get(position)
     if (one && 'error' in one) throw one.error
     return one?.prepared
-  }
-}
-
-/** What a stretch of the log brings together: of each piece of work the last intent, in the order of the intents. */
-class Wanted {
-  readonly #byName = new Map<string, WorkToStore | WorkKey>()
-
-  add(...all: readonly (WorkToStore | WorkKey)[]): void {
-    for (const one of all) {
-      const name = JSON.stringify([one.kind, one.key])
-      // deleted first, so that it takes the place of the last
-      this.#byName.delete(name)
-      this.#byName.set(name, one)
-    }
-  }
-
-  get isEmpty(): boolean {
-    return this.#byName.size === 0
-  }
-
-  changes(): WorkChanges {
-    const store: WorkToStore[] = []
-    const cancel: WorkKey[] = []
-    for (const one of this.#byName.values()) {
-      if ('payload' in one) store.push(one)
-      else cancel.push(one)
-    }
-    return { store, cancel }
   }
 }

@@ -1,19 +1,23 @@
+import { eventsOf } from '../commands/events-of.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 
-const PAGE = 100
-
-/** What a parked stream is replayed from: its events of some types from a revision on, up to a position, page by page. */
+/**
+ * What a parked stream is replayed from: its events of some types from a revision on, up to a position.
+ * @param options.pageSize events in a page, which the last one may lack; default 100.
+ */
 export async function* waitingEvents(
   log: Pick<EventLog, 'readStream'>,
   stream: string,
-  options: { readonly from: number; readonly upTo: bigint; readonly types: ReadonlySet<string> },
+  options: { from: number; upTo: bigint; types: ReadonlySet<string>; pageSize?: number },
 ): AsyncGenerator<readonly StoredEvent[], void, undefined> {
-  const { upTo, types } = options
-  for (let { from } = options; ; ) {
-    const page = await log.readStream(stream, { from, maxCount: PAGE })
-    const waiting = page.filter(({ position, type }) => position <= upTo && types.has(type))
-    if (waiting.length > 0) yield waiting
-    if (page.length < PAGE || page.at(-1)!.position > upTo) return
-    from = page.at(-1)!.revision + 1
+  const { from, upTo, types, pageSize = 100 } = options
+  let page: StoredEvent[] = []
+  for await (const event of eventsOf(log, stream, { from })) {
+    if (event.position > upTo) break
+    if (types.has(event.type)) page.push(event)
+    if (page.length < pageSize) continue
+    yield page
+    page = []
   }
+  if (page.length > 0) yield page
 }

@@ -6,7 +6,7 @@ import { LOG_START, type StoredEvent } from '../../application/ports/event-log.t
 import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
-import type { GenerationRef, PageStore, ParkedStream } from './store.ts'
+import type { GenerationRecord, GenerationRef, PageStore, ParkedStream } from './store.ts'
 
 /** Changes are collected until one of these is reached: rows that change often are written once. */
 const WRITE_ROWS = 5_000
@@ -24,12 +24,11 @@ export class RefusedPage extends Error implements Stop {
   }
 }
 
-/** What a generation is written with; position and rate as they are stored. */
+/** What a generation is written with. */
 export interface WriterParts {
   readonly projection: Projection
-  readonly generation: GenerationRef
-  readonly position: bigint
-  readonly rate: number
+  /** The generation as it is stored. */
+  readonly record: GenerationRecord
   readonly epoch: number
   readonly registry: EventRegistry
   readonly store: { readonly pages: PageStore }
@@ -43,6 +42,8 @@ export interface WriterParts {
 export class GenerationWriter {
   /** Event types that are handled. */
   readonly types: ReadonlySet<string>
+  /** With the tables as the code has them. */
+  readonly generation: GenerationRef
   readonly #parts: WriterParts
   readonly #handlers = new Map<string, Handler[]>()
   readonly #fold: Fold
@@ -57,15 +58,17 @@ export class GenerationWriter {
   #rateFrom: { at: number; position: bigint }
 
   constructor(parts: WriterParts) {
+    const { record, projection } = parts
     this.#parts = parts
-    for (const handler of parts.projection.handlers) {
+    this.generation = { ...record, tables: projection.tables }
+    for (const handler of projection.handlers) {
       this.#handlers.set(handler.type, [...(this.#handlers.get(handler.type) ?? []), handler])
     }
     this.types = new Set(this.#handlers.keys())
-    this.#fold = new Fold(parts.projection.tables)
-    this.#stored = parts.position
-    this.#rate = parts.rate
-    this.#rateFrom = { at: performance.now(), position: parts.position }
+    this.#fold = new Fold(projection.tables)
+    this.#stored = record.position
+    this.#rate = record.rate
+    this.#rateFrom = { at: performance.now(), position: record.position }
   }
 
   /** The checkpoint as stored. */
@@ -85,7 +88,8 @@ export class GenerationWriter {
 
   /** Whether the tables hold none of the rows that were changed and not written yet. */
   async changesNewRowsOnly(): Promise<boolean> {
-    const { generation, store } = this.#parts
+    const { generation } = this
+    const { store } = this.#parts
     for (const [table, keys] of this.#fold.changedKeys()) {
       if ((await store.pages.fetch(generation, table, keys)).length > 0) return false
     }
@@ -105,7 +109,8 @@ export class GenerationWriter {
   async recover(): Promise<void> {
     this.#pending = 0
     this.#pendingBytes = 0
-    const { generation, epoch, store } = this.#parts
+    const { generation } = this
+    const { epoch, store } = this.#parts
     this.#stored = await store.pages.position(generation, epoch)
     this.#fold.forget(this.#stored === LOG_START)
     const parked = await store.pages.parked(generation)
@@ -165,7 +170,8 @@ export class GenerationWriter {
         }
       }
     }
-    const { generation, store } = this.#parts
+    const { generation } = this
+    const { store } = this.#parts
     for (const [table, keys] of this.#fold.missing(reads)) {
       this.#fold.learn(table, keys, await store.pages.fetch(generation, table, keys))
     }
@@ -188,7 +194,8 @@ export class GenerationWriter {
     this.#pendingBytes = 0
     this.#pendingSince = startedAt
     this.#measure(to)
-    const { generation, epoch, store } = this.#parts
+    const { generation } = this
+    const { epoch, store } = this.#parts
     const from = this.#stored
     try {
       await store.pages.write(generation, {

@@ -41,11 +41,6 @@ const ROLLBACK_WAIT_MS = 10_000
 
 type Result = Readonly<Record<string, unknown>>
 
-interface Running {
-  readonly record: GenerationRecord
-  readonly runner: ProjectionRunner
-}
-
 /**
  * A projection while this process owns it: runs the live generation, and beside it the one that is being rebuilt.
  * Everything that concerns both (pause, switch, going back, requests of operators) happens one at a time; a failure of it
@@ -58,8 +53,8 @@ export class OwnedProjection {
   readonly #generations: Generations
   readonly #over = new AbortController()
   #failure: unknown = null
-  #live: Running | null = null
-  #shadow: Running | null = null
+  #live: ProjectionRunner | null = null
+  #shadow: ProjectionRunner | null = null
   #paused = false
   #tasks: Promise<void> = Promise.resolve()
   readonly #answering = new Set<string>()
@@ -73,10 +68,8 @@ export class OwnedProjection {
 
   /** The runners of this process, for what is known in memory before it is stored. */
   runnerOf(generation: number): ProjectionRunner | null {
-    for (const running of [this.#live, this.#shadow]) {
-      if (running?.record.generation === generation) return running.runner
-    }
-    return null
+    const isIt = (runner: ProjectionRunner | null) => runner?.record.generation === generation
+    return [this.#live, this.#shadow].find(isIt) ?? null
   }
 
   /**
@@ -144,17 +137,13 @@ export class OwnedProjection {
     this.#startRunners()
   }
 
-  #runnerFor(record: GenerationRecord): Running {
+  #runnerFor(record: GenerationRecord): ProjectionRunner {
     const { log, registry, store, metrics, reached, moved } = this.#parts
-    const { name, tables } = this.#projection
+    const { name } = this.#projection
     const isLive = () => this.#live?.record.generation === record.generation
-    const { generation, position, state, rate } = record
-    const runner = new ProjectionRunner({
+    return new ProjectionRunner({
       projection: this.#projection,
-      generation: { projection: name, generation, tables },
-      position,
-      state,
-      rate,
+      record,
       epoch: this.#epoch,
       log,
       registry,
@@ -173,17 +162,16 @@ export class OwnedProjection {
         page: (events, ms) => metrics.onPage?.({ name, events, ms }),
       },
     })
-    return { record, runner }
   }
 
   #startRunners(): void {
     if (this.#paused) return
-    this.#live?.runner.start()
-    this.#shadow?.runner.start()
+    this.#live?.start()
+    this.#shadow?.start()
   }
 
   async #holdRunners(): Promise<void> {
-    await Promise.all([this.#live?.runner.hold(), this.#shadow?.runner.hold()])
+    await Promise.all([this.#live?.hold(), this.#shadow?.hold()])
   }
 
   #exclusively(task: () => Promise<void>): Promise<void> {
@@ -208,7 +196,7 @@ export class OwnedProjection {
     const isAuto = this.#generations.shadow?.autoSwitch ?? false
     const heldBack = isAuto ? this.#whyHeldBack(shadow, comparison) : null
     if (heldBack) await this.#parts.heldBack?.(heldBack)
-    await this.#generations.note(shadow.runner.generation, {
+    await this.#generations.note(shadow.generation, {
       ...(comparison && { comparison }),
       ...(heldBack && { autoSwitch: false }),
     })
@@ -217,12 +205,12 @@ export class OwnedProjection {
   }
 
   /** Why a shadow is not let loose on readers without anybody having looked; null when it may be. */
-  #whyHeldBack(shadow: Running, comparison: Comparison | null): HeldBackRebuild | null {
+  #whyHeldBack(shadow: ProjectionRunner, comparison: Comparison | null): HeldBackRebuild | null {
     const live = this.#live
     const { generation, version } = shadow.record
     const tables = (comparison?.tables ?? []).filter(({ equal }) => !equal).map(({ table }) => table)
     const heldBack = { projection: this.#projection.name, generation, tables }
-    if (shadow.runner.parkedStreams > (live?.runner.parkedStreams ?? 0)) {
+    if (shadow.parkedStreams > (live?.parkedStreams ?? 0)) {
       return { ...heldBack, reason: 'parked_streams' }
     }
     // an operator who goes back to an earlier generation wants other rows
@@ -232,8 +220,8 @@ export class OwnedProjection {
 
   /** Holds both generations at one position, and lets them go as soon as the database keeps that moment. */
   async #compare(): Promise<Comparison | null> {
-    const live = this.#live?.runner
-    const shadow = this.#shadow?.runner
+    const live = this.#live
+    const shadow = this.#shadow
     if (!live || !shadow) return null
     await this.#holdRunners()
     try {
@@ -256,23 +244,20 @@ export class OwnedProjection {
    * least as far by then.
    * @param request is answered by the switch itself: done twice, it would lead back again.
    */
-  async #switch(next: Running, request?: ProjectionRequest): Promise<Result> {
-    const { runner, record } = next
+  async #switch(next: ProjectionRunner, request?: ProjectionRequest): Promise<Result> {
     await this.#holdRunners()
     try {
-      const live = this.#live?.runner
-      if (live && runner.reached < live.reached) await runner.runTo(live.reached, this.#over.signal)
+      const live = this.#live
+      if (live && next.reached < live.reached) await next.runTo(live.reached, this.#over.signal)
+      const { record, reached } = next
       const { generation } = record
       const isRollback = request?.kind === 'rollback'
-      const result = {
-        generation,
-        ...(isRollback ? { switched: true, position: Number(runner.reached) } : {}),
-      }
+      const result = { generation, ...(isRollback && { switched: true, position: Number(reached) }) }
       const answered = request && { request, result }
       await this.#generations.switchTo(record, null, answered, this.#over.signal)
       this.#live = next
       this.#shadow = null
-      this.#parts.reached(runner.reached)
+      this.#parts.reached(reached)
       await this.#generations.dropRetired(generation)
       return result
     } finally {
@@ -322,7 +307,7 @@ export class OwnedProjection {
       case 'cancel': {
         const { shadow } = generations
         if (!shadow) throw new Refused('No rebuild is under way')
-        await this.#shadow?.runner.hold()
+        await this.#shadow?.hold()
         this.#shadow = null
         await generations.drop(shadow)
         return { generation: shadow.generation }
@@ -331,7 +316,7 @@ export class OwnedProjection {
         if (!this.#shadow) throw new Refused('No rebuild is under way')
         if (this.#paused) throw new Refused('The projection is paused')
         // what had caught up before this process took over is brought up again on the way
-        if (!this.#shadow.runner.caughtUp && this.#shadow.record.comparison === null) {
+        if (!this.#shadow.caughtUp && this.#shadow.record.comparison === null) {
           throw new Refused('The rebuild has not caught up yet')
         }
         return this.#switch(this.#shadow, request)
@@ -369,13 +354,13 @@ export class OwnedProjection {
     }
     // it becomes a shadow only when it takes long: who breaks off before that leaves everything as it was
     const kept = this.#runnerFor(retired)
-    const target = this.#live?.runner.reached ?? live.position
-    await kept.runner.runTo(target, AbortSignal.any([over, AbortSignal.timeout(ROLLBACK_WAIT_MS)]))
-    if (kept.runner.reached >= target) return this.#switch(kept, request)
+    const target = this.#live?.reached ?? live.position
+    await kept.runTo(target, AbortSignal.any([over, AbortSignal.timeout(ROLLBACK_WAIT_MS)]))
+    if (kept.reached >= target) return this.#switch(kept, request)
     // the next owner takes the request up
     if (over.aborted) throw new ProjectionStoreError('fenced', 'the lease was lost on the way')
     this.#shadow = this.#runnerFor(await generations.becomesShadow(retired))
-    this.#shadow.runner.start()
+    this.#shadow.start()
     return { generation, switched: false }
   }
 
@@ -385,8 +370,8 @@ export class OwnedProjection {
     const options = { dryRun, ...(stream === undefined ? {} : { stream }) }
     await this.#holdRunners()
     try {
-      const result = await this.#live.runner.redrive(options)
-      const rebuild = await this.#shadow?.runner.redrive(options)
+      const result = await this.#live.redrive(options)
+      const rebuild = await this.#shadow?.redrive(options)
       return { ...result, dry_run: dryRun, ...(rebuild ? { rebuild } : {}) }
     } finally {
       this.#startRunners()

@@ -6,7 +6,7 @@ import type { EventLog, LogPage, StoredEvent } from '../../application/ports/eve
 import { categoryOf, type Failure, FoldError, failureOf } from './failures.ts'
 import { GenerationWriter, RefusedPage, type WriterParts } from './generation-writer.ts'
 import type { ProjectionState } from './projection.ts'
-import type { GenerationRef, ProjectionStore } from './store.ts'
+import type { GenerationRecord, GenerationRef, ProjectionStore } from './store.ts'
 
 /** Events folded at the most before the next look at anything else. */
 const PAGE = 1000
@@ -31,9 +31,8 @@ export interface RunnerEvents {
   page(events: number, ms: number): void
 }
 
-/** What a generation is run with; position, rate and state as they are stored. */
+/** What a generation is run with. */
 export interface RunnerParts extends WriterParts {
-  readonly state: ProjectionState
   readonly log: EventLog
   readonly store: ProjectionStore
   readonly events: RunnerEvents
@@ -68,13 +67,18 @@ export class ProjectionRunner {
   constructor(parts: RunnerParts) {
     this.#parts = parts
     this.#writer = new GenerationWriter(parts)
-    this.#reached = parts.position
-    this.#state = parts.state
-    this.#booted = parts.state === 'active' || parts.state === 'parked'
+    this.#reached = parts.record.position
+    this.#state = parts.record.state
+    this.#booted = this.#state === 'active' || this.#state === 'parked'
+  }
+
+  /** As it was stored when this began. */
+  get record(): GenerationRecord {
+    return this.#parts.record
   }
 
   get generation(): GenerationRef {
-    return this.#parts.generation
+    return this.#writer.generation
   }
 
   /** Everything up to here is applied. */
@@ -307,7 +311,7 @@ export class ProjectionRunner {
   }
 
   #note(state: ProjectionState): Promise<void> {
-    const { store, generation, epoch } = this.#parts
-    return store.generations.note(generation, epoch, { state, failure: this.#failure })
+    const { store, record, epoch } = this.#parts
+    return store.generations.note(record, epoch, { state, failure: this.#failure })
   }
 }

@@ -3,6 +3,7 @@ import type { BankDebitEvent, DebitSource } from '../../../domain/banking/debits
 import type { Gate } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { streamOf } from '../../../domain/kernel/decider.ts'
 import type { Application } from '../../commands/application.ts'
+import { eventsOf } from '../../commands/events-of.ts'
 import { legacyHistoryOf } from '../legacy/legacy-collections.ts'
 import type { Transaction, TransactionStatus } from './transactions.ts'
 
@@ -17,9 +18,6 @@ export interface HistoryEntry {
   readonly note: string | null
 }
 
-/** Events that are read at once. */
-const PAGE = 100
-
 /** The history of a transaction, oldest first. */
 export async function historyOf(
   { log, registry }: Pick<Application, 'log' | 'registry'>,
@@ -29,22 +27,19 @@ export async function historyOf(
   const stream = streamOf(bankDebit, transaction.debit.leg_id)
   const entries: HistoryEntry[] = []
   let state = bankDebit.initialState
-  for (let from = 0; ; from += PAGE) {
-    const page = await log.readStream(stream, { from, maxCount: PAGE })
-    for (const stored of page) {
-      const event = registry.decode(stored) as unknown as BankDebitEvent
-      const before = state
-      state = bankDebit.evolve(before, event)
-      entries.push({
-        at: event.type === 'BankDebitCreated' ? event.data.created_at : event.data.at,
-        from_status: before?.status ?? null,
-        to_status: state!.status,
-        reason: event.type === 'BankDebitGated' ? event.data.reason : null,
-        note: noteOf(event),
-      })
-    }
-    if (page.length < PAGE) return entries
+  for await (const stored of eventsOf(log, stream)) {
+    const event = registry.decode(stored) as unknown as BankDebitEvent
+    const before = state
+    state = bankDebit.evolve(before, event)
+    entries.push({
+      at: event.type === 'BankDebitCreated' ? event.data.created_at : event.data.at,
+      from_status: before?.status ?? null,
+      to_status: state!.status,
+      reason: event.type === 'BankDebitGated' ? event.data.reason : null,
+      note: noteOf(event),
+    })
   }
+  return entries
 }
 
 const CREATED_BY: Readonly<Record<DebitSource, string>> = {

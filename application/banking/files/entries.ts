@@ -7,6 +7,7 @@ import type { EventOf } from '../../../domain/kernel/event-type.ts'
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
+import { eventsOf } from '../../commands/events-of.ts'
 import type { FileApp } from './file-app.ts'
 
 /** What some entries of a file are for, one after the other. */
@@ -68,10 +69,8 @@ export async function* entriesOf(
   entriesId: string,
 ): AsyncGenerator<EntriesChunk> {
   const stream = streamOf(bankFileEntries, entriesId)
-  for (let from = 0; ; from += PAGE) {
-    const page = await log.readStream(stream, { from, maxCount: PAGE })
-    for (const stored of page) yield registry.decode(stored).data as EntriesChunk
-    if (page.length < PAGE) return
+  for await (const stored of eventsOf(log, stream, { pageSize: PAGE })) {
+    yield registry.decode(stored).data as EntriesChunk
   }
 }
 

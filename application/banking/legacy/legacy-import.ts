@@ -16,6 +16,7 @@ import { isRejection, orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { decideAll, type Loaded } from '../../commands/command-handler.ts'
+import { eventsOf } from '../../commands/events-of.ts'
 import { TimeSlice } from '../../commands/time-slices.ts'
 import { within } from '../../commands/verbs.ts'
 import { WrongExpectedRevision } from '../../ports/event-log.ts'
@@ -110,16 +111,13 @@ async function loadImport(
   const stream = streamOf(legacyImport, importId)
   const slice = new TimeSlice()
   let { state, revision } = from
-  for (;;) {
-    const page = await log.readStream(stream, { from: revision + 1, maxCount: READ_PAGE })
-    for (const stored of page) {
-      state = legacyImport.evolve(state, registry.decode(stored, false) as unknown as LegacyImportEvent)
-      revision = stored.revision
-      const pause = slice.over()
-      if (pause) await pause
-    }
-    if (page.length < READ_PAGE) return { state, revision }
+  for await (const stored of eventsOf(log, stream, { from: revision + 1, pageSize: READ_PAGE })) {
+    state = legacyImport.evolve(state, registry.decode(stored, false) as unknown as LegacyImportEvent)
+    revision = stored.revision
+    const pause = slice.over()
+    if (pause) await pause
   }
+  return { state, revision }
 }
 
 /** Rows that belong to one tenant and environment. */
