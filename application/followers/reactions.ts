@@ -6,8 +6,8 @@ import type { StoredEvent } from '../ports/event-log.ts'
 import { SafeError } from '../ports/safe-error.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { Stop } from './consumer.ts'
-import type { Handled } from './owned-follower.ts'
-import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'
+import type { Handled, OwnedFollowed } from './owned-follower.ts'
+import type { Intent, ProcessManager, WorkKind } from './process-manager.ts'
 import type { WorkKey, WorkToStore } from './work-store.ts'
 
 /** A payload that its kind of work does not declare; tells places, never values. */
@@ -37,27 +37,34 @@ function checkStorable(value: unknown, what: string): void {
   throw new UnfitPayload(`${what} holds U+0000 or half of a surrogate pair, which PostgreSQL cannot store`)
 }
 
-/** What a process manager makes of events, one by one. */
-export class Reactions {
-  readonly #manager: ProcessManager
-  readonly #registry: EventRegistry
-  readonly #clock: Clock
-  readonly #byType: ReadonlyMap<string, Reaction>
+/** What a process manager makes of events, one by one: the work that it wants, and streams that stop. */
+export function reactionsOf(
+  { name: processManager, on, prepare, work }: ProcessManager,
+  registry: EventRegistry,
+  clock: Clock,
+): Pick<OwnedFollowed, 'types' | 'handle'> {
+  const byType = new Map(on.map((reaction) => [reaction.type.name, reaction]))
 
-  constructor(manager: ProcessManager, registry: EventRegistry, clock: Clock) {
-    this.#manager = manager
-    this.#registry = registry
-    this.#clock = clock
-    this.#byType = new Map(manager.on.map((reaction) => [reaction.type.name, reaction]))
+  const wantedBy = ({ metadata, eventId }: RecordedEvent, intent: Intent): WorkToStore | WorkKey => {
+    const { kind, key } = intent
+    checkStorable([key, metadata.correlation_id, metadata.tenant_id], `The key or the correlation of ${kind}`)
+    const name = { processManager, kind, key }
+    if (intent.intent === 'cancel') return name
+    const now = clock.now()
+    const { dueAt = now } = intent
+    return {
+      ...name,
+      ...fitPayload(work[kind], kind, intent.payload),
+      dueAt,
+      isLater: dueAt > now,
+      correlationId: metadata.correlation_id,
+      causationId: eventId,
+      tenantId: metadata.tenant_id,
+      environment: metadata.environment,
+    }
   }
 
-  /** Types of the events that it reacts to. */
-  get types(): readonly string[] {
-    return [...this.#byType.keys()]
-  }
-
-  /** What events make it want; later events of a stream that stops are left alone. */
-  async handle(events: readonly StoredEvent[]): Promise<Handled> {
+  const handle = async (events: readonly StoredEvent[]): Promise<Handled> => {
     /** Of each piece of work the last intent, in the order of the intents. */
     const wanted = new Map<string, WorkToStore | WorkKey>()
     const stops = new Map<string, Stop>()
@@ -74,19 +81,19 @@ export class Reactions {
         }
       }
     }
-    const { prepare } = this.#manager
     let prepared: (event: StoredEvent) => unknown = () => undefined
     if (prepare) {
       const readable: RecordedEvent[] = []
-      await inTurn((stored) => void readable.push(this.#registry.decode(stored)))
+      await inTurn((stored) => void readable.push(registry.decode(stored)))
       stops.clear()
       prepared = await preparedBy(prepare, readable)
     }
     await inTurn((stored) => {
-      const event = this.#registry.decode(stored)
+      const event = registry.decode(stored)
       // its type is that of what the same process manager prepares
-      const intents = this.#byType.get(event.type)!.react(event, prepared(stored) as never)
-      for (const one of intents.map((intent) => this.#wanted(intent, event))) {
+      const intents = byType.get(event.type)!.react(event, prepared(stored) as never)
+      // where one of them does not fit, nothing of the event is wanted
+      for (const one of intents.map((intent) => wantedBy(event, intent))) {
         const name = JSON.stringify([one.kind, one.key])
         // deleted first, so that it takes the place of the last
         wanted.delete(name)
@@ -102,24 +109,7 @@ export class Reactions {
     return { changes: wanted.size === 0 ? null : { store, cancel }, stops: [...stops.values()] }
   }
 
-  #wanted(intent: Intent, { metadata, eventId }: RecordedEvent): WorkToStore | WorkKey {
-    const { kind, key } = intent
-    checkStorable([key, metadata.correlation_id, metadata.tenant_id], `The key or the correlation of ${kind}`)
-    const name = { processManager: this.#manager.name, kind, key }
-    if (intent.intent === 'cancel') return name
-    const now = this.#clock.now()
-    const { dueAt = now } = intent
-    return {
-      ...name,
-      ...fitPayload(this.#manager.work[kind], kind, intent.payload),
-      dueAt,
-      isLater: dueAt > now,
-      correlationId: metadata.correlation_id,
-      causationId: eventId,
-      tenantId: metadata.tenant_id,
-      environment: metadata.environment,
-    }
-  }
+  return { types: [...byType.keys()], handle }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Backoff } from './backoff.ts'
 import { describeError } from './describe-error.ts'
 import { type FollowerStatus, OwnedFollower, statusOfFollowers } from './owned-follower.ts'
 import type { ProcessManager } from './process-manager.ts'
-import { Reactions } from './reactions.ts'
+import { reactionsOf } from './reactions.ts'
 import { type FailedWork, type KindOfWork, PARKED_STREAM, type WorkKey } from './work-store.ts'
 import { Workers, type WorkersParts, type WorkersReport } from './workers.ts'
 
@@ -72,18 +72,16 @@ export class ProcessManagerRunner {
     const { log, registry, clock, store, leases, notices, report } = this.#parts
     const { pollMs, backoff, checkpointMs, pageSize } = options
     const { name } = manager
-    const reactions = new Reactions(manager, registry, clock)
     return new OwnedFollower({
       name,
       log,
       leases,
       store,
-      types: reactions.types,
+      ...reactionsOf(manager, registry, clock),
       checkpointMs,
       pageSize: manager.pageSize ?? pageSize,
       pauseMs: pollMs,
       longestPauseMs: Math.max(pollMs, backoff.mostMs),
-      handle: (events) => reactions.handle(events),
       stored: (work) => this.#workers.stored(work),
       moved: () => notices.wake('progress'),
       parked: ({ at: { stream, revision }, error }) =>

@@ -10,7 +10,6 @@ import {
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import type { EventRegistry, RecordedEvent } from '../commands/event-registry.ts'
-import { eventsOf } from '../commands/events-of.ts'
 import { groupBy } from '../commands/group-by.ts'
 import { RecentlyUsed } from '../commands/recently-used.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
@@ -26,6 +25,7 @@ interface Known {
 }
 
 const NOTHING: Known = { state: webhookSubscriptions.initialState, revision: -1, position: LOG_START }
+const READ_PAGE = 100
 /** Subscriptions that are remembered of all tenants together, about. */
 const REMEMBERED = 50_000
 
@@ -79,7 +79,11 @@ export class Recipients {
   async *#changes(stream: string, after: number): AsyncIterable<StoredEvent> {
     // most tenants change nothing, and many questions cost one look
     if ((await this.#log.revision(stream)) <= after) return
-    yield* eventsOf(this.#log, stream, { from: after + 1 })
+    for (let from = after + 1; ; from += READ_PAGE) {
+      const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
+      yield* page
+      if (page.length < READ_PAGE) return
+    }
   }
 
   #after({ state }: Known, change: StoredEvent): Known {
