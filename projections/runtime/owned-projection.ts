@@ -152,14 +152,14 @@ export class OwnedProjection {
         reached: (to) => {
           if (isLive()) reached(to)
         },
-        stored: () => {
+        stored: (events, ms) => {
           if (isLive()) moved?.()
+          if (events > 0) metrics.onPage?.({ name, events, ms })
         },
         caughtUp: () => {
           if (!isLive()) void this.#exclusively(() => this.#finishRebuild())
         },
         fenced: () => this.#over.abort(),
-        page: (events, ms) => metrics.onPage?.({ name, events, ms }),
       },
     })
   }

@@ -21,14 +21,12 @@ const REBUILD = 'an earlier event of the stream was never applied: rebuild the p
 export interface RunnerEvents {
   /** Everything up to here is applied and visible. */
   reached(position: bigint): void
-  /** What was reached is stored: other processes can see it. */
-  stored(): void
+  /** What was reached is stored, with the rows of so many events: other processes can see it. */
+  stored(events: number, ms: number): void
   /** It stands at the end of the log; told once per start. */
   caughtUp(): void
   /** Its epoch is outdated: somebody else owns the projection now. */
   fenced(): void
-  /** A page was written. */
-  page(events: number, ms: number): void
 }
 
 /** What a generation is run with. */
@@ -223,8 +221,7 @@ export class ProjectionRunner {
   async #commit(commit: Omit<Commit, 'from'>): Promise<void> {
     const { events, ms } = await this.#writer.write(commit)
     this.#applied += events
-    this.#parts.events.stored()
-    if (events > 0) this.#parts.events.page(events, ms)
+    this.#parts.events.stored(events, ms)
     if (commit.park.length > 0) await this.#settleState()
   }
 
