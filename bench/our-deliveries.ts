@@ -14,7 +14,7 @@ import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../infrastructure/crypto/master-keys.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
-import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
+import { HeldLeases } from '../infrastructure/ownership/leases.ts'
 import { PostgresSecretVault } from '../infrastructure/secrets/vault.ts'
 import { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { PostgresDeliveryRecords } from '../infrastructure/webhooks/delivery-records.ts'
@@ -73,12 +73,10 @@ export async function openOurDeliveries(
     correlationId: 'bench',
     commandId: randomUUID(),
   })
-  const store = new PostgresWorkStore(database.background, database.leases)
+  const store = new PostgresWorkStore(database.background)
   const notices = new InProcessNotices()
   const parts = { log, registry, commands, clock, vault, notices }
-  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), {
-    owner: randomBytes(8).toString('hex'),
-  })
+  const leases = await HeldLeases.open(database, { owner: randomBytes(8).toString('hex') })
   const runner = new ProcessManagerRunner(
     { ...parts, store, leases, queue: new InProcessWorkQueue(), report: () => undefined },
     [
@@ -148,6 +146,7 @@ export async function openOurDeliveries(
     wake: () => notices.wake('work'),
     async close() {
       await runner.stop()
+      await leases.close()
       await close()
     },
   }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { EventRegistry } from '../application/commands/event-registry.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
-import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
+import { HeldLeases } from '../infrastructure/ownership/leases.ts'
 import { PostgresProjectionStore } from '../infrastructure/read-models/projection-store.ts'
 import { Projections } from '../projections/runtime/projections.ts'
 import { type LogPlace, openOurLog } from './our-log.ts'
@@ -22,7 +22,7 @@ export async function catchUp(
   commit: Commit = 'does not wait',
 ): Promise<number> {
   const { log, database, close } = await openOurLog(place)
-  const leaseStore = new PostgresLeaseStore(database.pool)
+  const leases = await HeldLeases.open(database, { owner: table })
   const projection = timesheetsProjection(`timesheets_${table}`)
   const durable = commit === 'waits for the disk' ? waitingForDisk(database.background) : null
   const projections = new Projections({
@@ -30,7 +30,7 @@ export async function catchUp(
     log,
     registry: new EventRegistry([timesheet]),
     store: new PostgresProjectionStore(database, durable?.pool),
-    leases: new HeldLeases(leaseStore, { owner: table }),
+    leases,
     clock: systemClock,
   })
   let elapsed: number
@@ -49,6 +49,7 @@ export async function catchUp(
   )
   expectCount(rows[0]!.timesheets, streams)
   expectCount(rows[0]!.entries, streams * events)
+  await leases.close()
   await close()
   return elapsed
 }

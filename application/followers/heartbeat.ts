@@ -1,88 +1,64 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** What a {@link Heartbeat} keeps. All times are real milliseconds. */
-export interface Kept<Held> {
-  /** How long what is held lasts without being renewed. */
-  readonly ttlMs: number
-  /** Renews it all at once. @returns whether something of it still stands, by the store's own account. */
-  readonly renew: (held: readonly Held[]) => Promise<(held: Held) => boolean>
-  /** Hears what is held no longer, or may not be. Must not throw. */
-  readonly lost: (held: Held) => void
-}
-
 /**
- * Renews what a process holds until it is given back. What was lost is for the store to say, also when its answer comes
- * late: this process may have stood still, or the store, and nobody may have taken it. Time decides only where a question
- * that was asked after the time ran out stays without an answer. Writes are fenced by what is stored in any case.
+ * Keeps one lease alive: renews it every quarter of its time to live. What the lease still covers is for the store to say,
+ * also when its answer comes late: this process may have stood still, or the store, and nobody may have taken anything.
+ * Time decides only where a question that was asked after the time ran out stays without an answer.
  */
-export class Heartbeat<Held> {
-  readonly #kept: Kept<Held>
-  /** When the last renewal of each was asked for. */
-  readonly #renewedAt = new Map<Held, number>()
+export class Heartbeat {
+  readonly #ttlMs: number
+  readonly #renew: () => Promise<void>
+  readonly #lapsed: () => void
+  readonly #timer: NodeJS.Timeout
+  /** When the last renewal that was answered was asked for; null since the lease lapsed. */
+  #renewedAt: number | null = performance.now()
   #askedAt: number | null = null
-  #timer: NodeJS.Timeout | undefined
 
-  constructor(kept: Kept<Held>) {
-    this.#kept = kept
+  /**
+   * @param ttlMs real milliseconds that the lease lasts without being renewed.
+   * @param lapsed hears that others may take the lease for lapsed; must not throw.
+   */
+  constructor(ttlMs: number, renew: () => Promise<void>, lapsed: () => void) {
+    this.#ttlMs = ttlMs
+    this.#renew = renew
+    this.#lapsed = lapsed
+    this.#timer = setInterval(() => void this.#beat(), ttlMs / 4).unref()
   }
 
-  /** @param askedAt when it was asked for, by `performance.now()`: it lasts from then on at the least. */
-  keep(held: Held, askedAt: number): void {
-    this.#renewedAt.set(held, askedAt)
-    this.#timer ??= setInterval(() => void this.#beat(), this.#kept.ttlMs / 4).unref()
-  }
-
-  /** Renews it no more: it was given back. */
-  drop(held: Held): void {
-    this.#renewedAt.delete(held)
-    if (this.#renewedAt.size === 0) this.stop()
-  }
-
-  /** Renews nothing any more. */
   stop(): void {
-    this.#renewedAt.clear()
+    this.#renewedAt = null
     clearInterval(this.#timer)
-    this.#timer = undefined
   }
 
   async #beat(): Promise<void> {
-    const { ttlMs, renew } = this.#kept
     if (this.#askedAt !== null) {
       // an answer that came while this process stood still is read first
       await turn()
       const now = performance.now()
-      if (this.#askedAt !== null) this.#loseRunOutAt(now - this.#askedAt < ttlMs ? this.#askedAt : now)
+      if (this.#askedAt !== null) this.#lapseAt(now - this.#askedAt < this.#ttlMs ? this.#askedAt : now)
       return
     }
-    const all = [...this.#renewedAt.keys()]
     const askedAt = performance.now()
     this.#askedAt = askedAt
     try {
-      const stands = await renew(all)
-      for (const held of all) {
-        if (!this.#renewedAt.has(held)) continue
-        if (stands(held)) this.#renewedAt.set(held, askedAt)
-        else this.#lose(held)
-      }
+      await this.#renew()
+      this.#renewedAt = askedAt
     } catch {
-      this.#loseRunOutAt(askedAt)
+      this.#lapseAt(askedAt)
     } finally {
       this.#askedAt = null
     }
     // what has run out meanwhile is asked for once more, at once
-    if (this.#runOutAt(performance.now()).length > 0) await this.#beat()
+    if (this.#hasRunOutAt(performance.now())) await this.#beat()
   }
 
-  #runOutAt(time: number): readonly Held[] {
-    return [...this.#renewedAt].flatMap(([held, at]) => (time - at >= this.#kept.ttlMs ? [held] : []))
+  #hasRunOutAt(time: number): boolean {
+    return this.#renewedAt !== null && time - this.#renewedAt >= this.#ttlMs
   }
 
-  #loseRunOutAt(time: number): void {
-    for (const held of this.#runOutAt(time)) this.#lose(held)
-  }
-
-  #lose(held: Held): void {
-    this.drop(held)
-    this.#kept.lost(held)
+  #lapseAt(time: number): void {
+    if (!this.#hasRunOutAt(time)) return
+    this.#renewedAt = null
+    this.#lapsed()
   }
 }

@@ -23,8 +23,6 @@ export interface RunnerParts extends Omit<WorkersParts, 'report'> {
 
 /** All times are real milliseconds. */
 export interface RunnerOptions {
-  /** How long a dead worker's work waits for another, default 5000. */
-  readonly workLeaseMs?: number
   /** How often the table of work is polled, default 1000. */
   readonly pollMs?: number
   /** How often checkpoints over events without consequences are stored, default 250. */
@@ -51,7 +49,6 @@ export class ProcessManagerRunner {
 
   constructor(parts: RunnerParts, processManagers: readonly ProcessManager[], options: RunnerOptions = {}) {
     const given = {
-      workLeaseMs: 5_000,
       pollMs: 1_000,
       checkpointMs: 250,
       pageSize: 1_000,
@@ -133,7 +130,6 @@ export class ProcessManagerRunner {
     const patience = new AbortController()
     await Promise.race([ended, delay(STOP_WAIT_MS, null, { signal: patience.signal }).catch(() => null)])
     patience.abort()
-    this.#workers.stopHeartbeat()
   }
 
   /** How far each process manager has got in the log, wherever it runs. */

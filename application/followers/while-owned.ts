@@ -39,10 +39,9 @@ export async function whileOwned(work: OwnedWork): Promise<void> {
         lease = await leases.acquire(name)
       }
       if (lease) {
-        const progressed = () => {
+        await work.run(lease, AbortSignal.any([stopping, lease.lost]), () => {
           failures = 0
-        }
-        await runUnder(lease, stopping, (ended) => work.run(lease!, ended, progressed))
+        })
       } else failures = 0
     } catch (error) {
       failures += 1
@@ -56,23 +55,4 @@ export async function whileOwned(work: OwnedWork): Promise<void> {
     else await delay(pauseMs, null, { signal: stopping }).catch(() => undefined)
   }
   work.tried?.()
-}
-
-/** With a signal of its own: listeners on a signal that lives as long as the process would pile up. */
-async function runUnder(
-  lease: Lease,
-  stopping: AbortSignal,
-  run: (ended: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const ended = new AbortController()
-  const end = () => ended.abort()
-  const signals = [stopping, lease.lost]
-  for (const signal of signals) signal.addEventListener('abort', end)
-  if (signals.some(({ aborted }) => aborted)) end()
-  try {
-    await run(ended.signal)
-  } finally {
-    for (const signal of signals) signal.removeEventListener('abort', end)
-    end()
-  }
 }

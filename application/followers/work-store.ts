@@ -163,19 +163,21 @@ export interface WorkStore {
    * Makes work due whose time has come or whose pause is over, and such whose lease ran out or whose owner is gone.
    * @param now service-clock milliseconds.
    * @param owner who asks: never gone.
+   * @param running tokens of all claims of its own that have no end in time; what else it claimed so is due again. Default:
+   *   nothing is.
+   * @returns the tokens of those that still stand.
    */
-  makeDue(now: number, owner: string): Promise<void>
+  makeDue(now: number, owner: string, running?: readonly bigint[]): Promise<ReadonlySet<bigint>>
   /**
    * Leases work that is due: of each kind one piece of each concurrency key in turn, from `after` on, of each key those
    * that fell due first. What it costs grows with the slots, not with the work that is there.
    */
   claim(request: {
     readonly owner: string
-    readonly leaseMs: number
+    /** Real milliseconds until it is due again; default: that lasts as long as its owner. */
+    readonly leaseMs?: number
     readonly kinds: readonly KindToClaim[]
   }): Promise<readonly ClaimedWork[]>
-  /** Prolongs claims. @returns the tokens of those that still stand. */
-  renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>>
   /**
    * Ends a claim.
    * @returns `due` when the piece is to be done again at once: it was interrupted, or its hold is cleared; `again` when

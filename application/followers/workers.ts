@@ -8,7 +8,6 @@ import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
 import { type Backoff, backOff } from './backoff.ts'
 import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { describeError } from './describe-error.ts'
-import { Heartbeat } from './heartbeat.ts'
 import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
@@ -42,8 +41,6 @@ export interface WorkersParts {
 export interface WorkersOptions {
   /** Pauses after what failed and is retried in real time. */
   readonly backoff: Backoff
-  /** How long a dead worker's work waits for another. */
-  readonly workLeaseMs: number
   readonly pollMs: number
 }
 
@@ -73,7 +70,6 @@ export class Workers {
   readonly #kinds = new Map<string, KindSlots>()
   readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
-  readonly #heartbeat: Heartbeat<Running>
   readonly #working = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
@@ -95,20 +91,7 @@ export class Workers {
       }
     }
     this.#ends = new ClaimEnds(parts, this.#kinds, options.backoff)
-    const { workLeaseMs: ttlMs } = options
-    this.#heartbeat = new Heartbeat<Running>({
-      ttlMs,
-      renew: async (all) => {
-        const tokens = all.map(({ claim }) => claim.token)
-        const standing = await parts.store.renew(tokens, ttlMs)
-        return ({ claim }) => standing.has(claim.token)
-      },
-      lost: ({ claim: { processManager, kind, key }, abort, isEnding }) => {
-        if (isEnding) return
-        parts.report('lease_lost', { process_manager: processManager, kind, key })
-        abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
-      },
-    })
+    parts.leases.onLapse(() => this.#loseAllBut(new Set()))
   }
 
   start(): void {
@@ -124,11 +107,6 @@ export class Workers {
     this.#slotIsFree()
     await Promise.all(this.#loops)
     await Promise.all(this.#working)
-  }
-
-  /** When {@link stop} takes too long: what is still running may be taken over. */
-  stopHeartbeat(): void {
-    this.#heartbeat.stop()
   }
 
   /** Tells the workers of all processes of work that was stored. */
@@ -174,7 +152,9 @@ export class Workers {
           // before anything is asked: what wakes it from now on makes it look again
           this.#pollAt = performance.now() + pollMs
           const now = clock.now()
-          await store.makeDue(now, leases.owner)
+          // nothing is claimed meanwhile
+          const tokens = [...this.#running].map(({ claim }) => claim.token)
+          this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
           for (const kind of this.#kinds.values()) kind.polled()
           const untilTimer = await this.#untilTimerAfter(now)
           this.#pollAt = Math.min(this.#pollAt, performance.now() + untilTimer)
@@ -200,7 +180,6 @@ export class Workers {
     const askedAt = performance.now()
     const claims = await store.claim({
       owner: leases.owner,
-      leaseMs: this.#options.workLeaseMs,
       kinds: asked.map((kind) => kind.request()),
     })
     const claimedAt = performance.now()
@@ -210,14 +189,10 @@ export class Workers {
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
       const taken = new Set(slots.claimed(mine))
       for (const claim of mine) {
-        if (!taken.has(claim)) {
-          this.#work(this.#giveBack(claim))
-          continue
-        }
-        const running = { claim, slots, abort: new AbortController(), isEnding: false }
+        const running = { claim, slots, abort: new AbortController(), isEnding: !taken.has(claim) }
         this.#running.add(running)
-        this.#heartbeat.keep(running, askedAt)
-        this.#work(this.#carryOut(running))
+        const work = running.isEnding ? this.#giveBack(claim) : this.#carryOut(running)
+        this.#work(work.finally(() => this.#running.delete(running)))
       }
     }
     this.#slotIsFree()
@@ -235,6 +210,16 @@ export class Workers {
     this.#working.add(working)
   }
 
+  /** Tells what is running to stop whose claim does not stand any more. */
+  #loseAllBut(standing: ReadonlySet<bigint>): void {
+    for (const { claim, abort, isEnding } of this.#running) {
+      const { processManager, kind, key, token } = claim
+      if (isEnding || standing.has(token)) continue
+      this.#parts.report('lease_lost', { process_manager: processManager, kind, key })
+      abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
+    }
+  }
+
   /** Leaves a piece to whoever has a slot for it. */
   async #giveBack(claim: ClaimedWork): Promise<void> {
     try {
@@ -242,7 +227,7 @@ export class Workers {
       if (left === 'due') await this.#offer([claim])
       if (left === 'again') this.poll()
     } catch (error) {
-      // the lease runs out by itself
+      // it is due again at the next poll
       this.#parts.report('workers_disturbed', { error: describeError(error) })
     }
   }
@@ -270,11 +255,9 @@ export class Workers {
       if (left === 'due') await this.#offer([claim])
       if (left === 'again') this.poll()
     } catch (error) {
-      // the lease runs out by itself, then the work is done again
+      // the work is due again at the next poll
       report('workers_disturbed', { error: describeError(error) })
     } finally {
-      this.#running.delete(running)
-      this.#heartbeat.drop(running)
       freeKey(ended.as === null ? null : ended.as === 'done', took)
       slots.released()
     }

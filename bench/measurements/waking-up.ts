@@ -11,7 +11,7 @@ import { InProcessNotices } from '../../infrastructure/messaging/in-process/noti
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
+import { HeldLeases } from '../../infrastructure/ownership/leases.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import type { Effort } from '../effort.ts'
 import { startNats } from '../engines.ts'
@@ -58,6 +58,7 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
     { count, upTo }: { count: number; upTo: number },
   ): Promise<Figure> => {
     const store = new PostgresWorkStore(database.pool)
+    const leases = await HeldLeases.open(database, { owner: randomBytes(8).toString('hex') })
     let started: (at: number) => void = () => undefined
     const declared = { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }
     const deliver = work(declared, async () => {
@@ -72,9 +73,7 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
         store,
         queue: hear,
         notices: new InProcessNotices(),
-        leases: new HeldLeases(new PostgresLeaseStore(database.pool), {
-          owner: randomBytes(8).toString('hex'),
-        }),
+        leases,
         report: () => undefined,
       },
       [{ name: 'bench', startAt: 'beginning', on: [], work: { deliver } }],
@@ -99,6 +98,7 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
       times.push((await start) - committed)
     }
     await runner.stop()
+    await leases.close()
     return { value: median(times), p99: percentile(times, 0.99) }
   }
   const figures = await inTurns(effort.rounds(ROUNDS), {

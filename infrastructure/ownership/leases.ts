@@ -1,46 +1,60 @@
 import type { Pool } from 'pg'
 import { Heartbeat } from '../../application/followers/heartbeat.ts'
-import type { Lease, LeaseStore, Leases } from '../../application/ports/leases.ts'
-import { isGone } from './owner-session.ts'
+import type { Lease, Leases } from '../../application/ports/leases.ts'
+import type { Database } from '../database/database.ts'
+import { Gathered } from '../gathered.ts'
+import { isGone, openOwnerSession } from './owner-session.ts'
 
-/** Leases in the table `runtime.leases`, timed by the database's clock; see owner-session.ts for owners that are gone. */
-export class PostgresLeaseStore implements LeaseStore {
+/** SQL that is true when an owner may take a lease. */
+const isFree = (lease: string, owner: string) => `
+  (${lease}.expires_at <= clock_timestamp() OR ${lease}.owner = ${owner}
+    OR ${isGone(`${lease}.owner`)} AND NOT ${isGone(owner)})`
+
+/**
+ * Leases in the table `runtime.leases`: each lasts until it is given back, or its owner is gone (see owner-session.ts).
+ * Owners of an earlier release renew the expiry of theirs.
+ */
+export class PostgresLeaseStore {
   readonly #pool: Pool
 
   constructor(pool: Pool) {
     this.#pool = pool
   }
 
-  async acquire(name: string, owner: string, ttlMs: number): Promise<{ epoch: number } | null> {
-    const result = await this.#pool.query<{ epoch: string }>({
+  /**
+   * Takes those of the named leases that are free, already this owner's, or of an owner that is gone, each under a new
+   * epoch. @returns their epochs by name.
+   */
+  async acquire(owner: string, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#epochs({
       name: 'leases/acquire',
+      // what is not free is left out before it is locked
       text: `INSERT INTO runtime.leases AS held (name, owner, epoch, expires_at)
-             VALUES ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+             SELECT name, $1, 1, 'infinity' FROM unnest($2::text[]) AS wanted (name)
+             WHERE NOT EXISTS (SELECT 1 FROM runtime.leases AS kept
+                               WHERE kept.name = wanted.name AND NOT ${isFree('kept', '$1')})
+             ORDER BY name COLLATE "C"
              ON CONFLICT (name) DO UPDATE
                SET owner = excluded.owner, epoch = held.epoch + 1, expires_at = excluded.expires_at
-               WHERE held.expires_at <= clock_timestamp() OR held.owner = excluded.owner
-                 OR ${isGone('held.owner')} AND NOT ${isGone('excluded.owner')}
-             RETURNING epoch`,
-      values: [name, owner, ttlMs],
+               WHERE ${isFree('held', 'excluded.owner')}
+             RETURNING name, epoch`,
+      values: [owner, names],
     })
-    const row = result.rows[0]
-    return row ? { epoch: Number(row.epoch) } : null
   }
 
-  async renewAll(
-    owner: string,
-    names: readonly string[],
-    ttlMs: number,
-  ): Promise<ReadonlyMap<string, number>> {
-    const result = await this.#pool.query<{ name: string; epoch: string }>({
-      name: 'leases/renew-all',
-      text: `UPDATE runtime.leases SET expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-             WHERE owner = $1 AND name = ANY($2) RETURNING name, epoch`,
-      values: [owner, names, ttlMs],
+  /** Keeps an owner alive for so many milliseconds. @returns the epochs of all its leases by name. */
+  async renew(owner: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+    return this.#epochs({
+      name: 'leases/renew',
+      text: `WITH renewed AS (
+               UPDATE runtime.sessions SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
+               WHERE owner = $1)
+             SELECT name, epoch FROM runtime.leases WHERE owner = $1`,
+      values: [owner, ttlMs],
     })
-    return new Map(result.rows.map((row) => [row.name, Number(row.epoch)]))
   }
 
+  /** Gives a lease back; nothing happens when it is no longer this owner's under that epoch. */
   async release(name: string, owner: string, epoch: number): Promise<void> {
     // the row stays with nobody as owner, so that epochs go on growing
     await this.#pool.query({
@@ -51,15 +65,20 @@ export class PostgresLeaseStore implements LeaseStore {
     })
   }
 
+  /** Names of the leases that somebody holds now, with their owners. */
   async holders(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const result = await this.#pool.query<{ name: string; owner: string }>({
       name: 'leases/holders',
       text: `SELECT name, owner FROM runtime.leases
-             WHERE name = ANY($1) AND owner <> '' AND expires_at > clock_timestamp()
-               AND NOT ${isGone('leases.owner')}`,
+             WHERE name = ANY($1) AND expires_at > clock_timestamp() AND NOT ${isGone('leases.owner')}`,
       values: [names],
     })
     return new Map(result.rows.map((row) => [row.name, row.owner]))
+  }
+
+  async #epochs(query: { name: string; text: string; values: unknown[] }) {
+    const { rows } = await this.#pool.query<{ name: string; epoch: string }>(query)
+    return new Map(rows.map(({ name, epoch }) => [name, Number(epoch)]))
   }
 }
 
@@ -69,52 +88,96 @@ interface Held {
   readonly lost: AbortController
 }
 
-/** The leases of one process, renewed together: see {@link Heartbeat} for when one counts as lost. */
+/** The leases of one process. They last as long as its session, which is renewed for all of them at once. */
 export class HeldLeases implements Leases {
   readonly owner: string
-  readonly #store: LeaseStore
-  readonly #ttlMs: number
-  readonly #heartbeat: Heartbeat<Held>
+  readonly #store: PostgresLeaseStore
+  readonly #session: { close(): Promise<void> }
+  readonly #heartbeat: Heartbeat
+  readonly #asked: Gathered<string, ReadonlyMap<string, number>>
+  readonly #asking = new Set<string>()
+  readonly #held = new Set<Held>()
+  readonly #onLapse: (() => void)[] = []
+
+  private constructor(
+    store: PostgresLeaseStore,
+    session: { close(): Promise<void> },
+    { owner, ttlMs }: { owner: string; ttlMs: number },
+  ) {
+    this.#store = store
+    this.#session = session
+    this.owner = owner
+    this.#asked = new Gathered((names) => store.acquire(owner, names), 'ordered')
+    this.#heartbeat = new Heartbeat(
+      ttlMs,
+      async () => this.#keep([...this.#held], await store.renew(owner, ttlMs)),
+      () => {
+        for (const held of this.#held) this.#lose(held)
+        for (const lapsed of this.#onLapse) lapsed()
+      },
+    )
+  }
 
   /**
+   * Opens the session of a process, and keeps it alive until it is closed.
    * @param options.owner unique per start of a process, not per machine.
    * @param options.ttlMs real milliseconds without renewal after which others may take over, default 10 s.
+   * @throws DatabaseUnavailable
    */
-  constructor(store: LeaseStore, { owner, ttlMs = 10_000 }: { owner: string; ttlMs?: number }) {
-    this.#store = store
-    this.owner = owner
-    this.#ttlMs = ttlMs
-    this.#heartbeat = new Heartbeat<Held>({
-      ttlMs,
-      renew: async (all) => {
-        const names = all.map(({ name }) => name)
-        const mine = await store.renewAll(owner, names, ttlMs)
-        return ({ name, epoch }) => mine.get(name) === epoch
-      },
-      lost: ({ lost }) => lost.abort(),
-    })
+  static async open(
+    database: Pick<Database, 'connect' | 'name' | 'pool' | 'leases'>,
+    { owner, ttlMs = 10_000 }: { owner: string; ttlMs?: number },
+  ): Promise<HeldLeases> {
+    const session = await openOwnerSession(database, owner, ttlMs)
+    return new HeldLeases(new PostgresLeaseStore(database.leases), session, { owner, ttlMs })
   }
 
   async acquire(name: string): Promise<Lease | null> {
-    const askedAt = performance.now()
-    const acquired = await this.#store.acquire(name, this.owner, this.#ttlMs)
-    if (!acquired) return null
-    const { epoch } = acquired
-    const held: Held = { name, epoch, lost: new AbortController() }
-    this.#heartbeat.keep(held, askedAt)
-    return {
-      name,
-      epoch,
-      lost: held.lost.signal,
-      release: async () => {
-        this.#heartbeat.drop(held)
-        held.lost.abort()
-        await this.#store.release(name, this.owner, epoch)
-      },
+    this.#asking.add(name)
+    try {
+      const epoch = (await this.#asked.ask(name)).get(name)
+      if (epoch === undefined) return null
+      const held: Held = { name, epoch, lost: new AbortController() }
+      this.#held.add(held)
+      return {
+        name,
+        epoch,
+        lost: held.lost.signal,
+        release: async () => {
+          this.#lose(held)
+          await this.#store.release(name, this.owner, epoch)
+        },
+      }
+    } finally {
+      this.#asking.delete(name)
     }
   }
 
   holders(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.#store.holders(names)
+  }
+
+  onLapse(lapsed: () => void): void {
+    this.#onLapse.push(lapsed)
+  }
+
+  /** Ends the session: others take over at once what is still held. */
+  async close(): Promise<void> {
+    this.#heartbeat.stop()
+    await this.#session.close()
+  }
+
+  /** Compares what was held before the question with what the store says; gives back what nobody here holds any more. */
+  async #keep(held: readonly Held[], stored: ReadonlyMap<string, number>): Promise<void> {
+    for (const one of held) if (stored.get(one.name) !== one.epoch) this.#lose(one)
+    for (const [name, epoch] of stored) {
+      const isKnown = this.#asking.has(name) || [...this.#held].some((one) => one.name === name)
+      if (!isKnown) await this.#store.release(name, this.owner, epoch)
+    }
+  }
+
+  #lose(held: Held): void {
+    this.#held.delete(held)
+    held.lost.abort()
   }
 }

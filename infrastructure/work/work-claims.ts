@@ -14,13 +14,14 @@ export const MAKE_DUE = `
     WHERE state = 'paused' AND paused_until <= clock_timestamp() FOR UPDATE SKIP LOCKED
   ), lost AS (
     SELECT ctid FROM runtime.work
-    WHERE state = 'leased'
-      AND (lease_until <= clock_timestamp() OR ${isGone('lease_owner')} AND NOT ${isGone('$2')})
+    WHERE state = 'leased' AND (lease_until <= clock_timestamp()
+      OR lease_until = 'infinity' AND lease_owner = $2 AND lease_token <> ALL ($3::bigint[])
+      OR ${isGone('lease_owner')} AND NOT ${isGone('$2')})
     FOR UPDATE SKIP LOCKED
-  )
-  UPDATE runtime.work SET ${LEFT_BEHIND}, paused_until = NULL, again = false,
+  ), made_due AS (UPDATE runtime.work SET ${LEFT_BEHIND}, paused_until = NULL, again = false,
     lease_owner = NULL, lease_until = NULL, lease_token = NULL
-  WHERE ctid = ANY (ARRAY(TABLE later UNION ALL TABLE paused UNION ALL TABLE lost))`
+  WHERE ctid = ANY (ARRAY(TABLE later UNION ALL TABLE paused UNION ALL TABLE lost)))
+  SELECT lease_token FROM runtime.work WHERE lease_token = ANY ($3) AND state = 'leased'`
 
 /**
  * Goes from one concurrency key that has due work to the next, over as many as can give a piece, and those that are
@@ -63,7 +64,7 @@ export const CLAIM = `
   )
   UPDATE runtime.work SET
     state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
-    lease_until = clock_timestamp() + $3 * interval '1 millisecond', attempts = attempts + 1, again = false
+    lease_until = COALESCE(clock_timestamp() + $3 * interval '1 millisecond', 'infinity'), attempts = attempts + 1, again = false
   WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
   RETURNING process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey", due_at AS "dueAt",
     stored_order AS "order", attempts AS attempt, lease_token AS token, correlation_id AS "correlationId",

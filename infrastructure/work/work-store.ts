@@ -72,13 +72,10 @@ const move = (first: number) => `
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
-  readonly #leases: Pool
   readonly #ends: WorkEnds
 
-  /** @param leases what claims are renewed through, so that nothing else holds that up; default the same pool. */
-  constructor(pool: Pool, leases: Pool = pool) {
+  constructor(pool: Pool) {
     this.#pool = pool
-    this.#leases = leases
     this.#ends = new WorkEnds(pool)
   }
 
@@ -148,8 +145,17 @@ export class PostgresWorkStore implements WorkStore {
     return new Map(rows.map(({ name, ...row }) => [name, { ...row, position: BigInt(row.position) }]))
   }
 
-  async makeDue(now: number, owner: string): Promise<void> {
-    await this.#pool.query({ name: 'work/make-due', text: MAKE_DUE, values: [now, owner] })
+  async makeDue(
+    now: number,
+    owner: string,
+    running: readonly bigint[] | null = null,
+  ): Promise<ReadonlySet<bigint>> {
+    const { rows } = await this.#pool.query<{ lease_token: string }>({
+      name: 'work/make-due',
+      text: MAKE_DUE,
+      values: [now, owner, running?.map(String)],
+    })
+    return new Set(rows.map((row) => BigInt(row.lease_token)))
   }
 
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
@@ -162,22 +168,6 @@ export class PostgresWorkStore implements WorkStore {
     return rows
       .sort((a, b) => a.dueAt - b.dueAt || a.order - b.order)
       .map(({ order: _, token, ...claimed }) => ({ ...claimed, token: BigInt(token) }))
-  }
-
-  async renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>> {
-    const result = await this.#leases.query<{ lease_token: string }>({
-      name: 'work/renew',
-      // locked in the order of those who end several claims at once
-      text: `WITH mine AS MATERIALIZED (
-               SELECT lease_token FROM runtime.work WHERE lease_token = ANY($1::bigint[]) AND state = 'leased'
-               ${IN_LOCK_ORDER} FOR UPDATE)
-             UPDATE runtime.work AS work SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
-             FROM mine WHERE work.lease_token = mine.lease_token AND work.lease_token = ANY($1::bigint[])
-               AND work.state = 'leased'
-             RETURNING work.lease_token`,
-      values: [tokens.map(String), leaseMs],
-    })
-    return new Set(result.rows.map((row) => BigInt(row.lease_token)))
   }
 
   end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {

@@ -47,8 +47,7 @@ import { prepareDataDirectory } from '../../infrastructure/installation/data-dir
 import { PostgresLogMemory } from '../../infrastructure/installation/log-memory.ts'
 import { pairWithLog } from '../../infrastructure/installation/pairing.ts'
 import { GuardedWeb } from '../../infrastructure/outside-web/guarded-web.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
-import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
+import { HeldLeases } from '../../infrastructure/ownership/leases.ts'
 import { SimulatedFinancingProvider } from '../../infrastructure/providers/financing/simulated.ts'
 import { MessagesByChannel } from '../../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../../infrastructure/providers/messages/recorded-outbox.ts'
@@ -169,8 +168,10 @@ async function compose(
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
-  const session = await openOwnerSession(database, owner)
-  closers.push(() => session.close())
+  // who cannot be replaced by another process need not be replaced soon
+  const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
+  const leases = await HeldLeases.open(database, { owner, ttlMs })
+  closers.push(() => leases.close())
   // ends before the session does: a start that takes back what is lost waits for sessions to end
   const logMemory = new PostgresLogMemory(background)
   const logWatch = watchLog(() => logMemory.findLogWentBack(log))
@@ -179,9 +180,6 @@ async function compose(
     logWatch.stop()
     if (log.last) await logMemory.remember({ ...log.last, events: null })
   })
-  // who cannot be replaced by another process need not be replaced soon
-  const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
-  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
     log,
@@ -241,7 +239,7 @@ async function compose(
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
-  const workStore = new PostgresWorkStore(background, database.leases)
+  const workStore = new PostgresWorkStore(background)
   const records = new PostgresDeliveryRecords(background)
   const runner = new ProcessManagerRunner(
     {

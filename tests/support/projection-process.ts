@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
-import type { LeaseStore } from '../../application/ports/leases.ts'
+import type { Leases } from '../../application/ports/leases.ts'
 import type { Statement } from '../../application/ports/read-database.ts'
 import {
   bigint,
@@ -19,7 +19,7 @@ import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
 import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
+import { HeldLeases } from '../../infrastructure/ownership/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { type Projection, projection } from '../../projections/runtime/projection.ts'
@@ -137,8 +137,8 @@ export async function openProcess(
     clock?: Clock
     ttlMs?: number
     start?: boolean
-    /** Puts something between the runtime and the store of leases. */
-    leasesThrough?: (store: LeaseStore) => LeaseStore
+    /** Puts something between the runtime and its leases. */
+    leasesThrough?: (leases: Leases) => Leases
     /** Methods of the runtime's store that behave otherwise than its own. */
     storeThrough?: (store: ProjectionStore) => OtherStore
   } = {},
@@ -148,17 +148,14 @@ export async function openProcess(
   const log = await openTestLog(database, url)
   const registry = new EventRegistry([accountAggregate])
   const store = new PostgresProjectionStore(database)
-  const leaseStore = new PostgresLeaseStore(database.pool)
+  const leases = await HeldLeases.open(database, { owner, ttlMs: options.ttlMs ?? 10_000 })
   const heldBack: HeldBackRebuild[] = []
   const projections = new Projections({
     projections: [projection],
     log,
     registry,
     store: throughOther(store, options.storeThrough?.(store) ?? {}),
-    leases: new HeldLeases(options.leasesThrough?.(leaseStore) ?? leaseStore, {
-      owner,
-      ttlMs: options.ttlMs ?? 10_000,
-    }),
+    leases: options.leasesThrough?.(leases) ?? leases,
     clock: options.clock ?? systemClock,
     heldBack: async (rebuild) => void heldBack.push(rebuild),
     retryMs: 20,
@@ -211,6 +208,7 @@ export async function openProcess(
     async close() {
       await projections.stop()
       await log.close()
+      await leases.close()
       await database.close()
     },
   }

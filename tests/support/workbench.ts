@@ -21,8 +21,7 @@ import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
-import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
+import { HeldLeases } from '../../infrastructure/ownership/leases.ts'
 import { PostgresFaults } from '../../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase } from './database.ts'
@@ -36,7 +35,7 @@ export interface Workbench {
   readonly clock: Clock
   readonly commands: CommandHandler
   readonly store: WorkStore
-  readonly leases: Leases
+  readonly leases: Leases & { close(): Promise<void> }
   readonly notices: Notices
   readonly faults: Faults
   /** What runners reported, as `what process_manager kind key error`. */
@@ -56,11 +55,10 @@ export interface Workbench {
 type Drained = Pick<ProcessManagerRunner, 'positions' | 'kinds'>
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
-/** Short times, so that what waits for them is seen to happen; leases that outlast any test. */
+/** Short times, so that what waits for them is seen to happen. */
 export const QUICK: RunnerOptions = {
   pollMs: 100,
   checkpointMs: 20,
-  workLeaseMs: 600_000,
   backoff: { firstMs: 2, mostMs: 60_000 },
 }
 
@@ -70,7 +68,7 @@ export const QUICK: RunnerOptions = {
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
- * @param options.leaseMs time to live of leases, default longer than any test.
+ * @param options.leaseMs time to live of the leases, default longer than any test.
  * @param options.queue default: this process's own.
  */
 export async function openWorkbench(
@@ -93,10 +91,8 @@ export async function openWorkbench(
   const queue = options.queue ?? new InProcessWorkQueue()
   const faults = await PostgresFaults.open(database, notices, () => false)
   const store = new PostgresWorkStore(database.pool)
-  const owner = randomUUID()
-  const session = await openOwnerSession(database, owner)
-  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), {
-    owner,
+  const leases = await HeldLeases.open(database, {
+    owner: randomUUID(),
     ttlMs: options.leaseMs ?? 600_000,
   })
   const reports: string[] = []
@@ -138,7 +134,7 @@ export async function openWorkbench(
     async close() {
       await Promise.all(runners.map((runner) => runner.stop()))
       await log.close()
-      await session.close()
+      await leases.close()
       await database.close()
       await own?.drop()
     },

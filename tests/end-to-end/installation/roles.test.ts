@@ -118,13 +118,8 @@ describe('roles', () => {
       )
       await (role === 'worker' ? worker : projector).kill()
       // what was not taken over by now is not to be had by waiting
-      for (const [table, until, owner] of [
-        ['leases', 'expires_at', 'owner'],
-        ['work', 'lease_until', 'lease_owner'],
-      ]) {
-        const later = `UPDATE runtime.${table} SET ${until} = clock_timestamp() + interval '1 hour'`
-        await database.query(`${later} WHERE ${owner} = $1`, [dead])
-      }
+      const later = `UPDATE runtime.sessions SET alive_until = clock_timestamp() + interval '1 hour'`
+      await database.query(`${later} WHERE owner = $1`, [dead])
       const LEFT = 'SELECT 1 FROM runtime.leases WHERE owner = $1'
       await until(async () => (await database.query(LEFT, [dead])).rowCount === 0)
       await expectComplete(api, tenant, body.report_id, payroll)

@@ -67,6 +67,9 @@ describe('draining', () => {
     const client = new pg.Client(service.databaseUrl)
     await client.connect()
     try {
+      await client.query(`
+        INSERT INTO runtime.sessions (owner, lock) VALUES ('another process', nextval('runtime.session_locks'));
+        SELECT pg_advisory_lock(1129270864, lock) FROM runtime.sessions WHERE owner = 'another process'`)
       await client.query(
         `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id,
            lease_owner, lease_until, lease_token)

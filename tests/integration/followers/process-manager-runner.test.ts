@@ -19,18 +19,12 @@ import type { Decider } from '../../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../../domain/kernel/event-type.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { systemClock } from '../../../infrastructure/clock/system-clock.ts'
+import { HeldLeases } from '../../../infrastructure/ownership/leases.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { gate } from '../../support/gate.ts'
 import { EVENT_METADATA } from '../../support/log.ts'
 import { operatorContext } from '../../support/registrations.ts'
-import {
-  openWorkbench,
-  pieceOfWork,
-  QUICK,
-  storeWork,
-  until,
-  type Workbench,
-} from '../../support/workbench.ts'
+import { openWorkbench, pieceOfWork, storeWork, until, type Workbench } from '../../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
 const ParcelSent = eventType('ParcelSent', { parcel: z.string(), dueAt: z.number().nullable() })
@@ -477,7 +471,7 @@ describe('working', () => {
     expect(second!.attempt).toBe(2)
     for (const end of ['done', 'interrupted'] as const) expect(await store.end(first!, { end })).toBe('lost')
     expect(await store.end(first!, { end: 'retry', afterMs: 0, why: 'late' })).toBe('lost')
-    expect(await store.renew([first!.token, second!.token], 60_000)).toEqual(new Set([second!.token]))
+    expect(await store.makeDue(10, 'late', [first!.token, second!.token])).toEqual(new Set([second!.token]))
     // nor when the same owner has it again, in a row that was made anew
     expect(await store.end(second!, { end: 'done' })).toBe('ended')
     await storeWork(store, work('x'))
@@ -487,22 +481,26 @@ describe('working', () => {
     expect(await counts()).toMatchObject({ leased: 1 })
   })
 
-  test('work of a dead worker is taken over when its lease runs out', async () => {
+  test('work of a process that hangs is taken over when it was not renewed in time', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { store } = bench
     // no longer the only writer, so that nothing is taken over at once
     const other = await another()
     await send('orphan')
     await storeWork(store, { ...work('orphan'), dueAt: 0 })
-    const claimedAt = performance.now()
-    const [claim] = await claimAll(store, 'dead', 150)
+    const renewedAt = performance.now()
+    const hanging = await HeldLeases.open(bench.database, { owner: 'hanging', ttlMs: 150 })
+    const [claim] = await claimAll(store, 'hanging')
     expect(claim!.key).toBe('orphan')
     const { handler, deliveries } = courier()
     const runner = await other.run([{ ...parcels(handler), on: [] }])
     await until(() => deliveries.length === 1)
     // never earlier, on however slow a machine
-    expect(performance.now() - claimedAt).toBeGreaterThan(140)
+    expect(performance.now() - renewedAt).toBeGreaterThan(140)
     expect(deliveries[0]).toMatchObject({ attempt: 2 })
     expect(await bench.drain(runner)).toBe(true)
+    await hanging.close()
   })
 
   test('what a process held that is seen to be dead is taken over at once', async () => {
@@ -527,15 +525,15 @@ describe('working', () => {
       told.push(signal.reason)
       return { outcome: 'stop', why: 'must not be stored' }
     })
-    const renew = renewals()
+    const other = await another()
     const runner = await bench.run([parcels(handler)])
     await send('contested')
     await until(() => deliveries.length === 1)
     // as if it had slept through its lease and another had taken it
     await bench.database.pool.query(
-      `UPDATE runtime.work SET lease_owner = 'other', lease_token = nextval('runtime.work_claims')`,
+      `UPDATE runtime.work SET lease_owner = $1, lease_token = nextval('runtime.work_claims')`,
+      [other.leases.owner],
     )
-    renew()
     await until(() => told.length > 0)
     await bench.database.pool.query('UPDATE runtime.work SET lease_until = clock_timestamp()')
     await until(() => deliveries.length === 2)
@@ -546,19 +544,19 @@ describe('working', () => {
   })
 
   test('a piece whose end is told late has not lost its lease', async () => {
-    const renew = renewals()
-    let renewed = 0
+    let looks = 0
     let isToldLate = false
     const store = replaced(bench.store, {
-      async renew(...args) {
-        const standing = await bench.store.renew(...args)
-        renewed += 1
+      async makeDue(...args) {
+        const standing = await bench.store.makeDue(...args)
+        looks += 1
         return standing
       },
       async end(...args) {
         const ended = await bench.store.end(...args)
-        renew()
-        await until(() => renewed > 0)
+        // one of them began after that
+        const before = looks
+        await until(() => looks > before + 1)
         isToldLate = true
         return ended
       },
@@ -569,6 +567,51 @@ describe('working', () => {
     await until(() => isToldLate)
     expect(await bench.drain(runner)).toBe(true)
     expect(bench.reports).toEqual([])
+  })
+
+  test('work that was claimed without an answer, or ended without one, is done again at the next look', async () => {
+    const lost = new Set(['claim', 'end'])
+    const unanswered = (what: string) => {
+      if (lost.delete(what)) throw new Error('connection lost')
+    }
+    const store = replaced(bench.store, {
+      async claim(...args) {
+        const claims = await bench.store.claim(...args)
+        if (claims.length > 0) unanswered('claim')
+        return claims
+      },
+      async end(...args) {
+        unanswered('end')
+        return bench.store.end(...args)
+      },
+    })
+    const { handler, deliveries } = courier()
+    const runner = await bench.run([parcels(handler)], {}, { store })
+    await send('strayed')
+    await until(() => deliveries.length === 2)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual([2, 3])
+  })
+
+  test('a process that may be taken for dead lets go of its work, and does it again when nobody took it', async () => {
+    let lapse: () => void = () => undefined
+    const leases = replaced(bench.leases, {
+      onLapse(lapsed) {
+        lapse = lapsed
+      },
+    })
+    const { handler, deliveries } = courier(async ({ signal }) => {
+      if (deliveries.length > 1) return { outcome: 'done' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return { outcome: 'stop', why: 'must not be stored' }
+    })
+    const runner = await bench.run([parcels(handler)], {}, { leases })
+    await send('kept')
+    await until(() => deliveries.length === 1)
+    lapse()
+    await until(() => deliveries.length === 2)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(bench.reports).toEqual(['lease_lost parcels deliver kept'])
   })
 
   test('stopping interrupts work at its next safe point, and the attempt does not count', async () => {
@@ -634,20 +677,14 @@ describe('timers', () => {
   })
 })
 
-/** Leases are renewed from now on only when the answer is called. */
-function renewals(): () => void {
-  vi.useFakeTimers({ toFake: ['setInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-  return () => vi.advanceTimersByTime(QUICK.workLeaseMs!)
-}
-
 const work = (key: string) =>
   pieceOfWork({ processManager: 'parcels', kind: 'deliver', key, payload: { parcel: key }, dueAt: 5 })
 
 /** Leases all that is due, timers up to 10 included. */
-async function claimAll(store: WorkStore, owner: string, leaseMs: number) {
+async function claimAll(store: WorkStore, owner: string, leaseMs?: number) {
   await store.makeDue(10, owner)
-  return store.claim({ owner, leaseMs, kinds: [{ processManager: 'parcels', kind: 'deliver', slots: 10 }] })
+  const kinds = [{ processManager: 'parcels', kind: 'deliver', slots: 10 }]
+  return store.claim({ owner, kinds, ...(leaseMs === undefined ? {} : { leaseMs }) })
 }
 
 function replaced<T extends object>(one: T, changes: Partial<T>): T {

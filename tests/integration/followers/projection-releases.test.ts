@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { LeaseStore } from '../../../application/ports/leases.ts'
+import type { Leases } from '../../../application/ports/leases.ts'
 import type { Projection } from '../../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
@@ -24,7 +24,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-async function start(projection: Projection, leasesThrough?: (store: LeaseStore) => LeaseStore) {
+async function start(projection: Projection, leasesThrough?: (leases: Leases) => Leases) {
   const process = await openProcess(database.url, projection, leasesThrough ? { leasesThrough } : {})
   open.push(process)
   return process
@@ -32,14 +32,14 @@ async function start(projection: Projection, leasesThrough?: (store: LeaseStore)
 
 /** A process of the older release; it tries at once, and then every 20 ms. */
 function startOlder(projection: Projection = accounts()) {
-  return start(projection, (store) => ({
-    acquire: (...args) => {
+  return start(projection, (leases) => ({
+    owner: leases.owner,
+    acquire: (name) => {
       asked += 1
-      return store.acquire(...args)
+      return leases.acquire(name)
     },
-    renewAll: (...args) => store.renewAll(...args),
-    release: (...args) => store.release(...args),
-    holders: (...args) => store.holders(...args),
+    holders: (names) => leases.holders(names),
+    onLapse: (lapsed) => leases.onLapse(lapsed),
   }))
 }
 

@@ -27,6 +27,7 @@ function someLeases() {
       return one.lease
     },
     holders: async () => new Map(),
+    onLapse: () => undefined,
   }
   return { leases, asked, given }
 }
