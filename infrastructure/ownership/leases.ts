@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { Heartbeat } from '../../application/followers/heartbeat.ts'
 import type { Lease, Leases } from '../../application/ports/leases.ts'
 import type { Database } from '../database/database.ts'
 import { Gathered } from '../gathered.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { isGone, openOwnerSession } from './owner-session.ts'
 
 /** SQL that is true when an owner may take a lease. */

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Heartbeat } from '../../../application/followers/heartbeat.ts'
+import { Heartbeat } from '../../../infrastructure/ownership/heartbeat.ts'
 
 const TTL = 1_000
 
