@@ -107,10 +107,26 @@ export const appends: readonly Mutation[] = [
   {
     id: 'lease-taken-from-the-living',
     file: LEASES,
-    find: "OR ${isGone('held.owner')} AND NOT",
+    find: 'OR ${isGone(`${lease}.owner`)} AND NOT',
     put: 'OR NOT',
     harm: 'Processes take work from each other without end.',
     suites: ['integration/followers/projection-leases'],
+  },
+  {
+    id: 'hanging-process-keeps-all',
+    file: 'infrastructure/ownership/owner-session.ts',
+    find: 'COALESCE(session.alive_until > clock_timestamp(), true)',
+    put: 'true',
+    harm: 'What a process owned that hangs stands still until somebody ends it.',
+    suites: ['integration/followers/projection-leases'],
+  },
+  {
+    id: 'stray-work-stays-taken',
+    file: 'infrastructure/work/work-claims.ts',
+    find: 'lease_token <> ALL ($3::bigint[])',
+    put: 'false',
+    harm: 'Work whose claim or end had no answer is never done while its process lives.',
+    suites: ['integration/followers/process-manager-runner'],
   },
   {
     id: 'projection-page-not-fenced',
