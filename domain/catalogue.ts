@@ -29,6 +29,7 @@ import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
 import { operatorAlert } from './operations/operator-alert.ts'
 import { processClock } from './operations/process-clock.ts'
+import { raisedAlert } from './operations/raised-alert.ts'
 import { readModelRebuild } from './operations/read-model-rebuild.ts'
 import { virtualClock } from './operations/virtual-clock.ts'
 import { carrier } from './parties/carrier.ts'
@@ -104,6 +105,7 @@ export const aggregates: readonly Aggregate[] = [
   virtualClock,
   operatorAction,
   operatorAlert,
+  raisedAlert,
   readModelRebuild,
   processClock,
   dataSubject,

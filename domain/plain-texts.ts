@@ -23,6 +23,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       AchAccountCreated: 'unverified_reason',
       AchAccountDisabled: 'return_code',
       AchAccountUnverified: 'reason',
+      AlertRaised: 'about.*',
       BankDebitGated: 'reason',
       BankDebitMatched: 'matcher_version',
       BankDebitReturned: 'return_code',

@@ -19,7 +19,7 @@ export function itemOf(
   { declared }: KindSlots,
   given: Pick<WorkItem, 'payload' | 'signal' | 'freeKey'>,
 ): WorkItem {
-  const { processManager, kind, key, attempt, dueAt } = claim
+  const { processManager, kind, key, attempt, dueAt, awaySince } = claim
   const { correlationId, causationId, tenantId, environment } = claim
   const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
   return {
@@ -29,6 +29,7 @@ export function itemOf(
     commandId,
     attempt,
     dueAt,
+    awaySince,
     ...given,
     isLastTry: attempt >= triesOf(declared.retry),
     correlationId,

@@ -37,7 +37,9 @@ export class ClaimEnds {
   /** @throws UnfitPayload */
   of(claim: ClaimedWork, retry: Retry, outcome: WorkOutcome<unknown>): Ended {
     const changed =
-      'payload' in outcome || 'kind' in outcome ? { changed: this.#changed(claim, outcome) } : {}
+      'payload' in outcome || 'kind' in outcome || 'awaySince' in outcome
+        ? { changed: this.#changed(claim, outcome) }
+        : {}
     switch (outcome.outcome) {
       case 'done':
         return { end: { end: 'done' }, as: 'done' }
@@ -55,12 +57,14 @@ export class ClaimEnds {
   }
 
   #changed(
-    { processManager, kind, payload }: ClaimedWork,
-    to: { readonly payload?: unknown; readonly kind?: string },
+    claim: ClaimedWork,
+    to: { readonly payload?: unknown; readonly kind?: string; readonly awaySince?: number | null },
   ): NonNullable<Extract<WorkEnd, { end: 'again' }>['changed']> {
-    const next = to.kind ?? kind
-    const declared = this.#kinds.get(kindName(processManager, next))?.declared
-    return { kind: next, ...fitPayload(declared, next, 'payload' in to ? to.payload : payload) }
+    const { kind = claim.kind, payload = claim.payload, awaySince = claim.awaySince } = to
+    const declared = this.#kinds.get(kindName(claim.processManager, kind))?.declared
+    const fit = fitPayload(declared, kind, payload)
+    if (awaySince === null) return { kind, ...fit }
+    return { kind, ...fit, payload: { ...(fit.payload as object), away_since: awaySince } }
   }
 
   /** What follows a failed try. */

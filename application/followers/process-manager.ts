@@ -115,6 +115,8 @@ export interface WorkItem<Payload = unknown> {
   readonly isLastTry: boolean
   /** Service-clock milliseconds at which it was due. */
   readonly dueAt: number
+  /** Since when the provider that is to do it is away, in the same; null: it is not known to be. */
+  readonly awaySince: number | null
   readonly correlationId: string
   /** Event id that caused it. */
   readonly causationId: string
@@ -155,6 +157,8 @@ export type WorkOutcome<Payload = never> =
 interface Afresh<Payload> {
   readonly payload?: Payload
   readonly kind?: string
+  /** See {@link WorkItem.awaySince}; absent: as it was. */
+  readonly awaySince?: number | null
 }
 
 type IntentsOf<Work> = {

@@ -1,5 +1,9 @@
-import { z } from 'zod'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { orThrow } from '../../domain/kernel/rejection.ts'
+import { type RaisedAlert, raisedAlert } from '../../domain/operations/raised-alert.ts'
 import type { Application } from '../commands/application.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { derivedId } from '../commands/event-registry.ts'
 import { ProcessorNotConfigured, ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
@@ -12,15 +16,21 @@ const NOT_CONFIGURED_MS = 6 * 3_600_000
 export const LONG_OUTAGE_MS = 4 * 3_600_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
+const DAY_MS = 86_400_000
 
 /** How long work waits for read models that are late, in real milliseconds. */
 const LATE_MS = 1_000
 
-/**
- * Payload of work that goes through outages: since when a provider is away, epoch milliseconds of the service clock. The
- * store of work knows by it what waits for somebody outside.
- */
-export const waiting = z.object({ away_since: z.number().optional() })
+/** What waits, as its alert tells it; the first of its ids is that of a stream. */
+export type HeldUp = Pick<RaisedAlert, 'kind' | 'about'>
+
+/** In the streams of these, earlier releases told it by an event `…HeldUp`. */
+const FORMER: Readonly<Record<HeldUp['kind'], string>> = {
+  payment_link_held_up: 'paymentLink',
+  payment_session_held_up: 'paymentSession',
+  subscription_held_up: 'subscription',
+  debit_batch_held_up: 'bankDebit',
+}
 
 /** How such work is tried. */
 export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
@@ -31,34 +41,53 @@ export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as cons
  * @param tell has the operator told of what waits, once that takes long or where nobody can be asked; it may be called
  *   again with the same time.
  */
-export async function throughOutages<Payload extends z.output<typeof waiting>>(
+export async function throughOutages(
   { clock }: Pick<Application, 'clock'>,
-  item: WorkItem<Payload>,
+  item: WorkItem,
   run: () => Promise<unknown>,
   tell: (since: number) => Promise<void> = async () => undefined,
-): Promise<WorkOutcome<Payload>> {
+): Promise<WorkOutcome> {
   try {
     await run()
     return { outcome: 'done' }
   } catch (error) {
     if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
     const now = clock.now()
-    const since = item.payload.away_since ?? now
+    const awaySince = item.awaySince ?? now
     if (error instanceof ProcessorNotConfigured) {
       // once for as long as it waits, which may be for ever
-      await tell(since)
-      return {
-        outcome: 'again',
-        at: now + NOT_CONFIGURED_MS,
-        payload: { ...item.payload, away_since: since },
-      }
+      await tell(awaySince)
+      return { outcome: 'again', at: now + NOT_CONFIGURED_MS, awaySince }
     }
     // one look is enough at what was away before
-    const isAway = item.isLastTry || item.payload.away_since !== undefined
+    const isAway = item.isLastTry || item.awaySince !== null
     if (!(error instanceof ProviderUnavailable) || !isAway) throw error
-    if (now - since >= LONG_OUTAGE_MS) await tell(since)
-    return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
+    if (now - awaySince >= LONG_OUTAGE_MS) await tell(awaySince)
+    return { outcome: 'again', at: now + OUTAGE_MS, awaySince }
   }
+}
+
+/**
+ * Has the operator told of what waits for a provider, once for it and a time.
+ * @param heldUp a kind of alert, and ids of what it is about by their names.
+ * @param context of what it is about.
+ * @param since epoch milliseconds; default the beginning of the day (UTC), so that it is told once a day.
+ */
+export async function raiseHeldUp(
+  { commands, clock, log }: Pick<Application, 'commands' | 'clock' | 'log'>,
+  { kind, about }: HeldUp,
+  context: CommandContext,
+  since = Math.floor(clock.now() / DAY_MS) * DAY_MS,
+): Promise<void> {
+  const data = { kind, about, since: isoTime(since) }
+  const stream = `${FORMER[kind]}-${Object.values(about)[0]}`
+  for (const event of await log.readStream(stream)) {
+    if (!event.type.endsWith('HeldUp')) continue
+    const told = JSON.parse(event.data)
+    if (told.since === data.since && told.work === about.work) return
+  }
+  const id = derivedId(JSON.stringify(data), 'raised-alert')
+  orThrow(await commands.execute(raisedAlert, id, { type: 'Raise', data }, context))
 }
 
 /** Does what read models are asked for; again a little later where they are late. */

@@ -40,6 +40,8 @@ export interface WorkChanges {
 /** Work that a worker holds under a lease. */
 export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey'> {
   readonly concurrencyKey: string
+  /** Since when a provider is away that it waits for, service-clock milliseconds; null: none is. */
+  readonly awaySince: number | null
   /** How often it was claimed since it was stored, from 1. */
   readonly attempt: number
   /** Names this claim and no other, ever: what every later write about it is fenced by. */
@@ -58,7 +60,10 @@ export interface KindToClaim extends KindOfWork {
   readonly after?: string | null
 }
 
-/** A payload that takes the place of the stored one, and the kind of work that the piece is from then on. */
+/**
+ * A payload that takes the place of the stored one, in it as `away_since` what {@link ClaimedWork.awaySince} is from then
+ * on, and the kind of work that the piece is then.
+ */
 interface ChangedPayload {
   readonly kind: string
   readonly payload: unknown

@@ -22,7 +22,7 @@ import {
   processManager,
   work,
 } from '../followers/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from '../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../followers/through-outages.ts'
 import { placeOf, readAgain } from './parked-notices.ts'
 import { applyNotice } from './processor-notices.ts'
 
@@ -43,7 +43,7 @@ export function processorNotices(app: Application) {
       on(SubscriptionEnded, ({ data }) => [cancel('find-overdue', data.subscription_id)]),
     ],
     work: {
-      'carry-out': work({ ...ofProvider, payload: waiting }, async (item) => {
+      'carry-out': work({ ...ofProvider, payload: z.object({}) }, async (item) => {
         let why: string | null = null
         const outcome = await throughOutages(app, item, async () => {
           why = await carryOut(app, item.key, contextOf(item))

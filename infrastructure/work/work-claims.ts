@@ -67,7 +67,7 @@ export const CLAIM = `
     lease_until = COALESCE(clock_timestamp() + $3 * interval '1 millisecond', 'infinity'), attempts = attempts + 1, again = false
   WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
   RETURNING process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey", due_at AS "dueAt",
-    stored_order AS "order", attempts AS attempt, lease_token AS token, correlation_id AS "correlationId",
+    away_since AS "awaySince",     stored_order AS "order", attempts AS attempt, lease_token AS token, correlation_id AS "correlationId",
     causation_id AS "causationId", tenant_id AS "tenantId", environment`
 
 /** The parameters of {@link CLAIM}. */

@@ -186,7 +186,7 @@ export class PostgresWorkStore implements WorkStore {
     const { rows } = await this.#pool.query<{ due: number | null }>({
       name: 'work/next-due',
       text: `SELECT min(due_at) AS due FROM runtime.work
-             WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR NOT payload ? 'away_since')`,
+             WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR away_since IS NULL)`,
       values: [after, retriesUntil],
       types: plainTypes,
     })

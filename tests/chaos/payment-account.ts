@@ -11,7 +11,7 @@ type Service = SeedableService & { readonly paymentsUrl: string }
 
 /** Steps that would say that something was done twice, or could not be done. */
 const NEVER = [
-  ...['PaymentLinkPaidAgain', 'PaymentLinkAmountDiffered', 'PaymentLinkPlanNotStarted', 'PaymentLinkHeldUp'],
+  ...['PaymentLinkPaidAgain', 'PaymentLinkAmountDiffered', 'PaymentLinkPlanNotStarted', 'AlertRaised'],
   ...[
     'PaymentLinkRefundFailed',
     'SubscriptionChargePaidAgain',

@@ -184,7 +184,7 @@ function is(words: string) {
 }
 
 /** Steps that would say that something was charged twice, or could not be done. */
-const NEVER = ['PaymentSessionPaidAgain', 'PaymentSessionAmountDiffered', 'PaymentSessionHeldUp']
+const NEVER = ['PaymentSessionPaidAgain', 'PaymentSessionAmountDiffered', 'AlertRaised']
 
 /** Holds the log against what partners were answered: every session is there, and every sale is charged once at the most. */
 export function checkSessions(log: LoggedEvents, { sales }: Pick<SessionClients, 'sales'>): void {

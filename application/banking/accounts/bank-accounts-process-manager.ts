@@ -9,7 +9,7 @@ import {
 import { BankAccountCreated, bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
 import type { Application } from '../../commands/application.ts'
 import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, unlessLate, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { RETURNABLE_MS, removeNumbers } from './account-numbers.ts'
 import { sendMicroDeposits } from './account-verification.ts'
 import { disableIfNumbersAre } from './ach-accounts.ts'
@@ -53,12 +53,10 @@ export function bankAccounts(app: Application) {
         await disableIfNumbersAre(app, state!, contextOf(item))
         return { outcome: 'done' }
       }),
-      'send-deposits': work(
-        { ...ofProvider, payload: waiting.extend({ ach_account_id: z.string() }) },
-        (item) =>
-          throughOutages(app, item, () =>
-            sendMicroDeposits(app, item.payload.ach_account_id, item.key, contextOf(item)),
-          ),
+      'send-deposits': work({ ...ofProvider, payload: z.object({ ach_account_id: z.string() }) }, (item) =>
+        throughOutages(app, item, () =>
+          sendMicroDeposits(app, item.payload.ach_account_id, item.key, contextOf(item)),
+        ),
       ),
       'remove-numbers': work(kind, (item) =>
         unlessLate(async () => {

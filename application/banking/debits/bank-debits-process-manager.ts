@@ -27,7 +27,7 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
 import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, unlessLate, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { disableNumbers } from '../accounts/ach-accounts.ts'
 import { returnedNumbers } from '../accounts/payer-corrections.ts'
@@ -35,7 +35,7 @@ import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../credits/b
 import { isInFiles } from '../files/write-files.ts'
 import { failDebitsOf } from './account-debits.ts'
 import { gateBatch, runBatch } from './batch-worker.ts'
-import { recordBatchHeldUp, submitBatch } from './debit-batches.ts'
+import { raiseBatchHeldUp, submitBatch } from './debit-batches.ts'
 import {
   cancelledPayload,
   clearedPayload,
@@ -48,7 +48,7 @@ import { recordDebitFailed, takeBack } from './session-debits.ts'
 
 const nothing = z.object({})
 /** Of a batch that has closed; whether its debits have passed the gates once more. */
-const closed = waiting.extend({ is_gated: z.boolean().optional() })
+const closed = z.object({ is_gated: z.boolean().optional() })
 /** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
 const ended = z.object({ note: z.string().optional(), at: z.string() })
 /** A debit that the bank has, and the credits that may be its money; absent until they are looked for. */
@@ -128,19 +128,18 @@ export function bankDebits(app: Application, intervalMs: number) {
       ),
       'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: closed }, (item) => {
         const closesAt = Date.parse(item.key)
-        const { payload } = item
         return unlessLate(async () => {
           // what armed it anew took the mark away: no gate stops what the bank may have
-          if (payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
+          if (item.payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
             await gateBatch(app, closesAt, contextOf(item))
             // stored before anything is handed over: whoever repeats that finds the same debits
-            return { outcome: 'again', afterMs: 0, payload: { ...payload, is_gated: true } }
+            return { outcome: 'again', afterMs: 0, payload: { is_gated: true } }
           }
           return throughOutages(
             app,
             item,
             () => submitBatch(app, closesAt, contextOf(item), item.signal),
-            (since) => recordBatchHeldUp(app, { closesAt, since }, contextOf(item)),
+            (since) => raiseBatchHeldUp(app, { closesAt, since }, contextOf(item)),
           )
         })
       }),

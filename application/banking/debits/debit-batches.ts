@@ -5,9 +5,10 @@ import type { Environment } from '../../../domain/kernel/ids.ts'
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { derivedId, UnreadableEvent } from '../../commands/event-registry.ts'
+import { derivedId } from '../../commands/event-registry.ts'
 import { FirstFailure } from '../../commands/first-failure.ts'
 import { within } from '../../commands/verbs.ts'
+import { raiseHeldUp } from '../../followers/through-outages.ts'
 import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
 import { debitsAsOfNow } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
@@ -30,7 +31,7 @@ const OF_BATCH = statement(
   (db, $: Parameter<Page & { closesAt: string; environment: Environment; status: 'Scheduled' }>) =>
     db
       .selectFrom('bank_debits')
-      .select(['leg_id', 'seq'])
+      .select(['leg_id', 'tenant_id', 'seq'])
       .where('batch_closes_at', '=', $('closesAt'))
       .where('environment', '=', $('environment'))
       // whoever repeats a batch leaves what the bank has acknowledged meanwhile
@@ -91,28 +92,21 @@ async function submitTo(
 }
 
 /**
- * Records that a batch waits for a bank that is away, once for a time, of the oldest of its debits that can be read.
+ * Has the operator told that a batch waits for a bank that is away, once for its oldest debit and a time.
  * @param closesAt of the batch, as `since` epoch milliseconds.
  */
-export async function recordBatchHeldUp(
-  app: Application,
+export async function raiseBatchHeldUp(
+  app: Pick<Application, 'commands' | 'clock' | 'log' | 'read'>,
   { closesAt, since }: { readonly closesAt: number; readonly since: number },
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordHeldUp', since, at: app.clock.now() } as const
-  const commandId = derivedId(context.commandId, `held-up/${since}`)
   for (const environment of ['live', 'sandbox'] as const) {
-    const batch = batchOf(closesAt, environment)
-    for await (const legs of pages((page) => app.read.query(OF_BATCH, { ...page, ...batch }))) {
-      for (const legId of legs) {
-        try {
-          return await recorded(app, legId, command, { ...context, commandId })
-        } catch (error) {
-          // the next one tells of it as well
-          if (!(error instanceof UnreadableEvent)) throw error
-        }
-      }
-    }
+    const oldest = await oldestOf(app, batchOf(closesAt, environment))
+    if (oldest === null) continue
+    const { leg_id, tenant_id } = oldest
+    const about = { leg_id, batch_closes_at: isoTime(closesAt) }
+    const whose = within(context, { tenant_id, environment })
+    return raiseHeldUp(app, { kind: 'debit_batch_held_up', about }, whose, since)
   }
 }
 
@@ -120,9 +114,9 @@ type Batch = ReturnType<typeof batchOf>
 const batchOf = (closesAt: number, environment: Environment) =>
   ({ closesAt: isoTime(closesAt), environment, status: 'Scheduled' }) as const
 
-async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch): Promise<string | null> {
+async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch) {
   const [oldest] = await read.query(OF_BATCH, { ...batch, after: '0', limit: 1 })
-  return oldest?.leg_id ?? null
+  return oldest ?? null
 }
 
 async function* entriesOf(

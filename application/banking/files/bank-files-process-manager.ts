@@ -14,7 +14,7 @@ import {
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, unlessLate, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { returnByHand } from './apply-by-hand.ts'
 import { exposeFile } from './expose-files.ts'
@@ -79,7 +79,7 @@ export function bankFiles(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      expose: work({ ...kind, payload: waiting }, (item) =>
+      expose: work({ ...kind, payload: z.object({}) }, (item) =>
         throughOutages(app, item, () => exposeFile(withFiles(app), item.key, contextOf(item))),
       ),
       // the call that applied the item returns its debit; this does it where that call died
@@ -102,7 +102,7 @@ export function bankFiles(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      'read-report': work({ ...kind, payload: waiting }, (item) =>
+      'read-report': work({ ...kind, payload: z.object({}) }, (item) =>
         unlessLate(() =>
           throughOutages(app, item, () => readReport(withFiles(app), item.key, contextOf(item), item.signal)),
         ),

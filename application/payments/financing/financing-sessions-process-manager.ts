@@ -18,7 +18,7 @@ import {
   processManager,
   work,
 } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { submitRequest } from './submit.ts'
 
 /** What follows from what happens to financing sessions: requests are sent to the provider, and their time ends. */
@@ -36,7 +36,7 @@ export function financingSessions(app: Application) {
     ],
     work: {
       // a provider that is not reached is asked again, for as long as the session is open
-      submit: work({ ...ofProvider, payload: waiting }, (item) =>
+      submit: work({ ...ofProvider, payload: z.object({}) }, (item) =>
         throughOutages(app, item, () => submitRequest(app, item.key, contextOf(item), item.signal)),
       ),
       expire: work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {

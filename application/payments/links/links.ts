@@ -21,7 +21,7 @@ import {
   pagedList,
 } from '../../queries/pages.ts'
 import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../../queries/statement.ts'
-import { processorToAsk, recordHeldUp } from '../processor/held-up.ts'
+import { heldUp, processorToAsk } from '../processor/processor-of.ts'
 
 /** A payment link that a partner names. */
 export async function linkOf(app: Reads, client: KeyScope, linkId: string): Promise<PaymentLink | Rejection> {
@@ -75,8 +75,11 @@ export async function cancelLink(
   if (status === 'cancelled') return link
   const refusal = refuseUnlessOpen(status)
   if (refusal) return refusal
-  const processor = await processorToAsk(app, link, (since) =>
-    recordHeldUp(app, paymentLink, payment_link_id, { work: 'cancel', since }, context),
+  const processor = await processorToAsk(
+    app,
+    link,
+    heldUp('payment_link', payment_link_id, 'cancel'),
+    context,
   )
   await processor.deactivatePaymentLink(processor_payment_link_id, deactivationKey(payment_link_id))
   const cancelled = await app.commands.execute(

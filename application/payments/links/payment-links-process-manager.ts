@@ -26,12 +26,11 @@ import {
   type WorkItem,
   work,
 } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { readsActive } from '../../policies/activation.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
-import { type LinkWork, recordHeldUp } from '../processor/held-up.ts'
-import { processorOf } from '../processor/processor-of.ts'
+import { processorOf, tellHeldUp } from '../processor/processor-of.ts'
 import { startPlanSubscription } from '../subscriptions/plan-subscriptions.ts'
 import { activatePolicyOf, expireLink } from './completions.ts'
 import { deliverLink } from './deliver-link.ts'
@@ -47,7 +46,7 @@ const PENDING_REFUND_MS = 6 * 3_600_000
 const LOOK_AGAIN_MS = 1_000
 
 const nothing = z.object({})
-const ofLink = waiting.extend({ payment_link_id: z.string() })
+const ofLink = z.object({ payment_link_id: z.string() })
 
 /**
  * What follows from what happens to payment links: invitations, expiry, activation of the policy, the subscription of a
@@ -109,7 +108,7 @@ export function paymentLinks(app: Application) {
         const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
         return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
       }),
-      deactivate: work({ ...ofProvider, payload: waiting }, (item) =>
+      deactivate: work({ ...ofProvider, payload: nothing }, (item) =>
         throughOutages(
           app,
           item,
@@ -118,7 +117,7 @@ export function paymentLinks(app: Application) {
             const { processor_payment_link_id: id } = link
             await processorOf(app, link).deactivatePaymentLink(id, deactivationKey(item.key))
           },
-          heldUp(app, item, item.key, 'deactivate'),
+          tellHeldUp(app, 'payment_link', item),
         ),
       ),
       // the policy first: whoever is told that it was paid finds it active; one that cannot become so holds nothing back
@@ -130,8 +129,8 @@ export function paymentLinks(app: Application) {
         return { outcome: 'done' }
       }),
       // beside what is told: a processor that is away holds nothing back
-      'start-plan': work({ ...ofProvider, payload: waiting }, (item) =>
-        throughOutages(app, item, () => startPlan(app, item), heldUp(app, item, item.key, 'start-plan')),
+      'start-plan': work({ ...ofProvider, payload: nothing }, (item) =>
+        throughOutages(app, item, () => startPlan(app, item), tellHeldUp(app, 'payment_link', item)),
       ),
       'tell-failed': work(
         {
@@ -157,13 +156,9 @@ export function paymentLinks(app: Application) {
           if (refund?.status !== 'pending') return
           isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
         }
-        const outcome = await throughOutages(app, item, settle, heldUp(app, item, linkId, 'settle-refund'))
+        const outcome = await throughOutages(app, item, settle, tellHeldUp(app, 'payment_link', item, linkId))
         return isPending
-          ? {
-              outcome: 'again',
-              at: app.clock.now() + PENDING_REFUND_MS,
-              payload: { payment_link_id: linkId },
-            }
+          ? { outcome: 'again', at: app.clock.now() + PENDING_REFUND_MS, awaySince: null }
           : outcome
       }),
       'tell-refunded': work({ ...kind, payload: PaymentLinkRefunded.schema }, async (item) => {
@@ -189,11 +184,6 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
     if (error instanceof ProviderRefused) await tell('processor_refused')
     throw error
   }
-}
-
-/** Has the operator told of what of a link waits for its card processor. */
-function heldUp(app: Application, item: WorkItem, linkId: string, work: LinkWork) {
-  return (since: number) => recordHeldUp(app, paymentLink, linkId, { work, since }, contextOf(item))
 }
 
 async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: string): Promise<PaymentLink> {

@@ -13,8 +13,7 @@ import { Turns } from '../../commands/turns.ts'
 import { readable, within } from '../../commands/verbs.ts'
 import type { CardProcessor, LinkNotice } from '../../ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
-import { processorToAsk, recordHeldUp } from '../processor/held-up.ts'
-import { processorOf } from '../processor/processor-of.ts'
+import { heldUp, processorOf, processorToAsk } from '../processor/processor-of.ts'
 
 export interface NewRefundOfLink {
   /** Null: whatever is left. */
@@ -67,9 +66,7 @@ async function requestAndSettle(
     }
     // what nobody can carry out is not bound
     if (link.payment) {
-      await processorToAsk(app, link, (since) =>
-        recordHeldUp(app, paymentLink, linkId, { work: 'refund', since }, context),
-      )
+      await processorToAsk(app, link, heldUp('payment_link', linkId, 'refund'), context)
     }
     const outcome = await app.commands.execute(
       paymentLink,

@@ -15,8 +15,7 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { readable, within } from '../../commands/verbs.ts'
-import { processorToAsk, recordHeldUp, type SessionWork } from '../processor/held-up.ts'
-import { processorOf } from '../processor/processor-of.ts'
+import { heldUp, processorOf, processorToAsk } from '../processor/processor-of.ts'
 import { completeSession } from './completions.ts'
 
 /** What mounts a checkout of the card processor in a page. */
@@ -114,7 +113,7 @@ async function handedOutAgain(
 export async function onceClosed(
   app: Application,
   session: PaymentSession,
-  work: SessionWork,
+  work: string,
   commandAt: (now: number) => PaymentSessionCommand,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
@@ -146,16 +145,18 @@ export async function onceClosed(
 export async function closeCheckouts(
   app: Application,
   session: PaymentSession,
-  work: SessionWork,
+  work: string,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const { payment_session_id: sessionId, environment } = session
+  const { payment_session_id: sessionId, environment, tenant_id } = session
   let after = session
   for (const { checkout_id: checkoutId, processor, processor_checkout_id } of openCheckouts(session)) {
-    const tell = (since: number) => recordHeldUp(app, paymentSession, sessionId, { work, since }, context)
-    const made = { processor, environment }
+    const made = { processor, environment, tenant_id }
     // of a timer that waits, whoever keeps it tells
-    const at = work === 'expire' ? processorOf(app, made) : await processorToAsk(app, made, tell)
+    const at =
+      work === 'expire'
+        ? processorOf(app, made)
+        : await processorToAsk(app, made, heldUp('payment_session', sessionId, work), context)
     const closed = await at.closeCheckout(processor_checkout_id)
     const own = {
       ...within(context, session),

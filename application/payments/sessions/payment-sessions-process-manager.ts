@@ -23,9 +23,9 @@ import {
   processManager,
   work,
 } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
-import { recordHeldUp } from '../processor/held-up.ts'
+import { tellHeldUp } from '../processor/processor-of.ts'
 import { mintInstalment, signingDebit } from './arrange-debit.ts'
 import { expireSession } from './end-session.ts'
 import { completedPayload, failedPayload } from './session-webhooks.ts'
@@ -80,7 +80,7 @@ export function paymentSessions(app: Application) {
     ],
     work: {
       // what the card processor could still take is ended first; money that it had taken wins
-      expire: work({ ...ofProvider, payload: waiting }, async (item) => {
+      expire: work({ ...ofProvider, payload: z.object({}) }, async (item) => {
         const session = await load(app, item.key)
         const at = Date.parse(session.expires_at)
         if (app.clock.now() < at) return { outcome: 'again', at }
@@ -90,7 +90,7 @@ export function paymentSessions(app: Application) {
           async () => {
             orThrow(await expireSession(app, session, at, contextOf(item)))
           },
-          (since) => recordHeldUp(app, paymentSession, item.key, { work: 'expire', since }, contextOf(item)),
+          tellHeldUp(app, 'payment_session', item),
         )
       }),
       'create-debit': work({ ...kind, payload: ofSession }, async (item) => {

@@ -23,12 +23,11 @@ import {
   type WorkItem,
   work,
 } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
-import { dayOf, recordHeldUp, type SubscriptionWork } from '../processor/held-up.ts'
 import { asked } from '../processor/notice-source.ts'
-import { processorOf } from '../processor/processor-of.ts'
+import { processorOf, tellHeldUp } from '../processor/processor-of.ts'
 import { paymentId } from './show-subscriptions.ts'
 import { finishCancellation } from './subscriptions.ts'
 
@@ -47,13 +46,11 @@ const telling = { retry: backoff(), timeLimitMs: 60_000 }
 export function subscriptions(app: Application) {
   /** What the processor of a subscription is to do. */
   const atProcessor = (
-    name: SubscriptionWork,
-    run: (item: WorkItem, state: Subscription, heldUp: (since: number) => Promise<void>) => Promise<unknown>,
+    run: (item: WorkItem, state: Subscription, tell: () => Promise<void>) => Promise<unknown>,
   ) =>
-    work({ ...ofProvider, payload: waiting }, (item) => {
-      const heldUp = (since: number) =>
-        recordHeldUp(app, subscription, item.key, { work: name, since }, contextOf(item))
-      return throughOutages(app, item, async () => run(item, await load(app, item), heldUp), heldUp)
+    work({ ...ofProvider, payload: nothing }, (item) => {
+      const tell = tellHeldUp(app, 'subscription', item)
+      return throughOutages(app, item, async () => run(item, await load(app, item), tell), tell)
     })
   return processManager({
     name: 'subscriptions',
@@ -96,19 +93,18 @@ export function subscriptions(app: Application) {
       ]),
     ],
     work: {
-      'charge-first': atProcessor('charge-first', async (item, state) => {
+      'charge-first': atProcessor(async (item, state) => {
         const { processor_subscription_id: id, status } = state
         if (status !== 'incomplete') return
         await unlessRefused(processorOf(app, state).chargeFirst(id, `first-${item.key}`))
       }),
-      'end-at-processor': atProcessor('end-at-processor', async (item, state, heldUp) => {
+      'end-at-processor': atProcessor(async (item, state, tell) => {
         const { processor_subscription_id: id, ended } = state
         // paid at the last moment: a person sees to it
-        if (ended?.reason === 'never_paid' && !isUnpaid(await standing(app, state)))
-          return heldUp(dayOf(app.clock.now()))
+        if (ended?.reason === 'never_paid' && !isUnpaid(await standing(app, state))) return tell()
         await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
       }),
-      'finish-cancellation': atProcessor('finish-cancellation', async (item, state, heldUp) => {
+      'finish-cancellation': atProcessor(async (item, state, tell) => {
         const { ended, cancellation } = state
         if (ended || cancellation === null) return
         try {
@@ -116,12 +112,12 @@ export function subscriptions(app: Application) {
         } catch (error) {
           // its policy is cancelled, and it is charged on until somebody sees to it
           const isToEnd = error instanceof ProviderRefused && cancellation === 'policy_cancelled'
-          if (isToEnd) await heldUp(dayOf(app.clock.now()))
+          if (isToEnd) await tell()
           throw error
         }
       }),
       // nobody may have told of the payment: one that goes on there goes on here
-      expire: atProcessor('expire', async (item, state) => {
+      expire: atProcessor(async (item, state) => {
         if (state.status !== 'incomplete') return
         const status = await standing(app, state)
         const at = item.dueAt

@@ -9,9 +9,8 @@ import type { Reads } from '../../commands/command-handler.ts'
 import { readable, within } from '../../commands/verbs.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
 import { withOwnPairs } from '../pages/metadata.ts'
-import { processorToAsk, recordHeldUp } from '../processor/held-up.ts'
 import { customerOf } from '../processor/processor-customers.ts'
-import { processorOf } from '../processor/processor-of.ts'
+import { heldUp, processorOf, processorToAsk } from '../processor/processor-of.ts'
 import { unlessRefused } from '../processor/refused-fields.ts'
 
 export interface NewSubscription
@@ -141,9 +140,7 @@ export async function cancelSubscription(
   const { subscription_id, ended } = state
   if (ended) return state
   const scoped = within(context, state)
-  await processorToAsk(app, state, (since) =>
-    recordHeldUp(app, subscription, subscription_id, { work: 'cancel', since }, scoped),
-  )
+  await processorToAsk(app, state, heldUp('subscription', subscription_id, 'cancel'), scoped)
   const requested = await app.commands.execute(
     subscription,
     subscription_id,

@@ -51,8 +51,6 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   /** How often it was presented again, and the day of its first entry. */
   readonly representments: number
   readonly first_entry_date: CalendarDate | null
-  /** Since when the bank was away, each time that its batch was held up. */
-  readonly held_up: readonly string[]
   /** The first report that settled it; null until then. */
   readonly settlement: Omit<BankDebitData<'BankDebitReported'>, 'leg_id'> | null
   /** The credit that its money is; another one takes its place. */
@@ -68,7 +66,7 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
 /** A debit that was just created. */
 const BEGUN = {
   ...({ status: 'pending', reason: null, gate: null, released_from: [] } as const),
-  ...({ is_left_out: false, held_up: [] } as const),
+  is_left_out: false,
   batch_closes_at: null,
   entry_date: null,
   first_entry_date: null,
@@ -111,7 +109,7 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
     case 'BankDebitLeftOut':
       return { ...before, is_left_out: true }
     case 'BankDebitHeldUp':
-      return { ...before, held_up: [...before.held_up, event.data.since] }
+      return before
     case 'BankDebitInFile': {
       const { leg_id: _leg, at: _at, entry_date, ...in_file } = event.data
       const first_entry_date = firstEntryOf(before, entry_date)
@@ -149,7 +147,6 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
         batch_closes_at,
         entry_date,
         is_left_out: false,
-        held_up: [],
         representments: representment,
       }
     }

@@ -9,7 +9,6 @@ import {
   type BankDebitEvent,
   BankDebitFailed,
   BankDebitGated,
-  BankDebitHeldUp,
   BankDebitInFile,
   BankDebitLeftOut,
   BankDebitMatched,
@@ -88,7 +87,6 @@ export type BankDebitCommand =
       readonly note: string
       readonly at: number
     }
-  | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
   | { readonly type: 'Acknowledge'; readonly ofBatch?: OfBatch; readonly at: number }
   | {
       readonly type: 'Report'
@@ -170,11 +168,6 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       }
       case 'LeaveOut':
         return status === 'Scheduled' ? leaveOut(command, state) : []
-      case 'RecordHeldUp': {
-        const since = isoTime(command.since)
-        if (status !== 'Scheduled' || state.held_up.includes(since)) return []
-        return [BankDebitHeldUp.of({ leg_id, batch_closes_at: state.batch_closes_at!, since, at })]
-      }
       case 'Acknowledge':
         if (status === 'submitted') return []
         if (status !== 'Scheduled') return doesNotFit(state, 'acknowledged')

@@ -10,7 +10,6 @@ import {
   PaymentLinkDeliveryFailed,
   type PaymentLinkEvent,
   PaymentLinkExpired,
-  PaymentLinkHeldUp,
   PaymentLinkPaid,
   PaymentLinkPaidAgain,
   PaymentLinkPaymentFailed,
@@ -44,8 +43,6 @@ export interface PaymentLink extends DataOf<'PaymentLinkCreated'> {
   /** Channels that it was sent by. */
   readonly sent_by: readonly DeliveryChannel[]
   readonly plan_not_started: boolean
-  /** What waits for the processor for long, and since when. */
-  readonly held_up: readonly string[]
   readonly sent_at: string | null
   readonly cancelled_at: string | null
   readonly expired_at: string | null
@@ -78,12 +75,6 @@ export type PaymentLinkCommand =
   | {
       readonly type: 'RecordPlanNotStarted'
       readonly reason: DataOf<'PaymentLinkPlanNotStarted'>['reason']
-      readonly at: number
-    }
-  | {
-      readonly type: 'RecordHeldUp'
-      readonly work: DataOf<'PaymentLinkHeldUp'>['work']
-      readonly since: number
       readonly at: number
     }
   | { readonly type: 'Cancel'; readonly at: number }
@@ -144,13 +135,10 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
         return { ...before, paid_again: [...before.paid_again, processor_payment_id], updated_at: paid_at }
       }
       case 'PaymentLinkAmountDiffered':
+      case 'PaymentLinkHeldUp':
         return before
       case 'PaymentLinkPlanNotStarted':
         return { ...before, plan_not_started: true }
-      case 'PaymentLinkHeldUp': {
-        const { work, since } = event.data
-        return { ...before, held_up: [...before.held_up, `${work}@${since}`] }
-      }
       case 'PaymentLinkCancelled': {
         const { cancelled_at } = event.data
         return { ...before, status: 'cancelled', cancelled_at, updated_at: cancelled_at }
@@ -199,12 +187,6 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
         const { reason, at } = command
         return [PaymentLinkPlanNotStarted.of({ payment_link_id, policy_id, reason, at: isoTime(at) })]
       }
-      case 'RecordHeldUp': {
-        const { work, at } = command
-        const since = isoTime(command.since)
-        if (state.held_up.includes(`${work}@${since}`)) return []
-        return [PaymentLinkHeldUp.of({ payment_link_id, work, since, at: isoTime(at) })]
-      }
       case 'Cancel':
         return cancel(command, state)
       case 'Expire':
@@ -228,7 +210,6 @@ function begun(data: DataOf<'PaymentLinkCreated'>): PaymentLink {
     refunds: [],
     sent_by: [],
     plan_not_started: false,
-    held_up: [],
     sent_at: null,
     cancelled_at: null,
     expired_at: null,

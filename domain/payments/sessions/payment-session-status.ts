@@ -25,8 +25,6 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly plan_stopped: boolean
   /** The return code after which the account of its plan is debited no more; null: it may be. */
   readonly disabled_by: string | null
-  /** What was told of that waits for the card processor, and since when. */
-  readonly held_up: readonly string[]
   readonly paid_late: boolean
   /** When a payment by the card processor failed, last; null: never. */
   readonly last_failed_at: string | null

@@ -11,7 +11,6 @@ import {
   PaymentSessionDebitConfirmed,
   type PaymentSessionEvent,
   PaymentSessionExpired,
-  PaymentSessionHeldUp,
   PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
@@ -78,12 +77,6 @@ export type PaymentSessionCommand =
     }
   /** A debit of it ended before any money moved, without being cancelled. */
   | { readonly type: 'RecordDebitFailed'; readonly legId: string; readonly at: number }
-  | {
-      readonly type: 'RecordHeldUp'
-      readonly work: DataOf<'PaymentSessionHeldUp'>['work']
-      readonly since: number
-      readonly at: number
-    }
   | { readonly type: 'Cancel'; readonly at: number }
   | { readonly type: 'Expire'; readonly at: number }
   | { readonly type: 'Replace'; readonly replacedBy: string; readonly at: number }
@@ -122,10 +115,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'PaymentSessionAmountDiffered':
       case 'PaymentSessionPaymentFailed':
         return afterPayment(before, event)
-      case 'PaymentSessionHeldUp': {
-        const { work, since } = event.data
-        return { ...before, held_up: [...before.held_up, `${work}@${since}`] }
-      }
+      case 'PaymentSessionHeldUp':
+        return before
       case 'PaymentSessionDebitArranged': {
         const { payment_session_id: _session, ...debit } = event.data
         return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
@@ -187,12 +178,6 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'RecordPaymentProcessing':
       case 'RecordPaymentFailed':
         return decidePayment(command, state)
-      case 'RecordHeldUp': {
-        const { work, at } = command
-        const since = isoTime(command.since)
-        if (state.held_up.includes(`${work}@${since}`)) return []
-        return [PaymentSessionHeldUp.of({ payment_session_id, work, since, at: isoTime(at) })]
-      }
       case 'ArrangeDebit': {
         const { legId, account, at } = command
         if (!isAwaited(sessionStatusAt(state, at))) return notPayable(state, at)
@@ -325,7 +310,6 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     debit: null,
     plan_stopped: false,
     disabled_by: null,
-    held_up: [],
     paid_late: false,
     replaced_by: null,
     last_failed_at: null,

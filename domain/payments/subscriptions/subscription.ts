@@ -12,7 +12,6 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   type SubscriptionEvent,
-  SubscriptionHeldUp,
   SubscriptionPaymentDiffered,
   SubscriptionStarted,
   type SubscriptionStatus,
@@ -45,8 +44,6 @@ export interface Subscription extends z.output<typeof SubscriptionStarted.schema
   readonly paid_again: readonly string[]
   /** Why the processor is to end it; null: it is not. */
   readonly cancellation: CancellationReason | null
-  /** What waits for the processor for long, and since when. */
-  readonly held_up: readonly string[]
   /** Numbers of charges that were due for long without a word. */
   readonly overdue: readonly number[]
   readonly ended: Pick<Ended, 'reason' | 'at'> | null
@@ -79,12 +76,6 @@ export type SubscriptionCommand =
   /** Of a partner's wish; one that follows from the cancellation of its policy stands. */
   | { readonly type: 'WithdrawCancellation'; readonly at: number }
   | { readonly type: 'Cancel'; readonly at: number }
-  | {
-      readonly type: 'RecordHeldUp'
-      readonly work: z.output<typeof SubscriptionHeldUp.schema>['work']
-      readonly since: number
-      readonly at: number
-    }
   /** Ends one whose first payment did not come in time. */
   | { readonly type: 'Expire'; readonly at: number }
   | { readonly type: 'FindOverdue'; readonly at: number }
@@ -95,10 +86,7 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
   initialState: null,
   evolve(before, event) {
     if (event.type === 'SubscriptionStarted') return started(event.data)
-    if (event.type === 'SubscriptionHeldUp') {
-      const { work, since } = event.data
-      return { ...before!, held_up: [...before!.held_up, `${work}@${since}`] }
-    }
+    if (event.type === 'SubscriptionHeldUp') return before
     if (event.type === 'SubscriptionChargeOverdue') {
       return { ...before!, overdue: [...before!.overdue, event.data.number] }
     }
@@ -164,12 +152,6 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         return [SubscriptionCancellationWithdrawn.of({ subscription_id, at })]
       case 'Cancel':
         return state.ended ? [] : ended(state.cancellation ?? 'requested')
-      case 'RecordHeldUp': {
-        const { work } = command
-        const since = isoTime(command.since)
-        if (state.held_up.includes(`${work}@${since}`)) return []
-        return [SubscriptionHeldUp.of({ subscription_id, work, since, at })]
-      }
       case 'Expire':
         return state.status === 'incomplete' ? ended('never_paid') : []
       case 'FindOverdue':
@@ -289,7 +271,6 @@ function started(data: z.output<typeof SubscriptionStarted.schema>): Subscriptio
     status_at: null,
     updated_at: at,
     cancellation: null,
-    held_up: [],
     overdue: [],
     ended: null,
     paid_again: [],

@@ -14,6 +14,7 @@ import { webhookDeliveries } from './0013-webhook-deliveries.ts'
 import { outbox } from './0014-outbox.ts'
 import { bankArchive } from './0015-bank-archive.ts'
 import { logMarks } from './0016-log-marks.ts'
+import { awaySince } from './0017-away-since.ts'
 import { aliveUntil } from './0019-alive-until.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
@@ -35,5 +36,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0014-outbox': outbox,
   '0015-bank-archive': bankArchive,
   '0016-log-marks': logMarks,
+  '0017-away-since': awaySince,
   '0019-alive-until': aliveUntil,
 }

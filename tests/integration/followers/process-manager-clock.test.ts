@@ -7,7 +7,7 @@ import {
   work,
 } from '../../../application/followers/process-manager.ts'
 import type { ProcessManagerRunner } from '../../../application/followers/runner.ts'
-import { throughOutages, waiting } from '../../../application/followers/through-outages.ts'
+import { throughOutages } from '../../../application/followers/through-outages.ts'
 import {
   type AdvanceClockParts,
   advanceClock,
@@ -35,7 +35,7 @@ const alarms: ProcessManager = {
   on: [],
   work: {
     // a bank that is away
-    call: work({ payload: waiting, retry: backoff(2), timeLimitMs: 60_000 }, (item) => {
+    call: work({ payload: z.object({}), retry: backoff(2), timeLimitMs: 60_000 }, (item) => {
       fired.push({ key: item.key, at: bench.clock.now() })
       return throughOutages(bench, item, async () => {
         if (isAway) throw new ProviderUnavailable('away', { nothingHappened: true })
@@ -88,6 +88,10 @@ describe('advancing the virtual clock', () => {
     const looks = [start + 10_000, start + 10_000, start + day / 2, start + day]
     const first = [...looks.map(bank), noon(start + day / 2)].sort((a, b) => a.at - b.at)
     expect(fired.toSorted((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))).toEqual(first)
+    // an earlier release looks for it in the payload
+    const { rows } = await bench.database.pool.query('SELECT payload, away_since FROM runtime.work')
+    const since = start + 10_000
+    expect(rows).toEqual([{ payload: { away_since: since }, away_since: String(since) }])
     isAway = false
     await advance({ to: start + 2 * day })
     expect(fired.slice(first.length)).toEqual([bank(start + day + quarter)])

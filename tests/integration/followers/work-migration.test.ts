@@ -28,6 +28,7 @@ test('work of the release before waits on as what it is', async () => {
         ('p', 'send', 'held', '{}', 5, 'due', 0, 'mail', '-infinity', 'c', 'c', NULL),
         ('p', 'send', 'released', '{}', 5, 'due', 0, 'text', '-infinity', 'c', 'c', NULL),
         ('p', 'send', 'paused', '{}', 5, 'due', 3, NULL, 'infinity', 'c', 'c', NULL),
+        ('p', 'send', 'away', '{"away_since":5}', 5, 'due', 0, NULL, '-infinity', 'c', 'c', NULL),
         ('p', 'send', 'plain', '{}', 5, 'due', 0, NULL, '-infinity', 'c', 'c', NULL),
         ('p', 'send', 'failed', '{}', 5, 'failed', 12, 'mail', '-infinity', 'c', 'c', 'no');
       INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, lease_owner, lease_token,
@@ -35,12 +36,14 @@ test('work of the release before waits on as what it is', async () => {
       VALUES ('p', 'send', 'leased', '{}', 5, 'leased', 'dead', 1, now(), 'c', 'c')`)
     expect((await migrator.migrateToLatest()).error).toBeUndefined()
     const { rows } = await pool.query(
-      `SELECT concat_ws(' ', process_manager, kind, key, state, attempts, payload ->> 'revision', held_at, last_error) AS work
+      `SELECT concat_ws(' ', process_manager, kind, key, state, attempts, payload ->> 'revision', held_at, last_error,
+         'away since ' || away_since) AS work
        FROM runtime.work ORDER BY process_manager, kind, key`,
     )
     expect(rows.map(({ work }) => work)).toEqual([
       'p $stream a-1 failed 12 7 seventh',
       'p $stream b@c later 2 3',
+      'p send away later 0 away since 5',
       'p send failed failed 12 no',
       'p send held held 0 mail',
       'p send leased leased 0',

@@ -37,6 +37,7 @@ import {
   ProcessClockDiffered,
   processClock,
 } from '../../../domain/operations/process-clock.ts'
+import { AlertRaised, raisedAlert } from '../../../domain/operations/raised-alert.ts'
 import { ReadModelRebuildHeldBack, readModelRebuild } from '../../../domain/operations/read-model-rebuild.ts'
 import { VirtualClockMoved, virtualClock } from '../../../domain/operations/virtual-clock.ts'
 import { CarrierRegistered, carrier } from '../../../domain/parties/carrier.ts'
@@ -350,6 +351,16 @@ const acknowledge = (note: string) => ({ type: 'Acknowledge', data: noted(note).
 decisions(operatorAlert, [
   ['is acknowledged', [], acknowledge('called them'), noted('called them')],
   ['is acknowledged once', [noted('called them')], acknowledge('again'), []],
+])
+
+const raised = AlertRaised.of({
+  kind: 'payment_link_held_up',
+  about: { payment_link_id: ID, work: 'cancel' },
+  since: '2026-03-02T08:00:00.000Z',
+})
+decisions(raisedAlert, [
+  ['is raised', [], { type: 'Raise', data: raised.data }, raised],
+  ['is raised once', [raised], { type: 'Raise', data: raised.data }, []],
 ])
 
 const at = (to: number) => VirtualClockMoved.of({ to })

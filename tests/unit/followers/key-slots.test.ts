@@ -16,6 +16,7 @@ function piece(key: string, host = 'h'): ClaimedWork {
     payload: { host },
     concurrencyKey: key,
     dueAt: 0,
+    awaySince: null,
     attempt: 1,
     token: 1n,
     correlationId: 'c',

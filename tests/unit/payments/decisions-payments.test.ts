@@ -141,7 +141,6 @@ const ask = (reason: 'requested' | 'policy_cancelled') =>
   ({ type: 'RequestCancellation', reason, at }) as const
 const withdraw = { type: 'WithdrawCancellation', at } as const
 const cancel = { type: 'Cancel', at } as const
-const holdUp = { type: 'RecordHeldUp', work: 'cancel', since: at, at } as const
 const TIED = 'status_tied' as const
 const FEBRUARY = '2026-02-28T17:00:00.000Z'
 const MARCH = '2026-03-31T17:00:00.000Z'
@@ -311,8 +310,6 @@ decisions(subscription, [
   ],
   ['is still to end with its policy when that was not done', [plan, wanted, wantedByPolicy], withdraw, []],
   ['ends with its policy', [plan, wantedByPolicy], cancel, ended('policy_cancelled', 5)],
-  ['waits for its processor', [plan], holdUp, heldUp],
-  ['waits once', [plan, heldUp], holdUp, []],
 
   [
     'takes another amount than agreed, which is told',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recordDisabled } from '../../../../application/banking/accounts/disabled-numbers.ts'
 import { keepAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
 import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
-import { recordBatchHeldUp, submitBatch } from '../../../../application/banking/debits/debit-batches.ts'
+import { raiseBatchHeldUp, submitBatch } from '../../../../application/banking/debits/debit-batches.ts'
 import { representDebit } from '../../../../application/banking/files/bank-rail.ts'
 import type { Application } from '../../../../application/commands/application.ts'
 import { UnreadableEvent } from '../../../../application/commands/event-registry.ts'
@@ -30,7 +30,7 @@ let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
 /** What the read model finds in the batch, and what the bank is handed. */
-const found: { leg_id: string; seq: number }[] = []
+const found: { leg_id: string; tenant_id: string; seq: number }[] = []
 const handedOver: string[] = []
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ async function scheduled(
   accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
   const schedule = { type: 'Schedule', at: app.clock.now() } as const
   const { state } = accepted(await app.commands.execute(bankDebit, legId, schedule, operatorContext()))
-  found.push({ leg_id: legId, seq: found.length + 1 })
+  found.push({ leg_id: legId, tenant_id: owner, seq: found.length + 1 })
   return Date.parse(state!.batch_closes_at!)
 }
 
@@ -173,15 +173,13 @@ test('a batch whose bank is away for hours is told of once, by its oldest debit,
   await expectToldOfOnce(app, {
     provider: 'bank-rail',
     since: closesAt,
-    heldUp: 'BankDebitHeldUp',
-    async attempt(payload) {
-      // that its debits pass the gates once more is another test's
-      const gated = { ...payload, is_gated: true }
-      const outcome = await submit.run(workItem({ key: isoTime(closesAt), payload: gated }))
-      if (outcome.outcome !== 'again') return outcome
-      const { is_gated: _, ...waiting } = outcome.payload!
-      return { ...outcome, payload: waiting }
+    alert: {
+      kind: 'debit_batch_held_up',
+      about: { leg_id: oldest, batch_closes_at: isoTime(closesAt) },
     },
+    // that its debits pass the gates once more is another test's
+    attempt: (awaySince) =>
+      submit.run(workItem({ key: isoTime(closesAt), payload: { is_gated: true }, awaySince })),
     types: () => typesOf(oldest),
   })
   expect(await typesOf(other)).toEqual(begun)
@@ -193,7 +191,7 @@ test('one that cannot be read holds up no other, nor does the sandbox', async ()
   await app.log.append(`bankDebit-${broken}`, -1, [
     { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
   ])
-  found.unshift({ leg_id: broken, seq: 0 })
+  found.unshift({ leg_id: broken, tenant_id: newId(), seq: 0 })
   await scheduled(last, true)
   const { live } = app.bankRails
   const refusing = new ProviderRefused('The bank refused the batch')
@@ -207,8 +205,10 @@ test('one that cannot be read holds up no other, nor does the sandbox', async ()
   await expect(submitting).rejects.toThrow(UnreadableEvent)
   expect(handedOver).toEqual([first, last])
 
-  await recordBatchHeldUp(app, { closesAt, since: closesAt }, operatorContext())
-  expect((await typesOf(first)).at(-1)).toBe('BankDebitHeldUp')
+  const before = await app.log.head()
+  await raiseBatchHeldUp(app, { closesAt, since: closesAt }, operatorContext())
+  const [raised] = (await app.log.readAll({ after: before, maxCount: 1, types: ['AlertRaised'] })).events
+  expect(JSON.parse(raised!.data)).toMatchObject({ about: { leg_id: broken } })
 })
 
 test('one that has left its batch since it was looked for is not handed over', async () => {

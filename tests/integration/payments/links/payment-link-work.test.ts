@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../../../application/commands/application.ts'
 import { derivedId } from '../../../../application/commands/event-registry.ts'
 import type { ProcessManager } from '../../../../application/followers/process-manager.ts'
+import { raiseHeldUp } from '../../../../application/followers/through-outages.ts'
 import { completeLink } from '../../../../application/payments/links/completions.ts'
 import { createLink, type NewPaymentLink } from '../../../../application/payments/links/create-link.ts'
 import { paymentLinks } from '../../../../application/payments/links/payment-links-process-manager.ts'
 import { parkNotice, placeOf } from '../../../../application/payments/parked-notices.ts'
+import { heldUp } from '../../../../application/payments/processor/processor-of.ts'
 import { processorNotices } from '../../../../application/payments/processor-notices-process-manager.ts'
 import {
   prepareSubscription,
@@ -15,6 +17,7 @@ import * as policies from '../../../../application/policies/policies.ts'
 import type { OutgoingMessage } from '../../../../application/ports/messages.ts'
 import { ProviderRefused } from '../../../../application/ports/provider.ts'
 import type { ApiClient } from '../../../../domain/access/api-client.ts'
+import { isoTime } from '../../../../domain/kernel/calendar.ts'
 import { paymentLink } from '../../../../domain/payments/links/payment-link.ts'
 import { processorNotice } from '../../../../domain/payments/processor/processor-notice.ts'
 import {
@@ -166,12 +169,36 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   await expectToldOfOnce(app, {
     provider: 'card-processor',
     since: app.clock.now(),
-    heldUp: 'PaymentLinkHeldUp',
-    attempt: (payload) => paymentLinks(app).work['start-plan'].run(workItem({ key: linkId, payload })),
+    alert: { kind: 'payment_link_held_up', about: { payment_link_id: linkId, work: 'start-plan' } },
+    attempt: (awaySince) =>
+      paymentLinks(app).work['start-plan'].run(
+        workItem({ kind: 'start-plan', key: linkId, payload: {}, awaySince }),
+      ),
     types: async () => (await app.log.readStream(`paymentLink-${linkId}`)).map(({ type }) => type),
   })
   const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
   expect(started.events).toHaveLength(1)
+})
+
+test('what an earlier release told of a plan that waits is not told again', async () => {
+  const linkId = await newLink(await issuedPolicy('active'))
+  const [stream, since] = [`paymentLink-${linkId}`, app.clock.now()]
+  const raised = async () => {
+    const { events } = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['AlertRaised'] })
+    return events
+      .map(({ data }) => JSON.parse(data).about)
+      .filter((about) => about.payment_link_id === linkId)
+  }
+  const told = { payment_link_id: linkId, work: 'start-plan', since: isoTime(since), at: isoTime(since) }
+  const metadata = '{"schema_version":1}'
+  await app.log.append(stream, 0, [{ type: 'PaymentLinkHeldUp', data: JSON.stringify(told), metadata }])
+  const tell = (work: string, from: number) =>
+    raiseHeldUp(app, heldUp('payment_link', linkId, work), operatorContext(), from)
+  await tell('start-plan', since)
+  expect(await raised()).toEqual([])
+  await tell('settle-refund', since)
+  await tell('start-plan', since + 1)
+  expect((await raised()).map(({ work }) => work)).toEqual(['settle-refund', 'start-plan'])
 })
 
 test('a plan that starts weeks late is charged from then on, each month for itself', async () => {

@@ -3,7 +3,7 @@ import type { Application } from '../../../../application/commands/application.t
 import { paymentSessions } from '../../../../application/payments/sessions/payment-sessions-process-manager.ts'
 import { paymentSession } from '../../../../domain/payments/sessions/payment-session.ts'
 import { SimulatedCardProcessor } from '../../../../infrastructure/providers/card/simulated.ts'
-import { expectToldOfOnce, type Waiting, workItem } from '../../../support/provider-outages.ts'
+import { expectToldOfOnce, workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -39,16 +39,15 @@ test('a session whose processor is away for hours as it expires is told of once,
   const types = async () => (await app.log.readStream(`paymentSession-${id}`)).map(({ type }) => type)
   const begun = await types()
   const { expire } = paymentSessions(app).work
-  const attempt = (payload: Waiting) => expire.run(workItem({ key: id, payload }))
-  expect(await attempt({})).toEqual({ outcome: 'again', at: over })
+  const attempt = (awaySince: number | null) =>
+    expire.run(workItem({ kind: 'expire', key: id, payload: {}, awaySince }))
+  expect(await attempt(null)).toEqual({ outcome: 'again', at: over })
   await expectToldOfOnce(app, {
     provider: 'card-processor',
     since: over,
-    heldUp: 'PaymentSessionHeldUp',
+    alert: { kind: 'payment_session_held_up', about: { payment_session_id: id, work: 'expire' } },
     attempt,
     types,
   })
-  expect(await types()).toEqual([
-    ...[...begun, 'PaymentSessionHeldUp', 'PaymentSessionCheckoutClosed', 'PaymentSessionExpired'],
-  ])
+  expect(await types()).toEqual([...begun, 'PaymentSessionCheckoutClosed', 'PaymentSessionExpired'])
 })

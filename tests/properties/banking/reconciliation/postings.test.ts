@@ -65,7 +65,6 @@ const STEPS: readonly Step[] = [
   ...Array.from({ length: 12 }, () => forward),
   (at) => ({ type: 'Fail', note: 'The account is disabled', at }),
   (at) => ({ type: 'LeaveOut', note: 'The account cannot be read', at }),
-  (at) => ({ type: 'RecordHeldUp', since: START, at }),
   (at) => ({
     type: 'Report',
     processor_status: 'SBRemit',

@@ -107,9 +107,7 @@ const notStarted = (reason: 'processor_refused' | 'policy_cancelled') =>
   event('PaymentLinkPlanNotStarted', { policy_id: ID, reason, at: isoTime(LATE) })
 const notStart = (reason: 'processor_refused' | 'policy_cancelled') =>
   ({ type: 'RecordPlanNotStarted', reason, at: LATE }) as const
-const heldUp = (since: number) =>
-  event('PaymentLinkHeldUp', { work: 'start-plan', since: isoTime(since), at: isoTime(LATE) })
-const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'start-plan', since, at: LATE }) as const
+const heldUp = event('PaymentLinkHeldUp', { work: 'cancel', since: isoTime(EARLY), at: isoTime(EARLY) })
 const fail = { type: 'RecordPaymentFailed', failureId: R1, message: 'Declined', at: EARLY } as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const
 const expire = { type: 'Expire', at: OVER } as const
@@ -165,15 +163,18 @@ decisions(paymentLink, [
     notStart('processor_refused'),
     [],
   ],
-  ['is held up', [created, paid], holdUp(EARLY), heldUp(EARLY)],
-  ['is held up once', [created, paid, heldUp(EARLY)], holdUp(EARLY), []],
-  ['is held up anew', [created, paid, heldUp(EARLY)], holdUp(OVER), heldUp(OVER)],
 
   ['has a declined attempt', [created], fail, failed],
   ['has none once it is paid', [created, paid], fail, []],
   ['has none once it is cancelled', [created, cancelled], fail, []],
 
   ['is cancelled', [created, sent], cancel(EARLY), cancelled],
+  [
+    'is cancelled after an earlier release told that it waits',
+    [created, sent, heldUp],
+    cancel(EARLY),
+    cancelled,
+  ],
   ['is cancelled once', [created, cancelled], cancel(LATE), []],
   ['is not cancelled when it is paid', [created, paid], cancel(LATE), 'payment_link_paid'],
   ['is not cancelled when its time is over', [created], cancel(OVER), 'payment_link_expired'],

@@ -98,8 +98,7 @@ const failed = event('PaymentSessionPaymentFailed', {
 const failedLate = (at: number) =>
   event('PaymentSessionPaymentFailed', { ...failed.data, failed_at: isoTime(at), ends_checkout: true })
 const processing = event('PaymentSessionPaymentProcessing', { checkout_id: CHECKOUT, at: isoTime(EARLY) })
-const heldUp = (since: number) =>
-  event('PaymentSessionHeldUp', { work: 'cancel', since: isoTime(since), at: isoTime(LATE) })
+const heldUp = event('PaymentSessionHeldUp', { work: 'cancel', since: isoTime(EARLY), at: isoTime(EARLY) })
 const account = {
   account_ref: `payer-account/${ID}/1`,
   fingerprint: ID,
@@ -171,7 +170,6 @@ const fail = (at: number) =>
     at,
   }) as const
 const process = (at: number) => ({ type: 'RecordPaymentProcessing', checkoutId: CHECKOUT, at }) as const
-const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'cancel', since, at: LATE }) as const
 const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
 const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
@@ -313,11 +311,8 @@ decisions(paymentSession, [
   ],
   ['is replaced once that has failed', [waiting, failedLate(EARLY)], replace(EARLY), replacedAt(EARLY)],
 
-  ['waits for its processor', [created, begun], holdUp(EARLY), heldUp(EARLY)],
-  ['waits once since a time', [created, begun, heldUp(EARLY)], holdUp(EARLY), []],
-  ['waits again', [created, begun, heldUp(EARLY)], holdUp(LATE), heldUp(LATE)],
-
   ['arranges a debit', [created, opened], arrange(EARLY), arranged],
+  ['arranges one after an earlier release told that it waits', [created, heldUp], arrange(EARLY), arranged],
   ['arranges the debits of a plan', [withPlan, opened], arrange(EARLY), arrangedPlan],
   ['arranges one debit', [created, arranged], arrange(EARLY), 'session_not_payable'],
   ['arranges no debit when its time is over', [created], arrange(OVER), 'session_not_payable'],
