@@ -24,13 +24,8 @@ const LATE_MS = 1_000
 /** What waits, as its alert tells it; the first of its ids is that of a stream. */
 export type HeldUp = Pick<RaisedAlert, 'kind' | 'about'>
 
-/** In the streams of these, earlier releases told it by an event `…HeldUp`. */
-const FORMER: Readonly<Record<HeldUp['kind'], string>> = {
-  payment_link_held_up: 'paymentLink',
-  payment_session_held_up: 'paymentSession',
-  subscription_held_up: 'subscription',
-  debit_batch_held_up: 'bankDebit',
-}
+/** In streams of these categories, earlier releases told it by an event `…HeldUp`. */
+const FORMER = ['paymentLink', 'paymentSession', 'subscription', 'bankDebit']
 
 /** How such work is tried. */
 export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
@@ -54,16 +49,12 @@ export async function throughOutages(
     if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
     const now = clock.now()
     const awaySince = item.awaySince ?? now
-    if (error instanceof ProcessorNotConfigured) {
-      // once for as long as it waits, which may be for ever
-      await tell(awaySince)
-      return { outcome: 'again', at: now + NOT_CONFIGURED_MS, awaySince }
-    }
+    const isConfigured = !(error instanceof ProcessorNotConfigured)
     // one look is enough at what was away before
-    const isAway = item.isLastTry || item.awaySince !== null
-    if (!(error instanceof ProviderUnavailable) || !isAway) throw error
-    if (now - awaySince >= LONG_OUTAGE_MS) await tell(awaySince)
-    return { outcome: 'again', at: now + OUTAGE_MS, awaySince }
+    const isAway = error instanceof ProviderUnavailable && (item.isLastTry || item.awaySince !== null)
+    if (isConfigured && !isAway) throw error
+    if (!isConfigured || now - awaySince >= LONG_OUTAGE_MS) await tell(awaySince)
+    return { outcome: 'again', at: now + (isConfigured ? OUTAGE_MS : NOT_CONFIGURED_MS), awaySince }
   }
 }
 
@@ -80,12 +71,10 @@ export async function raiseHeldUp(
   since = Math.floor(clock.now() / DAY_MS) * DAY_MS,
 ): Promise<void> {
   const data = { kind, about, since: isoTime(since) }
-  const stream = `${FORMER[kind]}-${Object.values(about)[0]}`
-  for (const event of await log.readStream(stream)) {
-    if (!event.type.endsWith('HeldUp')) continue
-    const told = JSON.parse(event.data)
-    if (told.since === data.since && told.work === about.work) return
-  }
+  const streams = FORMER.map((category) => `${category}-${Object.values(about)[0]}`)
+  const former = [...(await log.readStreams(streams, { maxCount: 1_000 })).values()].flat()
+  const told = former.filter(({ type }) => type.endsWith('HeldUp')).map((event) => JSON.parse(event.data))
+  if (told.some((one) => one.since === data.since && one.work === about.work)) return
   const id = derivedId(JSON.stringify(data), 'raised-alert')
   orThrow(await commands.execute(raisedAlert, id, { type: 'Raise', data }, context))
 }

@@ -1,18 +1,17 @@
-import type { RecordedEvent } from '../../application/commands/event-registry.ts'
 import { ALERTS, type AlertKind, alertIdOf } from '../../application/operations/alert-kinds.ts'
 import { operatorAlerts as table } from '../../application/operations/operator-alerts-table.ts'
-import type { RowOf } from '../../application/queries/table.ts'
 import { OperatorAlertAcknowledged } from '../../domain/operations/operator-alert.ts'
-import { AlertRaised } from '../../domain/operations/raised-alert.ts'
+import { AlertRaised, type RaisedAlert } from '../../domain/operations/raised-alert.ts'
 import { projection } from '../runtime/projection.ts'
 
-type Raised = Pick<RowOf<typeof table>, 'alert_id' | 'kind' | 'about' | 'times'>
-
-/** The alert that an event raises. */
-function raisedBy({ metadata, position: seq }: RecordedEvent, raised: Raised) {
-  const { tenant_id, environment, recorded_at: raised_at } = metadata
-  return { ...raised, tenant_id, environment, count: 1, raised_at, seq }
-}
+/** What raises alerts by kind: an event of its own, or one that names the kind. */
+const RAISING: readonly (readonly [kind: string, Pick<AlertKind, 'type' | 'about' | 'per'>])[] = [
+  ...Object.entries(ALERTS),
+  ...AlertRaised.schema.shape.kind.options.map((kind) => {
+    const about = (data: RaisedAlert) => (data.kind === kind ? data.about : null)
+    return [kind, { type: AlertRaised, about }] as const
+  }),
+]
 
 /** What calls for a person, and who has taken note of it. */
 export const operatorAlerts = projection({
@@ -20,12 +19,13 @@ export const operatorAlerts = projection({
   version: 6,
   tables: [table],
   handlers: (on) => [
-    ...Object.entries<AlertKind>(ALERTS).map(([kind, alert]) =>
+    ...RAISING.map(([kind, alert]) =>
       on(alert.type, {
         reads: (event) => ({ operator_alerts: alert.per ? [[alertIdOf(kind, alert, event)]] : [] }),
         apply(event, { operator_alerts }) {
           const about = alert.about(event.data as never)
           if (about === null) return
+          const { tenant_id, environment, recorded_at } = event.metadata
           const alert_id = alertIdOf(kind, alert, event)
           const before = alert.per && operator_alerts.get(alert_id)
           const times = (before?.times ?? 0) + 1
@@ -33,7 +33,17 @@ export const operatorAlerts = projection({
             operator_alerts.change([alert_id], { about, times, count: before.count + 1 })
             return
           }
-          operator_alerts.put(raisedBy(event, { alert_id, kind, about, times }))
+          operator_alerts.put({
+            alert_id,
+            kind,
+            tenant_id,
+            environment,
+            about,
+            times,
+            count: 1,
+            raised_at: recorded_at,
+            seq: event.position,
+          })
         },
       }),
     ),
@@ -54,13 +64,6 @@ export const operatorAlerts = projection({
         }),
       ),
     ),
-    on(AlertRaised, {
-      apply(event, { operator_alerts }) {
-        const { kind, about } = event.data
-        const alert_id = alertIdOf(kind, {}, event)
-        operator_alerts.put(raisedBy(event, { alert_id, kind, about, times: 1 }))
-      },
-    }),
     on(OperatorAlertAcknowledged, {
       reads: ({ data }) => ({ operator_alerts: [[data.alert_id]] }),
       apply({ data: { alert_id, note, times = 1 }, metadata }, { operator_alerts }) {
