@@ -41,7 +41,7 @@ export function writeTables(url: string, copies: readonly TableCopy[]): Promise<
 async function copyOf(client: pg.Client, table: string): Promise<TableCopy> {
   const { rows: columns } = await client.query<{ name: string; type: string }>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
-      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`,
     [table],
   )
   const list = columns.map(({ name }) => `${name}::text`).join(', ')
