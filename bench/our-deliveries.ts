@@ -82,7 +82,6 @@ export async function openOurDeliveries(
     [
       webhookDeliveries({
         ...parts,
-        work: store,
         heard: new Metrics({ process: false }).webhooks,
         records: new PostgresDeliveryRecords(database.background),
         sender: benchSender(isPlain),

@@ -37,9 +37,7 @@ export class ClaimEnds {
   /** @throws UnfitPayload */
   of(claim: ClaimedWork, retry: Retry, outcome: WorkOutcome<unknown>): Ended {
     const changed =
-      'payload' in outcome || 'kind' in outcome || 'awaySince' in outcome
-        ? { changed: this.#changed(claim, outcome) }
-        : {}
+      'payload' in outcome || 'awaySince' in outcome ? { changed: this.#changed(claim, outcome) } : {}
     switch (outcome.outcome) {
       case 'done':
         return { end: { end: 'done' }, as: 'done' }
@@ -56,15 +54,12 @@ export class ClaimEnds {
     }
   }
 
-  #changed(
-    claim: ClaimedWork,
-    to: { readonly payload?: unknown; readonly kind?: string; readonly awaySince?: number | null },
-  ): NonNullable<Extract<WorkEnd, { end: 'again' }>['changed']> {
-    const { kind = claim.kind, payload = claim.payload, awaySince = claim.awaySince } = to
-    const declared = this.#kinds.get(kindName(claim.processManager, kind))?.declared
-    const fit = fitPayload(declared, kind, payload)
-    if (awaySince === null) return { kind, ...fit }
-    return { kind, ...fit, payload: { ...(fit.payload as object), away_since: awaySince } }
+  #changed(claim: ClaimedWork, to: { readonly payload?: unknown; readonly awaySince?: number | null }) {
+    const { payload = claim.payload, awaySince = claim.awaySince } = to
+    const declared = this.#kinds.get(kindName(claim.processManager, claim.kind))?.declared
+    const fit = fitPayload(declared, claim.kind, payload)
+    if (awaySince === null) return fit
+    return { ...fit, payload: { ...(fit.payload as object), away_since: awaySince } }
   }
 
   /** What follows a failed try. */

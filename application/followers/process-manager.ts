@@ -143,10 +143,7 @@ export type WorkOutcome<Payload = never> =
   | { readonly outcome: 'done' }
   /** The try failed: the kind's {@link Retry} says what follows. A payload replaces the stored one. */
   | { readonly outcome: 'retry'; readonly why: string; readonly payload?: Payload }
-  /**
-   * To be done again, with tries counted anew: at a service-clock time, or after real milliseconds; with `kind` as work of
-   * that kind, in its slots.
-   */
+  /** To be done again, with tries counted anew: at a service-clock time, or after real milliseconds. */
   | ({ readonly outcome: 'again'; readonly at: number } & Afresh<Payload>)
   | ({ readonly outcome: 'again'; readonly afterMs: number } & Afresh<Payload>)
   /** An operator holds it at that point on purpose: it goes on by itself when the hold is cleared. */
@@ -156,7 +153,6 @@ export type WorkOutcome<Payload = never> =
 
 interface Afresh<Payload> {
   readonly payload?: Payload
-  readonly kind?: string
   /** See {@link WorkItem.awaySince}; absent: as it was. */
   readonly awaySince?: number | null
 }

@@ -60,12 +60,8 @@ export interface KindToClaim extends KindOfWork {
   readonly after?: string | null
 }
 
-/**
- * A payload that takes the place of the stored one, in it as `away_since` what {@link ClaimedWork.awaySince} is from then
- * on, and the kind of work that the piece is then.
- */
+/** A payload that takes the place of the stored one, in it as `away_since` what {@link ClaimedWork.awaySince} is from then on. */
 interface ChangedPayload {
-  readonly kind: string
   readonly payload: unknown
   readonly concurrencyKey: string
 }
@@ -189,16 +185,6 @@ export interface WorkStore {
    *   it was stored again meanwhile, and is done again at its new time; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
    */
   end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'>
-
-  /**
-   * Gives pieces that wait for their time another one, whichever of some kinds they are; one that a worker has is done
-   * once more then. Pieces that are not there, or do not wait for a time, are left alone.
-   */
-  reschedule(
-    processManager: string,
-    kinds: readonly string[],
-    pieces: readonly { readonly key: string; readonly dueAt: number }[],
-  ): Promise<void>
 
   /**
    * When the next work is due after a service-clock time, in service-clock milliseconds; null when none is.

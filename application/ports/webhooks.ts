@@ -73,45 +73,31 @@ export interface WebhookDeliveries {
     readonly answer: WebhookAnswer
   }): Promise<void>
   /**
-   * Begins to count failures anew, as an enabled subscription does. Once for each enabling: what was counted since stays.
+   * Begins to count failures anew, as an enabled subscription does, and makes its deliveries that sleep go on. Once for each
+   * enabling: what was counted since stays.
    * @param revision of the event that enabled it, in the stream of the subscriptions.
    */
   resetFailures(subscriptionId: string, revision: number): Promise<void>
 }
 
-/** An event as it is delivered. */
-export interface FrozenEvent {
+/** A delivery that is to be made, of an event as it is sent. Times are epoch milliseconds. */
+export interface Delivery {
+  readonly deliveryId: string
+  readonly subscriptionId: string
+  /** Where its address was when the event was raised; null where an earlier release did not say. */
+  readonly host: string | null
   readonly eventId: string
   readonly tenantId: string
   readonly environment: Environment
   readonly eventType: WebhookEventType
   readonly body: string
-  /** Epoch milliseconds. */
   readonly createdAt: number
-}
-
-/** A delivery as the records have it. Times are epoch milliseconds. */
-export interface Delivery extends FrozenEvent {
-  readonly deliveryId: string
-  readonly subscriptionId: string
-  readonly status: DeliveryRecord['status']
   /** Attempts that have ended. */
   readonly attempts: number
   /** The next rung of the background redelivery. */
   readonly rung: number
-  /** When the next attempt is to be made, the first when the event was raised; null when it is over. */
-  readonly nextAttemptAt: number | null
-  readonly lastError: string | null
-  /** Revision of the subscriptions that the last attempt was made by, -1 before the first. */
-  readonly revision: number
   /** Consecutive events that its subscription has failed fully. */
   readonly failureCount: number
-}
-
-export interface WaitingDelivery extends Pick<Delivery, 'createdAt' | 'deliveryId'> {
-  /** Tells deliveries of one moment apart. */
-  readonly seq: string
-  readonly nextAttemptAt: number
 }
 
 /** What an attempt came to. */
@@ -132,27 +118,21 @@ export interface AttemptResult {
   readonly counts: 'success' | 'failure' | null
 }
 
-/** The records as those see them who deliver. What is asked at the same time is one statement. */
+/**
+ * The records as those see them who deliver. A delivery that is not over is its own piece of work: the work store stores and
+ * claims it, and what is recorded here ends the claim. What is asked at the same time is one statement.
+ */
 export interface DeliveryRecords extends WebhookDeliveries {
-  /** Keeps events and their deliveries, none attempted; those that are there stay as they are. */
-  add(
-    events: readonly FrozenEvent[],
-    deliveries: readonly Pick<Delivery, 'deliveryId' | 'eventId' | 'subscriptionId' | 'createdAt'>[],
-  ): Promise<void>
   /** When the earliest event that is kept was raised, epoch milliseconds; null when there is none. */
   earliest(): Promise<number | null>
-  load(deliveryId: string): Promise<Delivery | null>
   /** @returns the subscription's count of failures after it. */
   record(result: AttemptResult): Promise<number>
+  /** Has a delivery wait until its subscription is enabled. @param revision of the subscriptions that have it disabled. */
+  sleep(deliveryId: string, revision: number): Promise<void>
   /** Ends a delivery that is over, unless it was accepted. @param why what the history shows. */
   giveUp(deliveryId: string, why: string): Promise<void>
-  /** Forgets the count of failures of a subscription that was deleted. */
-  forgetFailures(subscriptionId: string): Promise<void>
-  /** Deliveries of a subscription that wait for an attempt, oldest first. @param options.after the one before the first. */
-  waiting(
-    subscriptionId: string,
-    options: { readonly after: Pick<WaitingDelivery, 'createdAt' | 'seq'>; readonly limit: number },
-  ): Promise<readonly WaitingDelivery[]>
+  /** Ends the deliveries of a subscription that was deleted, and forgets its count of failures. */
+  forget(subscriptionId: string): Promise<void>
   /** Forgets what is over and older than a time, a limited number of rows at once. @returns whether there may be more. */
   prune(before: number): Promise<boolean>
 }

@@ -6,37 +6,33 @@ import {
   IMMEDIATE_ATTEMPTS,
   isExpired,
   isLive,
-  type NextAttempt,
 } from '../../domain/webhooks/delivery-schedule.ts'
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import {
   subscriptionOf,
   subscriptionsId,
-  type WebhookSubscription,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { LeaseLost, TimeLimitExceeded } from '../followers/attempt.ts'
 import { contextOf, type WorkItem, type WorkOutcome } from '../followers/process-manager.ts'
-import type { AttemptResult, Delivery, WebhookAnswer } from '../ports/webhooks.ts'
+import type { Delivery } from '../ports/webhooks.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
 
 /** How long an attempt under way is waited for when the service stops, in real milliseconds. */
 const GRACE_MS = 1_500
 
-type Payload = { subscription_id: string; host: string }
-type Outcome = WorkOutcome<Payload>
+type Item = WorkItem<Delivery>
+type Outcome = WorkOutcome<Delivery>
 
 const DONE: Outcome = { outcome: 'done' }
 
 /**
- * Attempts a delivery, or finds that it is over, or has to wait. The claim of the work is what says that an attempt is
- * under way: a crash makes the next claim repeat it under its number. Its result is recorded before the work ends, so that
- * what was accepted is not sent again.
+ * Attempts a delivery, or finds that it is over, or has to wait. Its claim is what says that an attempt is under way: a
+ * crash makes the next claim repeat it under its number. What it came to is recorded in the row that was claimed.
  */
-export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Promise<Outcome> {
+export async function deliver(parts: DeliveryParts, item: Item): Promise<Outcome> {
   const { records, commands, clock } = parts
-  const delivery = await records.load(item.key)
-  if (delivery?.nextAttemptAt == null) return DONE
+  const delivery = item.payload
   const { tenantId, environment, subscriptionId } = delivery
   const { state, revision } = await commands.load(
     webhookSubscriptions,
@@ -44,96 +40,50 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   )
   const subscription = subscriptionOf(state, subscriptionId)
   if (!subscription) {
-    await records.giveUp(delivery.deliveryId, 'The subscription was deleted')
-    await records.forgetFailures(subscriptionId)
+    await records.forget(subscriptionId)
     return DONE
   }
   const now = clock.now()
   if (isExpired(delivery, now)) return drop(parts, item, delivery)
-  if (subscription.status === 'disabled') return again(delivery.createdAt + DROP_AGE)
-  // the count was stored, and a crash came before the command
-  if (delivery.failureCount >= FAILURES_TO_DISABLE && (await disable(parts, item, delivery))) {
-    return again(delivery.createdAt + DROP_AGE)
+  const isDisabled =
+    subscription.status === 'disabled' ||
+    // the count was stored, and a crash came before the command
+    (delivery.failureCount >= FAILURES_TO_DISABLE && (await disable(parts, item, delivery)))
+  if (isDisabled) {
+    await records.sleep(delivery.deliveryId, revision)
+    return { outcome: 'again', at: delivery.createdAt + DROP_AGE }
   }
-  // the first is due when the event was raised, whatever the clock of who raised it said
-  if (delivery.attempts > 0 && delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
   const secret = await parts.vault.get(subscription.secret_ref)
-  if (secret === null) return afterRotation(parts, delivery, subscription)
-  const answer = await attempt(parts, item, delivery, { url: subscription.url, secret }, now)
+  // it was rotated after it was read
+  if (secret === null) return { outcome: 'retry', why: 'The secret of the subscription is not in the vault' }
+  const { deliveryId, eventId, eventType, body, createdAt } = delivery
+  const { signal, forget } = withGrace(item.signal)
+  const request = { url: subscription.url, secret, eventId, eventType, body, timestamp: now }
+  const answer = await parts.sender.post(request, signal).finally(forget)
   const isAccepted = answer.error === null
   item.freeKey(isAccepted)
-  parts.heard.attempted({
-    isFirst: delivery.attempts === 0,
-    isAccepted,
-    sinceRaisedMs: now - delivery.createdAt,
-  })
+  const attempt = delivery.attempts + 1
+  parts.heard.attempted({ isFirst: attempt === 1, isAccepted, sinceRaisedMs: now - createdAt })
   const next = isAccepted ? null : afterFailure(delivery, clock.now(), spread(parts, delivery))
-  const failures = await records.record(resultOf(delivery, { answer, next, revision, at: now }))
-  if (next === null) return DONE
-  if (delivery.attempts + 1 === IMMEDIATE_ATTEMPTS) {
-    parts.heard.failed()
-    if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, delivery)
-  }
-  return again(next.at)
-}
-
-/** Waits for a time of the service's clock, as work that nothing new waits for. */
-function again(at: number): Outcome {
-  return { outcome: 'again', at, kind: 'redeliver' }
-}
-
-/** Goes on by what a subscription has become, whose secret left the vault after it was read. @throws Error when it has not. */
-async function afterRotation(
-  { commands }: DeliveryParts,
-  { tenantId, environment }: Delivery,
-  { _id, secret_ref }: WebhookSubscription,
-): Promise<Outcome> {
-  const { state } = await commands.load(webhookSubscriptions, subscriptionsId(tenantId, environment))
-  if (subscriptionOf(state, _id)?.secret_ref !== secret_ref) return { outcome: 'again', afterMs: 0 }
-  throw new Error('The secret of a webhook subscription is not in the vault')
-}
-
-async function attempt(
-  { sender }: DeliveryParts,
-  { signal }: WorkItem,
-  { eventId, eventType, body }: Delivery,
-  { url, secret }: { readonly url: string; readonly secret: string },
-  timestamp: number,
-): Promise<WebhookAnswer> {
-  const ended = withGrace(signal)
-  try {
-    return await sender.post({ url, secret, eventId, eventType, body, timestamp }, ended.signal)
-  } finally {
-    ended.forget()
-  }
-}
-
-/** @param at when the attempt began. */
-function resultOf(
-  delivery: Delivery,
-  made: {
-    readonly answer: WebhookAnswer
-    readonly next: NextAttempt | null
-    readonly revision: number
-    readonly at: number
-  },
-): AttemptResult {
-  const { deliveryId, subscriptionId, attempts } = delivery
-  const { answer, next, revision, at } = made
-  const attempt = attempts + 1
-  const health = next === null ? 'success' : attempt === IMMEDIATE_ATTEMPTS ? 'failure' : null
-  return {
+  const health = isAccepted ? 'success' : attempt === IMMEDIATE_ATTEMPTS ? 'failure' : null
+  const failures = await records.record({
     deliveryId,
     subscriptionId,
     attempt,
-    at,
+    at: now,
     revision,
     ...answer,
     status: next?.status ?? 'delivered',
     rung: next?.rung ?? delivery.rung,
     nextAttemptAt: next?.at ?? null,
     counts: isLive(delivery) ? health : null,
+  })
+  if (next === null) return DONE
+  if (attempt === IMMEDIATE_ATTEMPTS) {
+    parts.heard.failed()
+    if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, delivery)
   }
+  return { outcome: 'again', at: next.at }
 }
 
 /** Redeliveries of one outage are spread, always the same for one delivery; a clock of tests is told no other times. */
@@ -142,7 +92,7 @@ function spread({ clock }: DeliveryParts, { deliveryId }: Delivery): number {
 }
 
 /** Gives a delivery up: the log says so first, where operators find it. */
-async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<Outcome> {
+async function drop(parts: DeliveryParts, item: Item, delivery: Delivery): Promise<Outcome> {
   const { eventId, subscriptionId, deliveryId } = delivery
   orThrow(
     await parts.commands.execute(
@@ -162,7 +112,7 @@ async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): P
  * who enabled it has come to that.
  * @returns whether it is disabled.
  */
-async function disable(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<boolean> {
+async function disable(parts: DeliveryParts, item: Item, delivery: Delivery): Promise<boolean> {
   const { tenantId, environment, subscriptionId } = delivery
   const { commands, records } = parts
   const id = subscriptionsId(tenantId, environment)

@@ -1,4 +1,5 @@
 import type { Application } from '../commands/application.ts'
+import type { Notices } from '../ports/notices.ts'
 import type { DeliveryRecords, WebhookSender } from '../ports/webhooks.ts'
 
 /** Hears what becomes of deliveries. */
@@ -25,4 +26,5 @@ export interface DeliveryParts
   readonly records: DeliveryRecords
   readonly sender: WebhookSender
   readonly heard: DeliveriesHeard
+  readonly notices: Notices
 }

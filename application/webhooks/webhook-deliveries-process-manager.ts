@@ -7,15 +7,13 @@ import {
   WebhookSubscriptionDeleted,
   WebhookSubscriptionEnabled,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import type { Application } from '../commands/application.ts'
 import { derivedId, type RecordedEvent } from '../commands/event-registry.ts'
 import { groupBy } from '../commands/group-by.ts'
 import { backoff, on, perform, processManager, type SlotsPerKey, work } from '../followers/process-manager.ts'
-import type { FrozenEvent } from '../ports/webhooks.ts'
+import type { Delivery } from '../ports/webhooks.ts'
 import { deliver } from './deliver.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
 import { Recipients } from './recipients.ts'
-import { type WaitingParts, wakeWaiting } from './wake-waiting.ts'
 
 /** Events at a time: each may have a hundred recipients. */
 const EVENTS_AT_ONCE = 200
@@ -30,17 +28,14 @@ const TIME_LIMIT_MS = 60_000
 const FIRST_SLOTS = 2_048
 const LATER_SLOTS = 1_024
 
-/** What is stored with a piece of work; everything else stands in the records. */
-const delivery = z.object({ subscription_id: z.string(), host: z.string() })
-
 /**
  * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more. All for one
  * host together are bounded, and all of one tenant, however many subscriptions these are. What a receiver has answered
  * counts no more, though its result is not stored yet.
  */
-const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
+const PER_SUBSCRIPTION: SlotsPerKey<Delivery> = {
   slots: 2,
-  of: ({ subscription_id }) => subscription_id,
+  of: ({ subscriptionId }) => subscriptionId,
   growth: {
     upTo: 64,
     shared: { slots: 128, of: ({ host }, tenantId) => [`host ${host}`, `tenant ${tenantId}`] },
@@ -50,24 +45,20 @@ const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
 type Raised = RecordedEvent<EventOf<typeof WebhookEventRaised>>
 
 /** Deliveries to be made of an event, by their ids. */
-type Prepared = ReadonlyMap<
-  string,
-  readonly { readonly deliveryId: string; readonly subscriptionId: string; readonly host: string }[]
->
-
-type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingParts
+type Prepared = ReadonlyMap<string, readonly Delivery[]>
 
 /**
- * Delivers what was raised to the subscriptions as of the event: freezes the event and its deliveries as records, then
- * attempts each until it is accepted or the event is 48 hours old.
+ * Delivers what was raised to the subscriptions as of the event: freezes the event and its deliveries, whose rows are
+ * their work, then attempts each until it is accepted or the event is 48 hours old.
  */
-export function webhookDeliveries(parts: Parts) {
+export function webhookDeliveries(parts: DeliveryParts) {
   const recipients = new Recipients(parts.log, parts.registry)
   let earliest: number | null = null
   // looked for once: what is pruned meanwhile was there
   const earliestKept = async () => (earliest ??= await parts.records.earliest())
   const attempts = {
-    payload: delivery,
+    // what the work store makes of a row
+    payload: z.custom<Delivery>(),
     retry: UNTIL_IT_ENDS,
     timeLimitMs: TIME_LIMIT_MS,
     perKey: PER_SUBSCRIPTION,
@@ -79,9 +70,7 @@ export function webhookDeliveries(parts: Parts) {
     prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, earliestKept, events),
     on: [
       on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
-        (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId, host }) =>
-          perform('deliver', deliveryId, { subscription_id: subscriptionId, host }),
-        ),
+        (prepared.get(event_id) ?? []).map((delivery) => perform('deliver', delivery.deliveryId, delivery)),
       ),
       on(WebhookSubscriptionEnabled, ({ data: { subscription_id }, revision }) => [
         perform('wake', subscription_id, { subscription_id, enabled_by: revision }),
@@ -108,11 +97,10 @@ export function webhookDeliveries(parts: Parts) {
           retry: backoff(),
           timeLimitMs: TIME_LIMIT_MS,
         },
-        async ({ payload, signal }) => {
-          const { subscription_id: subscriptionId, enabled_by } = payload
-          if (enabled_by !== null) await parts.records.resetFailures(subscriptionId, enabled_by)
-          await wakeWaiting(parts, { subscriptionId, isDeleted: enabled_by === null }, signal)
-          if (enabled_by === null) await parts.records.forgetFailures(subscriptionId)
+        async ({ payload: { subscription_id, enabled_by } }) => {
+          if (enabled_by === null) await parts.records.forget(subscription_id)
+          else await parts.records.resetFailures(subscription_id, enabled_by)
+          parts.notices.wake('work')
           return { outcome: 'done' }
         },
       ),
@@ -126,12 +114,12 @@ function forgetting(ref: string | undefined) {
 }
 
 /**
- * Keeps events and deliveries as records, each under an id that it has whenever the events come again. One that is read
- * too late is a delivery all the same, which is found to be too old and dropped: its partner missed it, and operators are
- * told. But what is older than all records is history: a database that was made anew reads all of the log.
+ * The deliveries of events, each under an id that it has whenever the events come again. One that is read too late is a
+ * delivery all the same, which is found to be too old and dropped: its partner missed it, and operators are told. But what
+ * is older than all records is history: a database that was made anew reads all of the log.
  */
 async function freeze(
-  { records, clock, heard }: Parts,
+  { clock, heard }: DeliveryParts,
   recipients: Recipients,
   earliestKept: () => Promise<number | null>,
   events: readonly RecordedEvent[],
@@ -141,35 +129,30 @@ async function freeze(
   const isTooOld = (createdAt: number) => isExpired({ createdAt }, now)
   const areSome = raised.some(({ metadata }) => isTooOld(Date.parse(metadata.recorded_at)))
   const earliest = (areSome ? await earliestKept() : null) ?? now
-  const found = [...(await recipients.of(raised))].filter(([{ metadata }, receiving]) => {
+  const deliveries: Delivery[] = []
+  for (const [{ data, metadata }, receiving] of await recipients.of(raised)) {
     const createdAt = Date.parse(metadata.recorded_at)
-    const isHistory = isTooOld(createdAt) && createdAt < earliest
-    if (isHistory) heard.missed(receiving.length)
-    return !isHistory && receiving.length > 0
-  })
-  const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
-    receiving.map(({ _id: subscriptionId, url }) => ({
-      host: new URL(url).host,
-      deliveryId: derivedId(data.event_id, subscriptionId),
-      eventId: data.event_id,
-      subscriptionId,
-      createdAt: Date.parse(metadata.recorded_at),
-    })),
-  )
-  await records.add(
-    found.map(([event]) => frozen(event)),
-    deliveries,
-  )
-  return groupBy(deliveries, ({ eventId }) => eventId)
-}
-
-function frozen({ data, metadata }: Raised): FrozenEvent {
-  return {
-    eventId: data.event_id,
-    tenantId: data.tenant_id,
-    environment: data.environment,
-    eventType: data.event_type,
-    body: JSON.stringify(data.payload),
-    createdAt: Date.parse(metadata.recorded_at),
+    if (isTooOld(createdAt) && createdAt < earliest) {
+      heard.missed(receiving.length)
+      continue
+    }
+    const body = JSON.stringify(data.payload)
+    for (const { _id: subscriptionId, url } of receiving) {
+      deliveries.push({
+        deliveryId: derivedId(data.event_id, subscriptionId),
+        subscriptionId,
+        host: new URL(url).host,
+        eventId: data.event_id,
+        tenantId: data.tenant_id,
+        environment: data.environment,
+        eventType: data.event_type,
+        body,
+        createdAt,
+        attempts: 0,
+        rung: 0,
+        failureCount: 0,
+      })
+    }
   }
+  return groupBy(deliveries, ({ eventId }) => eventId)
 }

@@ -17,6 +17,9 @@ interface CarriedTable {
 
 const ROWS_AT_ONCE = 2_000
 
+/** A lease given back. */
+const FREED = { lease_owner: null, lease_until: null, lease_token: null }
+
 /** Everything beside the log that does not derive from it; work and deliveries in the order in which they were stored. */
 const TABLES: readonly CarriedTable[] = [
   { name: 'data_keys', order: 'subject' },
@@ -37,16 +40,20 @@ const TABLES: readonly CarriedTable[] = [
             state: row.again === 't' ? 'later' : 'due',
             again: 'f',
             held_at: null,
-            lease_owner: null,
-            lease_until: null,
-            lease_token: null,
+            ...FREED,
           }
         : row,
   },
   // leases are numbered afresh, too
   { name: 'process_managers', order: 'name', carry: (row) => ({ ...row, epoch: '0' }) },
   { schema: 'webhooks', name: 'events', order: 'created_at' },
-  { schema: 'webhooks', name: 'deliveries', order: 'seq', without: ['seq'] },
+  {
+    schema: 'webhooks',
+    name: 'deliveries',
+    order: 'seq',
+    without: ['seq'],
+    carry: (row) => (row.state === 'leased' ? { ...row, state: 'due', ...FREED } : row),
+  },
   { schema: 'webhooks', name: 'health', order: 'subscription_id' },
 ]
 

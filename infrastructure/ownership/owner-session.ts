@@ -22,7 +22,9 @@ export function isGone(owner: string): string {
 const FORGET = `
   DELETE FROM runtime.sessions WHERE ${isEnded('sessions')}
     AND NOT EXISTS (SELECT 1 FROM runtime.leases WHERE leases.owner = sessions.owner)
-    AND NOT EXISTS (SELECT 1 FROM runtime.work WHERE work.lease_owner = sessions.owner)`
+    AND NOT EXISTS (SELECT 1 FROM runtime.work WHERE work.lease_owner = sessions.owner)
+    AND NOT EXISTS (
+      SELECT 1 FROM webhooks.deliveries WHERE state = 'leased' AND deliveries.lease_owner = sessions.owner)`
 
 /**
  * A database session that lives as long as this process: when it ends, others know at once that the process is gone, and

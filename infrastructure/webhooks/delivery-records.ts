@@ -1,30 +1,25 @@
 import type { Pool } from 'pg'
 import type {
   AttemptResult,
-  Delivery,
   DeliveryRecord,
   DeliveryRecords,
-  FrozenEvent,
-  WaitingDelivery,
   WebhookDeliveries,
 } from '../../application/ports/webhooks.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { IMMEDIATE_ATTEMPTS } from '../../domain/webhooks/delivery-schedule.ts'
 import { plainTypes } from '../database/plain-types.ts'
 import { Gathered } from '../gathered.ts'
+import { add, added } from './delivery-queue.ts'
 import {
-  ADD,
+  FORGET,
   GIVE_UP,
   LIST,
-  LOAD,
   PRUNE_DELIVERIES,
   PRUNE_EVENTS,
   RECORD,
-  WAITING,
+  SLEEP,
 } from './delivery-statements.ts'
 
-/** Rows in a statement at the most. */
-const ROWS_AT_ONCE = 2_000
 /** Rows of each table that are forgotten at once. */
 const PRUNED_AT_ONCE = 5_000
 
@@ -33,7 +28,7 @@ interface Row {
   delivery_id: string
   event_id: string
   subscription_id: string
-  event_type: FrozenEvent['eventType']
+  event_type: DeliveryRecord['event_type']
   body: string
   created_at: number
   test: boolean
@@ -52,29 +47,16 @@ interface Row {
  */
 export class PostgresDeliveryRecords implements DeliveryRecords {
   readonly #pool: Pool
-  readonly #loads: Gathered<string, ReadonlyMap<string, Delivery>>
   readonly #records: Gathered<AttemptResult, ReadonlyMap<string, number>>
 
   constructor(pool: Pool) {
     this.#pool = pool
-    this.#loads = new Gathered((ids) => this.#loadAll(ids))
     this.#records = new Gathered((results) => this.#recordAll(results), 'ordered')
   }
 
-  async add(...[events, deliveries]: Parameters<DeliveryRecords['add']>): Promise<void> {
-    const rows = Math.max(events.length, deliveries.length)
-    // an event has a delivery at least: none is stored before its event
-    for (let from = 0; from < rows; from += ROWS_AT_ONCE) {
-      const part = <Item>(all: readonly Item[]) => all.slice(from, from + ROWS_AT_ONCE)
-      await this.#pool.query({
-        name: 'webhooks/add',
-        text: ADD,
-        values: [
-          ...columns(part(events), 'eventId', 'tenantId', 'environment', 'eventType', 'body', 'createdAt'),
-          ...columns(part(deliveries), 'deliveryId', 'eventId', 'subscriptionId', 'createdAt'),
-        ],
-      })
-    }
+  /** Keeps events and their deliveries, due and none attempted; those that are there stay as they are. */
+  async add(...rows: Parameters<typeof added>): Promise<void> {
+    await this.#pool.query({ name: 'webhooks/add', text: `WITH ${add(1)} SELECT 1`, values: added(...rows) })
   }
 
   async earliest(): Promise<number | null> {
@@ -86,10 +68,6 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     return rows[0]!.earliest
   }
 
-  async load(deliveryId: string): Promise<Delivery | null> {
-    return (await this.#loads.ask(deliveryId)).get(deliveryId) ?? null
-  }
-
   async record(result: AttemptResult): Promise<number> {
     return (await this.#records.ask(result)).get(result.subscriptionId) ?? 0
   }
@@ -98,14 +76,8 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     await this.#pool.query({ name: 'webhooks/give-up', text: GIVE_UP, values: [deliveryId, why] })
   }
 
-  async waiting(...[subscriptionId, { after, limit }]: Parameters<DeliveryRecords['waiting']>) {
-    const { rows } = await this.#pool.query<WaitingDelivery>({
-      name: 'webhooks/waiting',
-      text: WAITING,
-      values: [subscriptionId, after.createdAt, after.seq, limit],
-      types: plainTypes,
-    })
-    return rows
+  async sleep(deliveryId: string, revision: number): Promise<void> {
+    await this.#pool.query({ name: 'webhooks/sleep', text: SLEEP, values: [deliveryId, revision] })
   }
 
   async prune(before: number): Promise<boolean> {
@@ -159,12 +131,9 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     })
   }
 
-  async forgetFailures(subscriptionId: string): Promise<void> {
-    await this.#pool.query({
-      name: 'webhooks/forget-failures',
-      text: 'DELETE FROM webhooks.health WHERE subscription_id = $1',
-      values: [subscriptionId],
-    })
+  async forget(subscriptionId: string): Promise<void> {
+    const values = [subscriptionId, 'The subscription was deleted']
+    await this.#pool.query({ name: 'webhooks/forget', text: FORGET, values })
   }
 
   async recordTest(test: Parameters<WebhookDeliveries['recordTest']>[0]): Promise<void> {
@@ -181,16 +150,6 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
         ...[answer.statusCode, answer.error, isAccepted ? at : null],
       ],
     })
-  }
-
-  async #loadAll(ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
-    const { rows } = await this.#pool.query<Delivery>({
-      name: 'webhooks/load',
-      text: LOAD,
-      values: [ids],
-      types: plainTypes,
-    })
-    return new Map(rows.map((row) => [row.deliveryId, row]))
   }
 
   async #recordAll(results: readonly AttemptResult[]): Promise<ReadonlyMap<string, number>> {

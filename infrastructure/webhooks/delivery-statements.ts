@@ -1,35 +1,10 @@
+import { FREED } from './delivery-queue.ts'
+
 /** The commit does not wait for the disk: a crash of the database may take the last moments of it away. */
 const WITHOUT_WAITING = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`
 
 /**
- * Events, and deliveries of these or earlier ones, whose first attempt is due when the event was raised. The commit need
- * not wait for the disk: that of the checkpoint, or of a test's result, follows and does.
- */
-export const ADD = `
-  WITH events AS (
-    INSERT INTO webhooks.events (event_id, tenant_id, environment, event_type, body, created_at)
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
-    WHERE ${WITHOUT_WAITING}
-    ON CONFLICT DO NOTHING
-  )
-  INSERT INTO webhooks.deliveries (delivery_id, event_id, subscription_id, created_at, next_attempt_at)
-  SELECT delivery_id, event_id, subscription_id, created_at, created_at
-  FROM unnest($7::text[], $8::text[], $9::text[], $10::bigint[])
-    AS given (delivery_id, event_id, subscription_id, created_at)
-  ON CONFLICT DO NOTHING`
-
-export const LOAD = `
-  SELECT delivery_id AS "deliveryId", event_id AS "eventId", subscription_id AS "subscriptionId",
-    event.tenant_id AS "tenantId", event.environment, event.event_type AS "eventType", event.body,
-    delivery.created_at AS "createdAt", status, attempts, rung, next_attempt_at AS "nextAttemptAt",
-    last_error AS "lastError", revision, COALESCE(health.failure_count, 0) AS "failureCount"
-  FROM webhooks.deliveries AS delivery
-    JOIN webhooks.events AS event USING (event_id)
-    LEFT JOIN webhooks.health AS health USING (subscription_id)
-  WHERE delivery.delivery_id = ANY ($1)`
-
-/**
- * What a batch of attempts came to, each under its number, once. Successes and failures of a subscription count in the
+ * What a batch of attempts came to, each under its number, once: that ends their claims. Successes and failures of a subscription count in the
  * order in which they came in; the rows of all are locked in one order, so that two processes do not wait for each other.
  */
 export const RECORD = `
@@ -42,7 +17,8 @@ export const RECORD = `
     UPDATE webhooks.deliveries AS delivery SET
       attempts = given.attempt, status = given.status, rung = given.rung, next_attempt_at = given.next_at,
       last_attempt_at = given.at, last_response_code = given.code, last_error = given.error, revision = given.revision,
-      delivered_at = CASE WHEN given.status = 'delivered' THEN given.at END
+      delivered_at = CASE WHEN given.status = 'delivered' THEN given.at END,
+      ${FREED}, tries = 0, state = CASE WHEN given.next_at IS NOT NULL THEN 'later' END
     FROM given
     WHERE delivery.delivery_id = given.delivery_id AND delivery.attempts = given.attempt - 1
       AND delivery.next_attempt_at IS NOT NULL
@@ -69,16 +45,24 @@ export const RECORD = `
   )
   SELECT subscription_id, failure_count FROM counted WHERE failure_count > 0`
 
-export const GIVE_UP = `
-  UPDATE webhooks.deliveries SET next_attempt_at = NULL, status = 'failed',
-    last_error = $2 || COALESCE('; the last attempt: ' || last_error, '')
-  WHERE delivery_id = $1 AND next_attempt_at IS NOT NULL`
+/** A delivery that is given up, for a reason ($2). */
+const GIVEN_UP = `
+  UPDATE webhooks.deliveries SET next_attempt_at = NULL, status = 'failed', state = NULL, ${FREED},
+    last_error = $2 || COALESCE('; the last attempt: ' || last_error, '')`
 
-export const WAITING = `
-  SELECT delivery_id AS "deliveryId", created_at AS "createdAt", seq::text, next_attempt_at AS "nextAttemptAt"
-  FROM webhooks.deliveries
-  WHERE subscription_id = $1 AND (created_at, seq) > ($2, $3) AND next_attempt_at IS NOT NULL
-  ORDER BY deliveries.created_at, deliveries.seq LIMIT $4`
+export const GIVE_UP = `${GIVEN_UP} WHERE delivery_id = $1 AND next_attempt_at IS NOT NULL`
+
+/** What others hold a lock on is found to be over at its next attempt. */
+export const FORGET = `
+  WITH forgotten AS (DELETE FROM webhooks.health WHERE subscription_id = $1)
+  ${GIVEN_UP} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM webhooks.deliveries
+    WHERE subscription_id = $1 AND state IN ('due', 'later', 'asleep', 'leased') FOR UPDATE SKIP LOCKED))`
+
+/** What was put to sleep by subscriptions of an earlier revision than that which enabled its own is due. */
+export const SLEEP = `
+  UPDATE webhooks.deliveries SET state = 'asleep', revision = $2, tries = 0, ${FREED}
+  WHERE delivery_id = $1 AND state = 'leased'`
 
 /** Newest first; of those of one moment the last one stored. */
 export const LIST = `

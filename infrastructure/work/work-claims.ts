@@ -1,5 +1,6 @@
 import type { KindToClaim, WorkStore } from '../../application/followers/work-store.ts'
 import { isGone } from '../ownership/owner-session.ts'
+import { CLAIMED_DELIVERIES, DELIVERIES_DUE } from '../webhooks/delivery-queue.ts'
 
 /** What somebody had leased is due again; unless it was stored again meanwhile, which has a time of its own. */
 const LEFT_BEHIND = `
@@ -7,7 +8,7 @@ const LEFT_BEHIND = `
 
 /** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
 export const MAKE_DUE = `
-  WITH later AS (
+  WITH ${DELIVERIES_DUE}, later AS (
     SELECT ctid FROM runtime.work WHERE state = 'later' AND due_at <= $1 FOR UPDATE SKIP LOCKED
   ), paused AS (
     SELECT ctid FROM runtime.work
@@ -28,47 +29,74 @@ export const MAKE_DUE = `
  * busy; takes the first piece of each, then the second, as far as the slots go. Rows are changed where they lie: no
  * estimate of how many there are leads to a look at all of them. Candidates are locked as they are found, so that what
  * somebody else claims at the same time makes room for the next: without concurrency keys, fewer pieces than slots
- * means that there are no more.
+ * means that there are no more. An index of the table has what is due by kind, key and order.
  */
-export const CLAIM = `
+const claimFrom = (
+  isOf: (asked: string) => string,
+  {
+    table,
+    key,
+    order,
+    counted,
+    claimed,
+  }: Readonly<Record<'table' | 'key' | 'order' | 'counted' | 'claimed', string>>,
+) => `
   WITH RECURSIVE asked AS (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS asked (process_manager text, kind text, slots integer,
       per_key integer, busy jsonb, visits integer, from_key text)
   ), visited AS (
     SELECT asked.*, 1 AS visit, (
-      SELECT concurrency_key FROM runtime.work
-      WHERE state = 'due' AND process_manager = asked.process_manager AND kind = asked.kind
-        AND concurrency_key >= asked.from_key
-      ORDER BY concurrency_key LIMIT 1) AS concurrency_key
+      SELECT ${key} FROM ${table} WHERE state = 'due' AND ${isOf('asked')} AND ${key} >= asked.from_key
+      ORDER BY ${key} LIMIT 1) AS concurrency_key
     FROM asked
     UNION ALL
     SELECT process_manager, kind, slots, per_key, busy, visits, from_key, visit + 1, (
-      SELECT concurrency_key FROM runtime.work
-      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
-        AND concurrency_key > visited.concurrency_key
-      ORDER BY concurrency_key LIMIT 1)
+      SELECT ${key} FROM ${table} WHERE state = 'due' AND ${isOf('visited')} AND ${key} > visited.concurrency_key
+      ORDER BY ${key} LIMIT 1)
     FROM visited WHERE visit < visits AND concurrency_key IS NOT NULL
   ), found AS (
     SELECT first.place_on_disk, slots,
       row_number() OVER (PARTITION BY process_manager, kind ORDER BY place, visit) AS turn
     FROM visited CROSS JOIN LATERAL (
-      SELECT ctid AS place_on_disk, row_number() OVER (ORDER BY due_at, stored_order) AS place FROM (
-        SELECT ctid, due_at, stored_order FROM runtime.work
-        WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
-          AND concurrency_key = visited.concurrency_key
-        ORDER BY due_at, stored_order
+      SELECT ctid AS place_on_disk, row_number() OVER (ORDER BY ${order}) AS place FROM (
+        SELECT ctid, ${order} FROM ${table}
+        WHERE state = 'due' AND ${isOf('visited')} AND ${key} = visited.concurrency_key
+        ORDER BY ${order}
         LIMIT GREATEST(0, LEAST(slots, per_key - COALESCE((busy ->> visited.concurrency_key)::integer, 0)))
         FOR UPDATE SKIP LOCKED
       ) AS locked
     ) AS first
+  ), claimed AS (
+    UPDATE ${table} SET
+      state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
+      lease_until = COALESCE(clock_timestamp() + $3 * interval '1 millisecond', 'infinity'), ${counted}
+    WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
+    RETURNING *
   )
-  UPDATE runtime.work SET
-    state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
-    lease_until = COALESCE(clock_timestamp() + $3 * interval '1 millisecond', 'infinity'), attempts = attempts + 1, again = false
-  WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
-  RETURNING process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey", due_at AS "dueAt",
-    away_since AS "awaySince",     stored_order AS "order", attempts AS attempt, lease_token AS token, correlation_id AS "correlationId",
-    causation_id AS "causationId", tenant_id AS "tenantId", environment`
+  ${claimed}`
+
+export const CLAIM = claimFrom(
+  (asked) => `process_manager = ${asked}.process_manager AND kind = ${asked}.kind`,
+  {
+    table: 'runtime.work',
+    key: 'concurrency_key',
+    order: 'due_at, stored_order',
+    counted: 'attempts = attempts + 1, again = false',
+    claimed: `
+    SELECT process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey",
+      due_at AS "dueAt", away_since AS "awaySince", stored_order AS "order", attempts AS attempt, lease_token AS token,
+      correlation_id AS "correlationId", causation_id AS "causationId", tenant_id AS "tenantId", environment
+    FROM claimed`,
+  },
+)
+
+export const CLAIM_DELIVERIES = claimFrom((asked) => `(attempts > 0) = (${asked}.kind = 'redeliver')`, {
+  table: 'webhooks.deliveries',
+  key: 'subscription_id',
+  order: 'next_attempt_at, seq',
+  counted: 'tries = tries + 1',
+  claimed: CLAIMED_DELIVERIES,
+})
 
 /** The parameters of {@link CLAIM}. */
 export function claimParameters({ owner, leaseMs, kinds }: Parameters<WorkStore['claim']>[0]): unknown[] {

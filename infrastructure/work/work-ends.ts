@@ -37,18 +37,13 @@ const ALL_DONE = `${ALL_MINE}
   WHERE work.lease_token = mine.lease_token AND work.lease_token = ANY ($1::bigint[]) AND state = 'leased' AND NOT again
   RETURNING work.lease_token`
 
-/** A piece of the new kind that is there already keeps its place. */
 const ALL_LATER = `${ALL_MINE}
   UPDATE runtime.work AS work SET ${FREED}, state = 'later', due_at = given.due_at, last_error = given.error,
     attempts = CASE WHEN given.is_afresh THEN 0 ELSE attempts END,
     payload = COALESCE(given.payload, work.payload),
-    concurrency_key = COALESCE(given.concurrency_key, work.concurrency_key),
-    kind = CASE WHEN given.kind IS NULL OR EXISTS (
-        SELECT FROM runtime.work AS other
-        WHERE (other.process_manager, other.kind, other.key) = (work.process_manager, given.kind, work.key))
-      THEN work.kind ELSE given.kind END
-  FROM unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::text[], $5::jsonb[], $6::text[], $7::text[])
-      AS given (token, due_at, is_afresh, error, payload, concurrency_key, kind)
+    concurrency_key = COALESCE(given.concurrency_key, work.concurrency_key)
+  FROM unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::text[], $5::jsonb[], $6::text[])
+      AS given (token, due_at, is_afresh, error, payload, concurrency_key)
     JOIN mine ON mine.lease_token = given.token
   WHERE work.lease_token = given.token AND work.lease_token = ANY ($1::bigint[]) AND state = 'leased' AND NOT again
   RETURNING given.token AS lease_token`
@@ -122,7 +117,6 @@ function laterValues(all: readonly { readonly claim: ClaimedWork; readonly end: 
     ends.map((end) => shown(end.end === 'retry' ? end.why : null)),
     ends.map(({ changed }) => (changed ? JSON.stringify(changed.payload) : null)),
     ends.map(({ changed }) => changed?.concurrencyKey ?? null),
-    ends.map(({ changed }) => changed?.kind ?? null),
   ]
 }
 
@@ -144,7 +138,7 @@ const STATEMENTS: { readonly [End in Single]: (end: Extract<WorkEnd, { end: End 
 }
 
 function paused({ afterMs = 0, changed }: Waiting, attempts: string, error: string | null): Statement {
-  const payload = changed === undefined ? '' : ', payload = $7::jsonb, concurrency_key = $8, kind = $9'
+  const payload = changed === undefined ? '' : ', payload = $7::jsonb, concurrency_key = $8'
   return {
     text: ending(
       `state = 'paused', paused_until = clock_timestamp() + $5 * interval '1 millisecond',
@@ -152,9 +146,7 @@ function paused({ afterMs = 0, changed }: Waiting, attempts: string, error: stri
     ),
     values: [
       ...[afterMs, shown(error)],
-      ...(changed === undefined
-        ? []
-        : [JSON.stringify(changed.payload), changed.concurrencyKey, changed.kind]),
+      ...(changed === undefined ? [] : [JSON.stringify(changed.payload), changed.concurrencyKey]),
     ],
   }
 }

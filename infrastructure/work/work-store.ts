@@ -14,7 +14,15 @@ import {
   type WorkStore,
 } from '../../application/followers/work-store.ts'
 import { plainTypes } from '../database/plain-types.ts'
-import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
+import {
+  add,
+  addedBy,
+  COUNTED_DELIVERIES,
+  endOfDelivery,
+  isDelivery,
+  NEXT_DELIVERY,
+} from '../webhooks/delivery-queue.ts'
+import { CLAIM, CLAIM_DELIVERIES, claimParameters, MAKE_DUE } from './work-claims.ts'
 import { IN_LOCK_ORDER, shown, WorkEnds } from './work-ends.ts'
 
 type ClaimedRow = Omit<ClaimedWork, 'token'> & { readonly token: number | string; readonly order: number }
@@ -54,25 +62,16 @@ const CANCEL = `
   WHERE work.process_manager = unwanted.process_manager AND work.kind = unwanted.kind
     AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0`
 
-const RESCHEDULE = `
-  WITH wanted AS MATERIALIZED (
-    SELECT key, wanted.due_at
-    FROM unnest($3::text[], $4::bigint[]) AS wanted (key, due_at) JOIN runtime.work AS work USING (key)
-    WHERE work.process_manager = $1 AND work.kind = ANY ($2)
-    ${IN_LOCK_ORDER} FOR UPDATE OF work
-  )
-  UPDATE runtime.work AS work SET due_at = wanted.due_at, again = work.state = 'leased' FROM wanted
-  WHERE work.process_manager = $1 AND work.kind = ANY ($2) AND work.key = wanted.key
-    AND work.state IN ('later', 'leased')`
-
 const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
   WHERE name = $${first + 1} AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`
 
-/** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
+/** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`; deliveries are work in their own rows. */
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
   readonly #ends: WorkEnds
+  /** Claims that the record of a delivery ends, before {@link end}. */
+  readonly #delivering = new Set<bigint>()
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -112,9 +111,10 @@ export class PostgresWorkStore implements WorkStore {
           text: `WITH moved AS (${move(3)}),
                  locked AS MATERIALIZED (${LOCK}),
                  stored AS (${STORE}),
-                 cancelled AS (${CANCEL})
+                 cancelled AS (${CANCEL}),
+                 ${add(7, 'EXISTS (SELECT 1 FROM moved)')}
                  SELECT 1 FROM moved`,
-          values: [...changeValues(changes), ...checkpoint],
+          values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
         })
     if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
   }
@@ -155,38 +155,42 @@ export class PostgresWorkStore implements WorkStore {
       text: MAKE_DUE,
       values: [now, owner, running?.map(String)],
     })
-    return new Set(rows.map((row) => BigInt(row.lease_token)))
+    return new Set([...rows.map((row) => BigInt(row.lease_token)), ...this.#delivering])
   }
 
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
-    const { rows } = await this.#pool.query<ClaimedRow>({
-      name: 'work/claim',
-      text: CLAIM,
-      values: claimParameters(request),
-      types: plainTypes,
-    })
-    return rows
+    const { kinds } = request
+    const of = (chosen: typeof kinds) => ({ ...request, kinds: chosen })
+    const [work, delivering] = await Promise.all([
+      this.#claim('work/claim', CLAIM, of(kinds.filter((one) => !isDelivery(one)))),
+      this.#claim('webhooks/claim', CLAIM_DELIVERIES, of(kinds.filter(isDelivery))),
+    ])
+    for (const { token } of delivering) this.#delivering.add(BigInt(token))
+    return [...work, ...delivering]
       .sort((a, b) => a.dueAt - b.dueAt || a.order - b.order)
       .map(({ order: _, token, ...claimed }) => ({ ...claimed, token: BigInt(token) }))
   }
 
-  end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {
-    return this.#ends.end(claim, end)
+  async #claim(name: string, text: string, request: Parameters<WorkStore['claim']>[0]) {
+    if (request.kinds.length === 0) return []
+    const values = claimParameters(request)
+    return (await this.#pool.query<ClaimedRow>({ name, text, values, types: plainTypes })).rows
   }
 
-  async reschedule(...[processManager, kinds, pieces]: Parameters<WorkStore['reschedule']>): Promise<void> {
-    await this.#pool.query({
-      name: 'work/reschedule',
-      text: RESCHEDULE,
-      values: [processManager, kinds, pieces.map(({ key }) => key), pieces.map(({ dueAt }) => dueAt)],
-    })
+  async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {
+    if (!isDelivery(claim)) return this.#ends.end(claim, end)
+    this.#delivering.delete(claim.token)
+    const statement = endOfDelivery(claim, end)
+    if (statement) await this.#pool.query(statement)
+    return end.end === 'interrupted' ? 'again' : 'ended'
   }
 
   async nextDue(after: number, retriesUntil = Number.MAX_SAFE_INTEGER): Promise<number | null> {
     const { rows } = await this.#pool.query<{ due: number | null }>({
       name: 'work/next-due',
-      text: `SELECT min(due_at) AS due FROM runtime.work
-             WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR away_since IS NULL)`,
+      text: `SELECT LEAST(${NEXT_DELIVERY}, (
+               SELECT min(due_at) FROM runtime.work
+               WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR away_since IS NULL))) AS due`,
       values: [after, retriesUntil],
       types: plainTypes,
     })
@@ -202,7 +206,9 @@ export class PostgresWorkStore implements WorkStore {
                count(*) FILTER (WHERE state = 'held')::int AS held,
                count(*) FILTER (WHERE state = 'later' AND due_at > $1)::int AS later,
                count(*) FILTER (WHERE state = 'failed')::int AS failed
-             FROM runtime.work
+             FROM (
+               SELECT process_manager, kind, state, due_at FROM runtime.work UNION ALL ${COUNTED_DELIVERIES}
+             ) AS work
              WHERE $2::text[] IS NULL OR (process_manager, kind) IN (SELECT * FROM unnest($2, $3::text[]))`,
       values: [
         request.now,
@@ -303,7 +309,8 @@ function isEmpty(changes: WorkChanges): boolean {
 
 function changeValues(changes: WorkChanges): [string, string] {
   const name = ({ processManager, kind, key }: WorkKey) => ({ process_manager: processManager, kind, key })
-  const store = changes.store.map((work) => ({
+  const stored = changes.store.filter((work) => !isDelivery(work))
+  const store = stored.map((work) => ({
     ...name(work),
     payload: work.payload,
     concurrency_key: work.concurrencyKey ?? '',

@@ -271,7 +271,6 @@ async function compose(
       webhookDeliveries({
         ...patient,
         records,
-        work: workStore,
         notices,
         heard: metrics.webhooks,
         sender: app.webhooks.sender,

@@ -64,13 +64,12 @@ export class WebhookBench {
     sender: WebhookSender = localSender(),
     clock = this.#bench.clock,
   ): Promise<ProcessManagerRunner> {
-    const { log, registry, commands, store: work, notices } = this.#bench
+    const { log, registry, commands, notices } = this.#bench
     const manager = webhookDeliveries({
       log,
       registry,
       commands,
       clock,
-      work,
       notices,
       sender,
       vault: this.#vault,

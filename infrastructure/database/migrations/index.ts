@@ -15,7 +15,8 @@ import { outbox } from './0014-outbox.ts'
 import { bankArchive } from './0015-bank-archive.ts'
 import { logMarks } from './0016-log-marks.ts'
 import { awaySince } from './0017-away-since.ts'
-import { aliveUntil } from './0019-alive-until.ts'
+import { aliveUntil } from './0018-alive-until.ts'
+import { deliveryQueue } from './0019-delivery-queue.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -37,5 +38,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0015-bank-archive': bankArchive,
   '0016-log-marks': logMarks,
   '0017-away-since': awaySince,
-  '0019-alive-until': aliveUntil,
+  '0018-alive-until': aliveUntil,
+  '0019-delivery-queue': deliveryQueue,
 }

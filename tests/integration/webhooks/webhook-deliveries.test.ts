@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { derivedId } from '../../../application/commands/event-registry.ts'
 import type { Clock } from '../../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../../application/ports/webhooks.ts'
-import { wakeWaiting } from '../../../application/webhooks/wake-waiting.ts'
 import { gate } from '../../support/gate.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../../support/webhooks.ts'
@@ -214,19 +213,6 @@ describe('a subscription that changes under way', () => {
     expect(second!.body).toEqual(first!.body)
   })
 
-  test('enabled: only what is not 48 hours old is read of its history', async () => {
-    const { records } = webhooks
-    const asked: number[] = []
-    const waiting: typeof records.waiting = (id, options) => {
-      asked.push(options.after.createdAt)
-      return records.waiting(id, options)
-    }
-    const { store: work, clock, notices } = bench
-    const parts = { records: { waiting, resetFailures: records.resetFailures }, work, clock, notices }
-    await wakeWaiting(parts, { subscriptionId: newId(), isDeleted: false }, new AbortController().signal)
-    expect(asked).toEqual([clock.now() - 48 * HOUR * 1000])
-  })
-
   test('deleted: nothing is attempted any more', async () => {
     await webhooks.deliver()
     const id = await webhooks.subscribe(receiver.url)
@@ -431,7 +417,7 @@ describe('results', () => {
     await receiver.next()
     // its lease is lost as if the process were gone: another claim makes the attempt again
     await bench.database.pool.query(
-      `UPDATE runtime.work SET state = 'due', lease_token = NULL, lease_owner = NULL, lease_until = NULL`,
+      `UPDATE webhooks.deliveries SET state = 'due', lease_token = NULL, lease_owner = NULL, lease_until = NULL`,
     )
     bench.notices.wake('work')
     await receiver.next()
@@ -442,16 +428,53 @@ describe('results', () => {
       Array(2).fill(receiver.requests[0]!.headers['x-webhook-id']),
     )
     expect(await webhooks.records.list(id, 5)).toMatchObject([{ status: 'delivered', attempts: 1 }])
-    // stored once more, it is found to be over
-    await bench.database.pool.query(
-      `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, correlation_id, causation_id)
-       SELECT 'webhook-deliveries', 'deliver', delivery_id, '{"subscription_id":"a","host":"b"}', 0, 'c', 'c'
-       FROM webhooks.deliveries`,
-    )
-    bench.notices.wake('work')
-    await webhooks.settled()
-    expect(receiver.requests).toHaveLength(2)
+    expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({
+      due: 0,
+      leased: 0,
+      later: 0,
+    })
     expect(runner.names).toEqual(['webhook-deliveries'])
+  })
+
+  test('what an earlier release stored as work is taken over, each at its time, and what is over is forgotten', async () => {
+    receiver.answerWith(500)
+    const id = await webhooks.subscribe(receiver.url)
+    const runner = await webhooks.deliver()
+    const [first, late, over] = [await webhooks.raise(), await webhooks.raise(), await webhooks.raise()]
+    await webhooks.settled()
+    await runner.stop()
+    const { pool } = bench.database
+    const now = bench.clock.now()
+    // as it left them: a first attempt, a redelivery in a minute, and one whose work was about to end
+    for (const [eventId, attempts, next] of [
+      [first, 0, now],
+      [late, 1, now + 60_000],
+      [over, 1, null],
+    ] as const) {
+      await pool.query(
+        'UPDATE webhooks.deliveries SET state = NULL, host = NULL, attempts = $2, next_attempt_at = $3 WHERE event_id = $1',
+        [eventId, attempts, next],
+      )
+      await pool.query(
+        `INSERT INTO runtime.work (process_manager, kind, key, payload, concurrency_key, due_at, state, correlation_id, causation_id)
+         VALUES ('webhook-deliveries', $2, $1, '{"host":"h"}', 's', $3, $4, 'c', 'c')`,
+        [
+          derivedId(eventId, id),
+          attempts ? 'redeliver' : 'deliver',
+          next ?? 0,
+          next === now ? 'due' : 'later',
+        ],
+      )
+    }
+    receiver.answerWith(200)
+    const sent = receiver.requests.length
+    const idsSince = () => receiver.requests.slice(sent).map(({ headers }) => headers['x-webhook-id'])
+    await webhooks.deliver()
+    await webhooks.settled()
+    expect(idsSince()).toEqual([first])
+    await webhooks.advance(60)
+    expect(idsSince()).toEqual([first, late])
+    expect((await pool.query('SELECT FROM runtime.work')).rows).toEqual([])
   })
 
   test('a stretch of the log that comes again delivers nothing twice', async () => {

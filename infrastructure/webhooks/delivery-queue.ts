@@ -1,0 +1,133 @@
+import type { ClaimedWork, KindOfWork, WorkEnd, WorkToStore } from '../../application/followers/work-store.ts'
+import type { Delivery } from '../../application/ports/webhooks.ts'
+import { DROP_AGE } from '../../domain/webhooks/delivery-schedule.ts'
+import { isGone } from '../ownership/owner-session.ts'
+
+/** The process manager whose pieces of work are the deliveries that are not over, and its kinds of them. */
+const DELIVERIES = 'webhook-deliveries'
+const KINDS = ['deliver', 'redeliver']
+
+export function isDelivery({ processManager, kind }: KindOfWork): boolean {
+  return processManager === DELIVERIES && KINDS.includes(kind)
+}
+
+/** A delivery that nobody holds. */
+export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL'
+
+/**
+ * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. A delivery whose work an
+ * earlier release was about to store gets its state.
+ * @param first number of the parameter with the events; that with the deliveries follows.
+ */
+export const add = (first: number, condition = 'true') => `
+  events AS (
+    INSERT INTO webhooks.events
+      (event_id, tenant_id, environment, event_type, body, created_at, correlation_id, causation_id)
+    SELECT * FROM jsonb_to_recordset($${first}::jsonb) AS given ("eventId" text, "tenantId" text, environment text,
+      "eventType" text, body text, "createdAt" bigint, "correlationId" text, "causationId" text)
+    WHERE ${condition}
+    ON CONFLICT DO NOTHING
+  ), deliveries AS (
+    INSERT INTO webhooks.deliveries AS delivery
+      (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at, state)
+    SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt", 'due'
+    FROM jsonb_to_recordset($${first + 1}::jsonb) AS given ("deliveryId" text, "eventId" text, "subscriptionId" text,
+      host text, "createdAt" bigint)
+    WHERE ${condition}
+    ON CONFLICT (delivery_id) DO UPDATE SET state = 'due', host = excluded.host
+      WHERE delivery.state IS NULL AND delivery.next_attempt_at IS NOT NULL
+  )`
+
+/** The parameters of {@link add} for the deliveries among work: each event once. */
+export function addedBy(work: readonly WorkToStore[]): [string, string] {
+  const deliveries = work
+    .filter(isDelivery)
+    .map(({ payload, ...of }) => ({ ...of, ...(payload as Delivery) }))
+  return added([...new Map(deliveries.map((one) => [one.eventId, one])).values()], deliveries)
+}
+
+const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt'] as const
+
+/** The parameters of {@link add}. */
+export function added(
+  events: readonly object[],
+  deliveries: readonly Partial<Pick<Delivery, (typeof COLUMNS)[number]>>[],
+): [string, string] {
+  return [JSON.stringify(events), JSON.stringify(deliveries, [...COLUMNS])]
+}
+
+/** Whether the subscription of a delivery that sleeps was enabled since. */
+const IS_WOKEN = 'health.reset_revision > delivery.revision'
+
+/**
+ * Deliveries that have waited long enough, as parts of the statement that makes work due at a time of the service's clock
+ * ($1), asked by $2, which runs what it claimed under the tokens $3. What an earlier release stored as work is taken over, unless somebody works on it.
+ */
+export const DELIVERIES_DUE = `
+  taken_over AS (
+    DELETE FROM runtime.work WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM runtime.work
+      WHERE process_manager = '${DELIVERIES}' AND kind IN ('${KINDS.join(`', '`)}') AND state IN ('due', 'later', 'paused')
+      LIMIT 5000 FOR UPDATE SKIP LOCKED))
+    RETURNING key, payload ->> 'host' AS host
+  ), later_deliveries AS (
+    SELECT ctid FROM webhooks.deliveries WHERE state = 'later' AND next_attempt_at <= $1 FOR UPDATE SKIP LOCKED
+  ), woken_deliveries AS (
+    SELECT delivery.ctid FROM webhooks.deliveries AS delivery LEFT JOIN webhooks.health USING (subscription_id)
+    WHERE state = 'asleep' AND (${IS_WOKEN} OR created_at <= $1 - ${DROP_AGE}) FOR UPDATE OF delivery SKIP LOCKED
+  ), lost_deliveries AS (
+    SELECT ctid FROM webhooks.deliveries
+    WHERE state = 'leased' AND (lease_until <= clock_timestamp()
+      OR lease_owner = $2 AND lease_token <> ALL ($3::bigint[])
+      OR lease_owner IS NOT NULL AND ${isGone('lease_owner')} AND NOT ${isGone('$2')})
+    FOR UPDATE SKIP LOCKED
+  ), deliveries_due AS (
+    UPDATE webhooks.deliveries SET ${FREED},
+      host = COALESCE(host, (SELECT taken_over.host FROM taken_over WHERE key = delivery_id)),
+      -- a process of an earlier release may have ended it meanwhile
+      state = CASE WHEN next_attempt_at IS NULL THEN NULL
+        WHEN attempts = 0 OR next_attempt_at <= $1 OR created_at <= $1 - ${DROP_AGE} THEN 'due' ELSE 'later' END
+    WHERE ctid = ANY (ARRAY(
+      TABLE later_deliveries UNION ALL TABLE woken_deliveries UNION ALL TABLE lost_deliveries UNION ALL
+      SELECT ctid FROM webhooks.deliveries WHERE state IS NULL AND delivery_id = ANY (ARRAY(SELECT key FROM taken_over))))
+  )`
+
+/** What a claim of deliveries brings, as work with the delivery as its payload. */
+export const CLAIMED_DELIVERIES = `
+  SELECT '${DELIVERIES}' AS "processManager", CASE WHEN attempts = 0 THEN 'deliver' ELSE 'redeliver' END AS kind,
+    delivery_id AS key, subscription_id AS "concurrencyKey", next_attempt_at AS "dueAt", seq AS "order",
+    tries AS attempt, lease_token AS token, COALESCE(correlation_id, event_id) AS "correlationId",
+    COALESCE(causation_id, event_id) AS "causationId", tenant_id AS "tenantId", environment,
+    json_build_object('deliveryId', delivery_id, 'eventId', event_id, 'subscriptionId', subscription_id, 'host', host,
+      'tenantId', tenant_id, 'environment', environment, 'eventType', event_type, 'body', body,
+      'createdAt', claimed.created_at, 'attempts', attempts, 'rung', rung,
+      'failureCount', COALESCE(failure_count, 0)) AS payload
+  FROM claimed JOIN webhooks.events USING (event_id) LEFT JOIN webhooks.health USING (subscription_id)`
+
+/** Ends a claim that came to no result, after a pause in real time. */
+const PAUSE = `
+  UPDATE webhooks.deliveries SET lease_owner = NULL, lease_token = NULL,
+    lease_until = clock_timestamp() + $3 * interval '1 millisecond', tries = tries - $4
+  WHERE delivery_id = $1 AND lease_token = $2`
+
+/** The statement that ends a claim; null where the record of what it came to has ended it. */
+export function endOfDelivery({ key, token }: Pick<ClaimedWork, 'key' | 'token'>, end: WorkEnd) {
+  if (end.end !== 'interrupted' && !('afterMs' in end)) return null
+  const isTry = end.end === 'retry' && end.isTry !== false
+  const afterMs = 'afterMs' in end ? end.afterMs : 0
+  return { name: 'webhooks/pause', text: PAUSE, values: [key, String(token), afterMs, isTry ? 0 : 1] }
+}
+
+/** Deliveries that are not over, as rows of work; what sleeps falls due when it is to be dropped, or is woken. */
+export const COUNTED_DELIVERIES = `
+  SELECT '${DELIVERIES}', CASE WHEN attempts = 0 THEN 'deliver' ELSE 'redeliver' END,
+    CASE WHEN ${IS_WOKEN} AND state = 'asleep' THEN 'due' WHEN state = 'asleep' THEN 'later'
+      WHEN state = 'leased' AND lease_owner IS NULL THEN 'paused' ELSE state END,
+    CASE state WHEN 'asleep' THEN created_at + ${DROP_AGE} ELSE next_attempt_at END
+  FROM webhooks.deliveries AS delivery LEFT JOIN webhooks.health USING (subscription_id)
+  WHERE state IS NOT NULL`
+
+/** When the next delivery is due behind a time of the service's clock ($1). */
+export const NEXT_DELIVERY = `LEAST(
+  (SELECT min(next_attempt_at) FROM webhooks.deliveries WHERE state = 'later' AND next_attempt_at > $1),
+  (SELECT min(created_at) + ${DROP_AGE} FROM webhooks.deliveries WHERE state = 'asleep' AND created_at > $1 - ${DROP_AGE}))`
