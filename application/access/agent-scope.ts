@@ -38,9 +38,7 @@ export async function authenticateAgent(
 ): Promise<AgentCredential | null> {
   if (!isApiKey(apiKey)) return null
   const keyHash = apiKeyHash(apiKey)
-  const { state } = await app.commands.reading(async (commands) =>
-    commands.load(agentCredential, await credentialIdOf({ commands }, keyHash)),
-  )
+  const { state } = await app.commands.load(agentCredential, await credentialIdOf(app, keyHash))
   if (state?.status !== 'active') return null
   const known = Buffer.from(state.key_hash, 'hex')
   const presented = Buffer.from(keyHash, 'hex')

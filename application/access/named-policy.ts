@@ -33,7 +33,7 @@ export function carrierIdOf(
  * Employer, carrier and policy of a request, in this order of checks: what names nothing in the tenant and environment
  * is not found, then what lies outside the scope of the key is forbidden, then what does not belong together is invalid.
  */
-export function namedPolicy(
+export async function namedPolicy(
   { commands }: Pick<Application, 'commands'>,
   client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
   ids: {
@@ -43,27 +43,25 @@ export function namedPolicy(
   },
 ): Promise<NamedPolicy | Rejection> {
   const carrierId = carrierIdOf(client, ids.carrier_id)
-  if (typeof carrierId !== 'string') return Promise.resolve(carrierId)
+  if (typeof carrierId !== 'string') return carrierId
   const { tenant_id, environment } = client
   const isHere = (one: { readonly tenant_id: string; readonly environment: string }) =>
     one.tenant_id === tenant_id && one.environment === environment
-  return commands.reading(async (reader) => {
-    const found = {
-      employer: isId(ids.employer_id) ? (await reader.load(employer, ids.employer_id)).state : null,
-      carrier: isId(carrierId) ? (await reader.load(carrier, carrierId)).state : null,
-      policy: isId(ids.policy_id) ? (await reader.load(policy, ids.policy_id)).state : null,
-    }
-    if (!found.employer || !isHere(found.employer)) return missing('employer')
-    if (!found.policy || !isHere(found.policy)) return missing('policy')
-    if (found.carrier?.tenant_id !== tenant_id) return missing('carrier')
-    if (!mayActFor(client, ids.employer_id)) return outside('employer')
-    if (!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id))
-      return outside('carrier')
-    if (!mayActFor(client, found.policy.employer_id)) return outside('policy')
-    if (found.policy.employer_id !== ids.employer_id) return mismatch('employer')
-    if (found.policy.carrier_id !== carrierId) return mismatch('carrier')
-    return found as NamedPolicy
-  })
+  const found = {
+    employer: isId(ids.employer_id) ? (await commands.load(employer, ids.employer_id)).state : null,
+    carrier: isId(carrierId) ? (await commands.load(carrier, carrierId)).state : null,
+    policy: isId(ids.policy_id) ? (await commands.load(policy, ids.policy_id)).state : null,
+  }
+  if (!found.employer || !isHere(found.employer)) return missing('employer')
+  if (!found.policy || !isHere(found.policy)) return missing('policy')
+  if (found.carrier?.tenant_id !== tenant_id) return missing('carrier')
+  if (!mayActFor(client, ids.employer_id)) return outside('employer')
+  if (!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id))
+    return outside('carrier')
+  if (!mayActFor(client, found.policy.employer_id)) return outside('policy')
+  if (found.policy.employer_id !== ids.employer_id) return mismatch('employer')
+  if (found.policy.carrier_id !== carrierId) return mismatch('carrier')
+  return found as NamedPolicy
 }
 
 type Named = 'employer' | 'carrier' | 'policy'

@@ -1,12 +1,13 @@
 import { type Decider, fold, streamOf } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import type { EventLog, StoredEvent } from '../ports/event-log.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import {
   type EventRegistry,
   type KeyedRequest,
   type RecordedEvent,
   UnreadableEvent,
 } from './event-registry.ts'
+import { KnownLog, type Seen } from './known-log.ts'
 import { RecentCommands } from './recent-commands.ts'
 import { RecentlyUsed } from './recently-used.ts'
 import { TimeSlice } from './time-slices.ts'
@@ -18,9 +19,11 @@ export interface Loaded<State> {
 }
 
 /** A loaded aggregate, the commands that made it, and about how many bytes it takes. */
-export interface Kept<State> extends Loaded<State> {
+export interface Kept<State> extends Loaded<State>, Seen {
   readonly commands: RecentCommands
   readonly bytes: number
+  /** Of the last event. */
+  readonly position: bigint
 }
 
 /** How an aggregate began. */
@@ -30,74 +33,120 @@ export interface Creation<State> extends Loaded<State> {
   readonly keyedRequest: KeyedRequest | null
 }
 
-/** Reads aggregates for what is decided by them. */
-export interface Reader {
-  /** The present state of an aggregate, never stale. */
-  load<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    id: string,
-  ): Promise<Loaded<State>>
-}
 /** What those work with who only read. */
 export interface Reads {
-  readonly commands: Reader
+  readonly commands: Pick<Aggregates, 'load'>
 }
 
 /** Of a stream without events. */
-const NOTHING = { commands: RecentCommands.NONE, bytes: 0 } as const
+const NOTHING = { revision: -1, commands: RecentCommands.NONE, bytes: 0, position: LOG_START } as const
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
 /** Aggregates of many that are loaded at once. */
-const LOADED_AT_ONCE = 16
+const LOADED_AT_ONCE = 64
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
 const CACHE_BYTES = 48 * 1024 * 1024
 /** Streams without events that are known as such: who probes with invented ids pushes out others of these only. */
 const EMPTY_STREAMS = 10_000
+/** How long one look at the log counts for a request, in milliseconds: one that waits for others looks again. */
+const LASTS_MS = 1_000
 /** What a cached aggregate takes at the least. */
 const AGGREGATE_BYTES = 512
 
-export type AggregateCache = RecentlyUsed<string, Kept<unknown>>
+/** What a process keeps of aggregates that were used lately, and how far it knows the log. */
+export class AggregateCache {
+  readonly known = new KnownLog()
+  readonly #aggregates: RecentlyUsed<string, Kept<unknown>>
+  /** Of streams without events. */
+  readonly #empty = new RecentlyUsed<string, Kept<unknown>>(EMPTY_STREAMS)
 
-/** Keeps the aggregates that were used lately. @param mostBytes of all of them, about. */
-export function aggregateCache(mostBytes = CACHE_BYTES): AggregateCache {
-  return new RecentlyUsed(mostBytes, ({ bytes }) => AGGREGATE_BYTES + bytes)
+  /** @param mostBytes of all aggregates, about. */
+  constructor(mostBytes = CACHE_BYTES) {
+    this.#aggregates = new RecentlyUsed(mostBytes, ({ bytes }) => AGGREGATE_BYTES + bytes)
+  }
+
+  get(stream: string): Kept<unknown> | undefined {
+    return this.#aggregates.get(stream) ?? this.#empty.get(stream)
+  }
+
+  /** Keeps a state, unless a later one is kept. */
+  set(stream: string, loaded: Kept<unknown>): void {
+    if ((this.get(stream)?.revision ?? -1) > loaded.revision) return
+    if (loaded.revision < 0) this.#empty.set(stream, loaded)
+    else {
+      this.#empty.delete(stream)
+      this.#aggregates.set(stream, loaded)
+    }
+  }
+
+  delete(stream: string): void {
+    this.#empty.delete(stream)
+    this.#aggregates.delete(stream)
+  }
+}
+
+/** As of when a request reads what is cached. */
+export class Moment {
+  #asked: Promise<void> | undefined
+  /** On the clock of `performance.now()`. */
+  #askedAt = 0
+  /** The furthest event that the request has seen. */
+  #seen = LOG_START
+
+  /**
+   * Waits until the process knows of every append that was stored when the request first asked, or a moment ago where it
+   * takes long, and of those before any that it has seen since.
+   */
+  reached(log: EventLog, known: KnownLog): Promise<void> {
+    const isOver = performance.now() - this.#askedAt > LASTS_MS
+    if (this.#asked && !isOver && this.#seen <= known.reached) return this.#asked
+    this.#askedAt = performance.now()
+    this.#asked = known.catchUp(log)
+    return this.#asked
+  }
+
+  saw(position: bigint): void {
+    if (position > this.#seen) this.#seen = position
+  }
 }
 
 /**
- * Reads aggregates, from what is cached of them as far as the log says that it is the present state. Who decides on a
- * cached state and appends at exactly its revision need not ask: the append does.
+ * Reads aggregates, from what is cached of them as far as that is the present state. Who decides on a cached state and
+ * appends at exactly its revision need not ask: the append does.
  */
 export class Aggregates {
-  readonly #log: EventLog
-  readonly #registry: EventRegistry
-  readonly #cache: AggregateCache
-  /** Streams that had no events when they were read last. */
-  readonly #empty = new RecentlyUsed<string, true>(EMPTY_STREAMS)
+  protected readonly log: EventLog
+  protected readonly registry: EventRegistry
+  protected readonly cache: AggregateCache
+  readonly #moment: Moment | undefined
+  readonly #slice = new TimeSlice()
 
-  constructor(log: EventLog, registry: EventRegistry, cache: AggregateCache) {
-    this.#log = log
-    this.#registry = registry
-    this.#cache = cache
+  /** @param moment of the request that they are read for; default: each read is as of its own. */
+  constructor(log: EventLog, registry: EventRegistry, cache: AggregateCache, moment?: Moment) {
+    this.log = log
+    this.registry = registry
+    this.cache = cache
+    this.#moment = moment
   }
 
   /**
    * The present state of an aggregate, never stale: what is cached counts where nobody else can write to the log, else
-   * when the log says that the stream has not gone on. Many who load at once cost one look.
+   * once the process knows the log up to its head.
    */
   async load<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
   ): Promise<Kept<State>> {
     const stream = streamOf(decider, id)
+    if (!this.log.isExclusive && this.cached(stream)) {
+      await (this.#moment ?? new Moment()).reached(this.log, this.cache.known)
+    }
     const cached = this.cached<State>(stream)
-    if (cached && (this.#log.isExclusive || (await this.#log.revision(stream)) === cached.revision))
-      return cached
-    // what most never set: many who ask at once cost one look, which is no read of each
-    if (!cached && this.#empty.get(stream) && (await this.#log.revision(stream)) < 0)
-      return { state: decider.initialState, revision: -1, ...NOTHING }
-    return this.readOn(decider, stream, cached)
+    if (!cached || !this.cache.known.isCurrent(stream, cached)) return this.readOn(decider, stream, cached)
+    this.#moment?.saw(cached.position)
+    return cached
   }
 
   /** {@link load} for several, a few at a time: the log must get to what others ask meanwhile. In the order of the ids. */
@@ -113,72 +162,20 @@ export class Aggregates {
     return loaded
   }
 
-  /**
-   * Reads aggregates of short streams that are not cached by one look, for who loads all of them at once then. What cannot
-   * be read is left to that.
-   * @returns by id those that it read: as present as what {@link load} returns.
-   */
-  async preload<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
+  /** The states of several, in the order of the ids; null of one that cannot be read, which keeps no others. */
+  loadReadable<State, Command, Event extends DomainEvent>(
+    decider: Decider<State | null, Command, Event>,
     ids: readonly string[],
-  ): Promise<ReadonlyMap<string, Loaded<State>>> {
-    const read = new Map<string, Loaded<State>>()
-    const missing = new Map(ids.map((id) => [streamOf(decider, id), id] as const))
-    for (const stream of missing.keys()) if (this.cached(stream)) missing.delete(stream)
-    if (missing.size === 0) return read
-    const found = await this.#log.readStreams([...missing.keys()], { maxCount: READ_PAGE })
-    const slice = new TimeSlice()
-    for (const [stream, stored] of found) {
-      const pause = slice.over()
-      if (pause) await pause
-      // there may be more of it
-      if (stored.length >= READ_PAGE) continue
-      let { commands } = NOTHING
-      let { state, revision } = { state: decider.initialState, revision: -1 }
+  ): Promise<readonly (State | null)[]> {
+    const load = async (id: string) => {
       try {
-        for (const one of stored) {
-          expectNext(one, revision + 1)
-          const event = this.#registry.decode(one)
-          const { command_id: commandId } = event.metadata
-          if (commandId !== undefined) commands = commands.with(commandId, event.position)
-          state = decider.evolve(state, event as unknown as Event)
-          revision = one.revision
-        }
+        return (await this.load(decider, id)).state
       } catch (error) {
-        if (error instanceof UnreadableEvent) continue
+        if (error instanceof UnreadableEvent) return null
         throw error
       }
-      const bytes = takenBy(decider, { state, commands, bytes: sizeOf(stored) })
-      this.remember(stream, { state, revision, commands, bytes })
-      read.set(missing.get(stream)!, { state, revision })
     }
-    return read
-  }
-
-  /**
-   * Runs what reads several aggregates, the next one by what it found in another. It runs on cached states; then one
-   * look at all of them tells whether any has gone on, and if so it runs again on fresh ones.
-   * @param run must not change anything; what it throws counts like a result.
-   */
-  async reading<Result>(run: (reader: Reader) => Promise<Result>): Promise<Result> {
-    if (this.#log.isExclusive) return run(this)
-    const used = new Map<string, number>()
-    const reader: Reader = {
-      load: async (decider, id) => {
-        const stream = streamOf(decider, id)
-        const cached = this.cached<never>(stream)
-        if (!cached) return this.load(decider, id)
-        if (!used.has(stream)) used.set(stream, cached.revision)
-        return cached
-      },
-    }
-    const [outcome] = await Promise.allSettled([run(reader)])
-    const isCurrent = await Promise.all(
-      [...used].map(async ([stream, revision]) => (await this.#log.revision(stream)) === revision),
-    )
-    if (!isCurrent.every(Boolean)) return run(this)
-    if (outcome.status === 'rejected') throw outcome.reason
-    return outcome.value
+    return Promise.all(ids.map(load))
   }
 
   /** The state of an aggregate as of a revision of its stream (inclusive). */
@@ -200,22 +197,21 @@ export class Aggregates {
     id: string,
   ): Promise<Creation<State> | null> {
     const stream = streamOf(decider, id)
-    // most are not there, and many who ask at once cost one look
-    if ((await this.#log.revision(stream)) < 0) return null
-    const page = await this.#log.readStream(stream, { maxCount: FIRST_EVENTS })
-    const events = page.map((stored) => this.#registry.decode(stored))
+    const page = await this.log.readStream(stream, { maxCount: FIRST_EVENTS })
+    const events = page.map((stored) => this.registry.decode(stored))
     const [first] = events
     if (!first) return null
     const isFirst = ({ metadata }: RecordedEvent) => metadata.command_id === first.metadata.command_id
     const end = first.metadata.command_id === undefined ? 1 : events.findIndex((event) => !isFirst(event))
     const created = end < 0 ? events : events.slice(0, end)
     const { position, revision } = created.at(-1)!
+    this.#moment?.saw(position)
     const state = fold(decider, created as unknown as readonly Event[])
     return { state, revision, position, keyedRequest: first.metadata.keyed_request ?? null }
   }
 
   /** Position of the last event that a command has in a stream, null when it has none. */
-  async doneAt(
+  protected async doneAt(
     stream: string,
     { commands }: Kept<unknown>,
     commandId: string,
@@ -225,47 +221,42 @@ export class Aggregates {
     if (known !== null || commands.areAll || !lookBeyond) return known
     let position: bigint | null = null
     for (let from = 0; ; from += READ_PAGE) {
-      const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
+      const page = await this.log.readStream(stream, { from, maxCount: READ_PAGE })
       for (const stored of page) {
-        if (this.#registry.decode(stored).metadata.command_id === commandId) position = stored.position
+        if (this.registry.decode(stored).metadata.command_id === commandId) position = stored.position
       }
       if (page.length < READ_PAGE) return position
     }
   }
 
   /** A state as it was once for certain. */
-  cached<State>(stream: string): Kept<State> | undefined {
-    return this.#cache.get(stream) as Kept<State> | undefined
+  protected cached<State>(stream: string): Kept<State> | undefined {
+    return this.cache.get(stream) as Kept<State> | undefined
   }
 
   /** Forgets a stream: whoever goes on reads what stands. */
-  forget(stream: string): void {
-    this.#cache.delete(stream)
-  }
-
-  /** A state as it is now, read only when the stream has gone on. */
-  async refreshed<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    stream: string,
-    at: Kept<State>,
-  ): Promise<Kept<State>> {
-    return (await this.#log.revision(stream)) === at.revision ? at : this.readOn(decider, stream, at)
+  protected forget(stream: string): void {
+    this.cache.delete(stream)
   }
 
   /** Reads what came after a state, default all of the stream, and remembers it. */
-  async readOn<State, Command, Event extends DomainEvent>(
+  protected async readOn<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     stream: string,
     from?: Kept<State>,
   ): Promise<Kept<State>> {
-    let { commands, bytes } = from ?? NOTHING
+    const asOf = this.cache.known.reached
+    let { commands, bytes, position } = (from ?? NOTHING) as Omit<Kept<State>, 'state'>
     const start = from ?? { state: decider.initialState, revision: -1 }
-    const loaded = await this.#fold(decider, stream, start, ({ metadata, position }, stored) => {
+    const loaded = await this.#fold(decider, stream, start, ({ metadata }, stored) => {
+      position = stored.position
       if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)
       bytes += sizeOf([stored])
     })
-    const kept = { ...loaded, commands, bytes: takenBy(decider, { ...loaded, commands, bytes }) }
-    this.remember(stream, kept)
+    const taken = takenBy(decider, { ...loaded, commands, bytes })
+    const kept = { ...loaded, commands, bytes: taken, position, asOf }
+    this.cache.set(stream, kept)
+    this.#moment?.saw(position)
     return kept
   }
 
@@ -280,10 +271,12 @@ export class Aggregates {
     let { state, revision } = from
     while (revision < upTo) {
       const maxCount = Math.min(READ_PAGE, upTo - revision)
-      const page = await this.#log.readStream(stream, { from: revision + 1, maxCount })
+      const page = await this.log.readStream(stream, { from: revision + 1, maxCount })
+      // many that are read together are not folded in one go
+      for (let pause = this.#slice.over(); pause; pause = this.#slice.over()) await pause
       for (const stored of page) {
         expectNext(stored, revision + 1)
-        const event = this.#registry.decode(stored)
+        const event = this.registry.decode(stored)
         state = decider.evolve(state, event as unknown as Event)
         revision = stored.revision
         seen(event, stored)
@@ -291,17 +284,6 @@ export class Aggregates {
       if (page.length < maxCount) break
     }
     return { state, revision }
-  }
-
-  /** Keeps a state, unless a later one is kept; of an empty stream only that it was. */
-  remember(stream: string, loaded: Kept<unknown>): void {
-    const cached = this.#cache.get(stream)
-    if (loaded.revision < 0) {
-      this.#empty.set(stream, true)
-      return
-    }
-    this.#empty.delete(stream)
-    if (!cached || cached.revision <= loaded.revision) this.#cache.set(stream, loaded)
   }
 }
 

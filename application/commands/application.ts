@@ -49,3 +49,8 @@ export interface Application {
   readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }
+
+/** The same for one request, see {@link CommandHandler.asOfNow}. */
+export function asOfNow(app: Application): Application {
+  return { ...app, commands: app.commands.asOfNow() }
+}

@@ -95,7 +95,7 @@ async function attempt<Prepared>(
   if (isRejection(prepared)) {
     if (claimedAs !== null) return refused(prepared, claimedAs)
     // it may stand in the way of itself: the same request elsewhere has done meanwhile what this one asks for
-    const isClaimed = (await app.commands.load(idempotencyKey, ofKey)).state.claimed !== null
+    const isClaimed = (await app.commands.asOfNow().load(idempotencyKey, ofKey)).state.claimed !== null
     return isClaimed ? again() : prepared
   }
 
@@ -145,7 +145,7 @@ async function answeredElsewhere(
   let state = claimed
   for (const delay of POLL_MS) {
     await new Promise((resolve) => setTimeout(resolve, delay))
-    state = (await app.commands.load(idempotencyKey, ofKey)).state
+    state = (await app.commands.asOfNow().load(idempotencyKey, ofKey)).state
     if (state.answered || state.claimed?.command_id !== claimed.claimed?.command_id) break
   }
   return state

@@ -4,23 +4,13 @@ import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, WrongExpectedRevision } from '../ports/event-log.ts'
-import {
-  type AggregateCache,
-  Aggregates,
-  aggregateCache,
-  type Creation,
-  type Kept,
-  type Loaded,
-  type Reader,
-  sizeOf,
-  takenBy,
-} from './aggregates.ts'
+import { AggregateCache, Aggregates, type Kept, type Loaded, Moment, sizeOf, takenBy } from './aggregates.ts'
 import { type CommandContext, commandIdOf } from './command-context.ts'
 import type { EventRegistry } from './event-registry.ts'
 import { RecentCommands } from './recent-commands.ts'
 import { Turns } from './turns.ts'
 
-export type { Creation, Loaded, Reader, Reads } from './aggregates.ts'
+export type { Creation, Loaded, Reads } from './aggregates.ts'
 
 /** A command that went through. `position` is null when there was nothing to do. */
 export interface Executed<State, Event> {
@@ -40,6 +30,7 @@ interface Typed {
 /** Commands on one aggregate, as one step of a request. */
 interface Step<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State, Command, Event>
+  readonly id: string
   readonly stream: string
   readonly commands: readonly Command[]
   readonly commandId: string
@@ -53,78 +44,35 @@ const ATTEMPTS = 10
  * Runs commands on aggregates: decide on the cached state, append at exactly its revision. Who meets a conflict reads on and
  * decides again, after all who met one in this process before; nobody is refused by a state that may be stale.
  */
-export class CommandHandler {
-  readonly #log: EventLog
-  readonly #registry: EventRegistry
+export class CommandHandler extends Aggregates {
   readonly #clock: Clock
-  readonly #cache: AggregateCache
-  readonly #aggregates: Aggregates
-  readonly #turns: Turns
+  /** Of this process, whichever the view of the log. */
+  readonly turns: Turns
 
   constructor(
     log: EventLog,
     registry: EventRegistry,
     clock: Clock,
-    cache = aggregateCache(),
+    cache = new AggregateCache(),
     turns = new Turns(),
+    moment?: Moment,
   ) {
-    this.#log = log
-    this.#registry = registry
+    super(log, registry, cache, moment)
     this.#clock = clock
-    this.#cache = cache
-    this.#turns = turns
-    this.#aggregates = new Aggregates(log, registry, cache)
+    this.turns = turns
   }
 
   /** The same handler over another view of the same log, such as one with another patience. */
   over(log: EventLog): CommandHandler {
-    return new CommandHandler(log, this.#registry, this.#clock, this.#cache, this.#turns)
+    return new CommandHandler(log, this.registry, this.#clock, this.cache, this.turns)
   }
 
-  /** @see Aggregates.load */
-  load<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    id: string,
-  ): Promise<Loaded<State>> {
-    return this.#aggregates.load(decider, id)
-  }
-
-  /** @see Aggregates.loadAll */
-  loadAll<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    ids: readonly string[],
-  ): Promise<readonly Loaded<State>[]> {
-    return this.#aggregates.loadAll(decider, ids)
-  }
-
-  /** @see Aggregates.preload */
-  preload<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    ids: readonly string[],
-  ): Promise<ReadonlyMap<string, Loaded<State>>> {
-    return this.#aggregates.preload(decider, ids)
-  }
-
-  /** @see Aggregates.reading */
-  reading<Result>(run: (reader: Reader) => Promise<Result>): Promise<Result> {
-    return this.#aggregates.reading(run)
-  }
-
-  /** @see Aggregates.loadAt */
-  loadAt<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    id: string,
-    revision: number,
-  ): Promise<Loaded<State>> {
-    return this.#aggregates.loadAt(decider, id, revision)
-  }
-
-  /** @see Aggregates.creationOf */
-  creationOf<State, Command, Event extends DomainEvent>(
-    decider: Decider<State, Command, Event>,
-    id: string,
-  ): Promise<Creation<State> | null> {
-    return this.#aggregates.creationOf(decider, id)
+  /**
+   * The same handler for one request: everything that it reads is the present as of the first read, or of a later moment,
+   * for which one look at the log is enough.
+   */
+  asOfNow(): CommandHandler {
+    return new CommandHandler(this.log, this.registry, this.#clock, this.cache, this.turns, new Moment())
   }
 
   /**
@@ -142,15 +90,15 @@ export class CommandHandler {
     const stream = streamOf(decider, id)
     const list = Array.isArray(commands) ? (commands as readonly Command[]) : [commands as Command]
     const commandId = commandIdOf(context, stream, list[0]!.type)
-    const step = { decider, stream, commands: list, commandId, context }
-    const cached = this.#aggregates.cached<State>(stream)
-    const isFresh = cached === undefined || this.#log.isExclusive
-    const at = cached ?? (await this.#aggregates.readOn(decider, stream))
+    const step = { decider, id, stream, commands: list, commandId, context }
+    const cached = this.cached<State>(stream)
+    const isFresh = cached === undefined || this.log.isExclusive
+    const at = cached ?? (await this.readOn(decider, stream))
     const decided = await this.#attempt(step, at, isFresh)
     if (!(decided instanceof WrongExpectedRevision)) return decided
-    return this.#turns.run(stream, async () => {
+    return this.turns.run(stream, async () => {
       for (let attempt = 2; ; attempt += 1) {
-        const again = await this.#attempt(step, await this.#aggregates.readOn(decider, stream, at), true)
+        const again = await this.#attempt(step, await this.readOn(decider, stream, at), true)
         if (!(again instanceof WrongExpectedRevision)) return again
         if (attempt === ATTEMPTS) throw again
       }
@@ -163,11 +111,11 @@ export class CommandHandler {
     at: Kept<State>,
     isFresh: boolean,
   ): Promise<Executed<State, Event> | Rejection | WrongExpectedRevision> {
-    const { decider, stream, commands, commandId, context } = step
-    const doneAt = await this.#aggregates.doneAt(stream, at, commandId, context.mayRepeat ?? false)
+    const { decider, id, stream, commands, commandId, context } = step
+    const doneAt = await this.doneAt(stream, at, commandId, context.mayRepeat ?? false)
     const decision = doneAt === null ? decideAll(decider, commands, at.state) : nothingFrom(at.state)
     if (isRejection(decision) || decision.events.length === 0) {
-      if (!isFresh) return this.#attempt(step, await this.#aggregates.refreshed(decider, stream, at), true)
+      if (!isFresh) return this.#attempt(step, await this.load(decider, id), true)
       if (isRejection(decision)) return decision
       return { state: at.state, revision: at.revision, events: [], position: doneAt }
     }
@@ -221,7 +169,7 @@ export class CommandHandler {
       return await this.#append(decider, stream, before, decided, commandId, context)
     } catch (error) {
       // who goes on from here reads what stands
-      this.#aggregates.forget(stream)
+      this.forget(stream)
       throw error
     }
   }
@@ -234,19 +182,19 @@ export class CommandHandler {
     context: CommandContext,
   ): Promise<boolean> {
     const stream = streamOf(decider, id)
-    const at = await this.#aggregates.load(decider, id)
-    return (await this.#aggregates.doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
+    const at = await this.load(decider, id)
+    return (await this.doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
   }
 
   async #append<State>(
     decider: Pick<Decider<State, never>, 'sizeOf'>,
     stream: string,
-    at: Kept<State>,
+    at: Pick<Kept<State>, 'revision' | 'commands' | 'bytes'>,
     { state, events }: { readonly state: State; readonly events: readonly DomainEvent[] },
     commandId: string,
     context: CommandContext,
-  ): Promise<Kept<State> & { readonly position: bigint }> {
-    const encoded = this.#registry.encodeAll(events, {
+  ): Promise<Kept<State>> {
+    const encoded = this.registry.encodeAll(events, {
       tenant_id: context.tenantId,
       environment: context.environment,
       actor: context.actor,
@@ -256,20 +204,26 @@ export class CommandHandler {
       ...(context.keyedRequest ? { keyed_request: context.keyedRequest } : {}),
       recorded_at: isoTime(this.#clock.now()),
     })
+    const { known } = this.cache
+    const asOf = known.reached
     try {
-      const { position } = await this.#log.append(stream, at.revision, encoded)
+      const { position } = await this.log.append(stream, at.revision, encoded)
+      const revision = at.revision + events.length
+      known.appended(stream, revision, position, this.log.isGapless ? position - BigInt(events.length) : null)
       const commands = at.commands.with(commandId, position)
       const after = {
         state,
-        revision: at.revision + events.length,
+        revision,
         commands,
         bytes: takenBy(decider, { state, commands, bytes: at.bytes + sizeOf(encoded) }),
+        position,
+        asOf,
       }
-      this.#aggregates.remember(stream, after)
-      return { ...after, position }
+      this.cache.set(stream, after)
+      return after
     } catch (error) {
       // it may have been stored for all that is known
-      if (!(error instanceof WrongExpectedRevision)) this.#aggregates.forget(stream)
+      if (!(error instanceof WrongExpectedRevision)) this.forget(stream)
       throw error
     }
   }

@@ -1,6 +1,7 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from './application.ts'
 import type { CommandContext } from './command-context.ts'
+import type { Turns } from './turns.ts'
 
 /** A request that carries an idempotency key. */
 export interface KeyedCall {
@@ -59,7 +60,7 @@ interface Running {
   readonly performed: Promise<Performed>
 }
 
-const runningByHandler = new WeakMap<object, Map<string, Running>>()
+const runningByTurns = new WeakMap<Turns, Map<string, Running>>()
 
 /**
  * Performs a keyed call. One call per key is under way in this process: who sends the same meanwhile shares what
@@ -72,7 +73,7 @@ export async function oncePerKey(
 ): Promise<IdempotentOutcome | Rejection> {
   const fingerprints = fingerprintsOf(app, call)
   const { ofKey, ofBody } = fingerprints
-  const running = runningIn(app.commands)
+  const running = runningIn(app.commands.turns)
   for (let other = running.get(ofKey); other; other = running.get(ofKey)) {
     if (other.ofBody === ofBody) return outcomeOf(call, await other.performed, true)
     await other.performed.catch(() => undefined)
@@ -121,11 +122,11 @@ function naming(rejection: Rejection, id: string | undefined): Rejection {
   return id === undefined ? rejection : { ...rejection, ids: { id } }
 }
 
-function runningIn(commands: Application['commands']): Map<string, Running> {
-  let running = runningByHandler.get(commands)
+function runningIn(turns: Turns): Map<string, Running> {
+  let running = runningByTurns.get(turns)
   if (!running) {
     running = new Map()
-    runningByHandler.set(commands, running)
+    runningByTurns.set(turns, running)
   }
   return running
 }

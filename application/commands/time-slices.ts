@@ -26,18 +26,22 @@ function resumeOne(): void {
   resume()
 }
 
-/** Measures slices of one computation. */
+/** Measures slices of one computation, or of several that share them. */
 export class TimeSlice {
   #end = performance.now() + SLICE_MS
+  #pause: Promise<void> | undefined
 
   /** Returns null while the slice lasts, else what to wait for before going on. */
   over(): Promise<void> | null {
-    return performance.now() < this.#end ? null : this.#next()
+    if (performance.now() < this.#end) return null
+    this.#pause ??= this.#next()
+    return this.#pause
   }
 
   async #next(): Promise<void> {
     await nextTurn()
     this.#end = performance.now() + SLICE_MS
+    this.#pause = undefined
   }
 }
 

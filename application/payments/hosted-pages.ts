@@ -13,22 +13,19 @@ export type HostedPage =
   | { readonly kind: 'session'; readonly of: PaymentSession; readonly brand: Brand }
   | { readonly kind: 'financing'; readonly of: FinancingSession }
 
-/** What the id of a link, or the token of a session, opens, by one look at the log; null: nothing. */
-export function hostedPage(
+/** What the id of a link, or the token of a session, opens; null: nothing. */
+export async function hostedPage(
   app: Pick<Application, 'commands'>,
   idOrToken: string,
 ): Promise<HostedPage | null> {
-  return app.commands.reading(async (commands) => {
-    // ids of links are told apart from tokens by their form
-    if (isId(idOrToken)) {
-      const link = (await commands.load(paymentLink, idOrToken)).state
-      return link && { kind: 'link', of: link }
-    }
-    const session = await sessionByToken({ commands }, idOrToken)
-    if (session) {
-      return { kind: 'session', of: session, brand: await brandOf({ commands }, session.tenant_id) }
-    }
-    const financing = await financingByToken({ commands }, idOrToken)
-    return financing && { kind: 'financing', of: financing }
-  })
+  // ids of links are told apart from tokens by their form
+  const commands = app.commands.asOfNow()
+  if (isId(idOrToken)) {
+    const link = (await commands.load(paymentLink, idOrToken)).state
+    return link && { kind: 'link', of: link }
+  }
+  const session = await sessionByToken({ commands }, idOrToken)
+  if (session) return { kind: 'session', of: session, brand: await brandOf({ commands }, session.tenant_id) }
+  const financing = await financingByToken({ commands }, idOrToken)
+  return financing && { kind: 'financing', of: financing }
 }

@@ -138,7 +138,7 @@ async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   let terms: PhaseTerms | null = null
   const turnEnds = performance.now() + TURN_MS
   for (;;) {
-    let file = await parts.commands.load(payrollFile, item.key)
+    let file: Loaded<PayrollFile> = await parts.commands.load(payrollFile, item.key)
     try {
       for (;;) {
         item.signal.throwIfAborted()

@@ -58,7 +58,7 @@ export async function findReportSubject(
   sender: ReportSender,
   report: PayrollReport,
 ): Promise<ReportSubject | Rejection> {
-  const found = await app.commands.reading((commands) => lookUp({ ...app, commands }, sender, report))
+  const found = await lookUp(app, sender, report)
   if (isRejection(found)) return found
   if ((await app.faults.take('pipeline', ['unreachable'])) !== null) throw new PipelineUnreachable()
   return found
@@ -108,11 +108,9 @@ export async function acceptedSubject(
   { received }: Pick<PayrollFile, 'received'>,
 ): Promise<ReportSubject | null> {
   if (!received) return null
-  return app.commands.reading(async (commands) => {
-    const found = (await commands.load(employer, received.employer_id)).state
-    const { state, revision } = await commands.load(policy, received.policy_id)
-    return found && state ? { employer: found, policy: { state, revision } } : null
-  })
+  const found = (await app.commands.load(employer, received.employer_id)).state
+  const { state, revision } = await app.commands.load(policy, received.policy_id)
+  return found && state ? { employer: found, policy: { state, revision } } : null
 }
 
 /** The same of the report that an earlier attempt has begun to store; null when it has not. */

@@ -177,7 +177,7 @@ async function settle(
     !(await app.faults.holding('pipeline'))
   ) {
     await new Promise((resolve) => setTimeout(resolve, 10))
-    file = (await app.commands.load(payrollFile, fileId)).state
+    file = (await app.commands.asOfNow().load(payrollFile, fileId)).state
   }
   if (file !== stored.state) await app.readModels.tellOf(payrollFile, await app.log.head())
   return file

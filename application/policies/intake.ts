@@ -113,9 +113,7 @@ export async function takeIn(
     if (completed) return { employerId: completed.employer_id, policyId: completed.policy_id, isNew: false }
     return finish(app, received, scoped)
   }
-  const refusal = await app.commands.reading((commands) =>
-    refuse({ ...app, commands }, client, request, carrierId),
-  )
+  const refusal = await refuse(app, client, request, carrierId)
   if (refusal) return refusal
   const data = await received(app, client, { ...request, carrierId }, id, scoped)
   const outcome = await app.commands.execute(intake, id, { type: 'Receive', data }, scoped)

@@ -140,6 +140,14 @@ export interface LogPage {
   readonly atHead: boolean
 }
 
+/** What was appended behind a position. */
+export interface Changes {
+  /** The end of the log, as far as this tells. */
+  readonly upTo: bigint
+  /** Revision of the last event of each stream that has gone on, perhaps of others; null: too many to tell. */
+  readonly revisions: ReadonlyMap<string, number> | null
+}
+
 /** The position before the first event. */
 export const LOG_START = 0n
 
@@ -156,7 +164,8 @@ export interface EventLog {
   append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult>
 
   /**
-   * Reads a stream in order. An absent stream reads as empty.
+   * Reads a stream in order. An absent stream reads as empty. Many short reads at once cost little more than one where the
+   * engine can.
    * @param options.from first revision to read, default 0 (backwards: default the last).
    * @param options.maxCount events at the most, default 1000.
    */
@@ -166,19 +175,10 @@ export interface EventLog {
   ): Promise<readonly StoredEvent[]>
 
   /**
-   * Reads how several streams begin, at little more than the cost of one where the engine can. Absent ones are left out.
-   * @param options.maxCount events of each stream at the most; all of them together should fit into memory.
+   * Which streams have gone on behind a position, as of a moment after the call: whatever any process was told to be
+   * stored before is in it. Many who ask at once cost little more than one.
    */
-  readStreams(
-    streams: readonly string[],
-    options: { maxCount: number },
-  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>>
-
-  /**
-   * Revision of a stream's last event, -1 when it has none, as of a moment after the call: whatever any process was
-   * told to be stored before is in it. Many who ask at once cost little more than one.
-   */
-  revision(stream: string): Promise<number>
+  changes(after: bigint): Promise<Changes>
 
   /**
    * Reads the log in order, exclusively after a position; `types` filters on the server, which looks only so far at a

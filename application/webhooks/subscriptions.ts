@@ -15,7 +15,6 @@ import {
 import type { Application } from '../commands/application.ts'
 import { type CommandContext, createdId } from '../commands/command-context.ts'
 import { secretGone } from '../commands/secret-gone.ts'
-import { Turns } from '../commands/turns.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
 
@@ -293,10 +292,7 @@ function idOf({ tenant_id, environment }: Pick<WebhookCaller, 'tenant_id' | 'env
   return subscriptionsId(tenant_id, environment)
 }
 
-/** Commands of one tenant and environment are decided one after the other: all are in one stream. */
-const turnsByHandler = new WeakMap<object, Turns>()
-
-/** Runs commands on the subscriptions, all or nothing. */
+/** Runs commands on the subscriptions, all or nothing; those of one tenant and environment in turn: all are in one stream. */
 export function execute(
   app: Pick<Application, 'commands'>,
   caller: Pick<WebhookCaller, 'tenant_id' | 'environment'>,
@@ -304,12 +300,7 @@ export function execute(
   ...commands: readonly WebhookSubscriptionCommand[]
 ) {
   const id = idOf(caller)
-  let turns = turnsByHandler.get(app.commands)
-  if (!turns) {
-    turns = new Turns()
-    turnsByHandler.set(app.commands, turns)
-  }
-  return turns.run(id, () => app.commands.execute(webhookSubscriptions, id, commands, context))
+  return app.commands.turns.run(id, () => app.commands.execute(webhookSubscriptions, id, commands, context))
 }
 
 /** What a subscription has become; a command that comes again may find it deleted meanwhile. */

@@ -44,8 +44,7 @@ export class FailFastLog implements EventLog {
   }
 
   readonly readStream: EventLog['readStream'] = (...asked) => this.#read((log) => log.readStream(...asked))
-  readonly readStreams: EventLog['readStreams'] = (...asked) => this.#read((log) => log.readStreams(...asked))
-  readonly revision: EventLog['revision'] = (stream) => this.#read((log) => log.revision(stream))
+  readonly changes: EventLog['changes'] = (after) => this.#read((log) => log.changes(after))
   readonly readAll: EventLog['readAll'] = (options) => this.#read((log) => log.readAll(options))
   readonly head: EventLog['head'] = () => this.#read((log) => log.head())
   readonly idAt: EventLog['idAt'] = (position) => this.#read((log) => log.idAt(position))

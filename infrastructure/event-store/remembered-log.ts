@@ -38,7 +38,7 @@ export class RememberedLog implements EventLog {
     if (wentBack) throw wentBack
   }
 
-  readonly revision: EventLog['revision'] = (stream) => this.#log.revision(stream)
+  readonly changes: EventLog['changes'] = (after) => this.#log.changes(after)
   readonly head: EventLog['head'] = () => this.#log.head()
   readonly idAt: EventLog['idAt'] = (position) => this.#log.idAt(position)
   readonly findCut: EventLog['findCut'] = () => this.#log.findCut()
@@ -54,12 +54,6 @@ export class RememberedLog implements EventLog {
     const events = await this.#log.readStream(...asked)
     this.#saw(asked[1]?.direction === 'backwards' ? events[0] : events.at(-1))
     return events
-  }
-
-  async readStreams(...asked: Parameters<EventLog['readStreams']>) {
-    const found = await this.#log.readStreams(...asked)
-    for (const events of found.values()) this.#saw(events.at(-1))
-    return found
   }
 
   async readAll(options: Parameters<EventLog['readAll']>[0]): Promise<LogPage> {

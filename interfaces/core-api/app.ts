@@ -1,5 +1,5 @@
 import type express from 'express'
-import type { Application } from '../../application/commands/application.ts'
+import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeCoreError } from '../http/errors.ts'
@@ -31,7 +31,7 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
   return createHost({
     ...shared,
     routes: [
-      ...routesOf(coreEndpoints, { app, limits }, limits),
+      ...routesOf(coreEndpoints, () => ({ app: asOfNow(app), limits }), limits),
       ...descriptionRoutes(coreEndpoints, limits, publicUrl),
     ],
     addresses: limits.addresses,

@@ -18,10 +18,14 @@ import { check, type Fault } from './faults.ts'
 import { shown } from './shown.ts'
 import { unknownIn } from './unknown-fields.ts'
 
-/** Routes of a host from its endpoints. @param limits what every request is counted against. */
+/**
+ * Routes of a host from its endpoints.
+ * @param hostOf the host as one request sees it.
+ * @param limits what every request is counted against.
+ */
 export function routesOf<Host>(
   endpoints: readonly Endpoint<Host>[],
-  host: Host,
+  hostOf: () => Host,
   limits: RateLimits,
 ): readonly Route[] {
   return endpoints.flatMap((endpoint) =>
@@ -29,7 +33,7 @@ export function routesOf<Host>(
       method: endpoint.method,
       path: `${prefix}${endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
       handle: (request: express.Request, response: express.Response) =>
-        Costs.during(limits, (costs) => run(endpoint, host, costs, request, response)),
+        Costs.during(limits, (costs) => run(endpoint, hostOf(), costs, request, response)),
     })),
   )
 }

@@ -1,6 +1,6 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
-import type { Application } from '../../application/commands/application.ts'
+import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { crossOrigin } from '../http/cors.ts'
@@ -56,7 +56,7 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
     ...shared,
     routes: [
       { method: 'POST', path: PATH, handle: (request, response) => toolServer.handle(request, response) },
-      ...routesOf(agentCredentialEndpoints, { app, gate }, limits),
+      ...routesOf(agentCredentialEndpoints, () => ({ app: asOfNow(app), gate }), limits),
     ],
     guards: [{ path: PATH, guard: crossOrigin(origins) }],
     addresses: limits.addresses,

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authenticateAgent } from '../../application/access/agent-scope.ts'
-import type { Application } from '../../application/commands/application.ts'
+import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
-import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import project from '../../package.json' with { type: 'json' }
 import { unknownFault } from '../endpoints/unknown-fields.ts'
 import { requestIdOf, sendEmpty } from '../http/answers.ts'
@@ -41,7 +40,7 @@ import {
   unavailable,
 } from './refusals.ts'
 import { answerPieces, batchPieces, ToolResult } from './results.ts'
-import { tools } from './tools.ts'
+import { type ToolCall, tools } from './tools.ts'
 
 /** The one protocol revision that this server speaks. */
 const PROTOCOL_VERSION = '2025-03-26'
@@ -49,15 +48,9 @@ const PROTOCOL_VERSION = '2025-03-26'
 const MAX_BATCH = 100
 
 /** One message on its way to an answer. */
-interface Incoming {
-  readonly agent: AgentCredential
-  readonly requestId: string
-  /** From the `Idempotency-Key` header, for tools that take a key. */
-  readonly idempotencyKey: string | null
+interface Incoming extends ToolCall {
   /** A query parameter: it takes none. */
   readonly queried: string | null
-  /** Called when the answer repeats that of an earlier call. */
-  readonly onReplay: () => void
   /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
   readonly onRows: (count: number) => Promise<void>
 }
@@ -121,12 +114,13 @@ export class ToolServer {
 
   async #handle(costs: Costs, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const key = bearerToken(request)
-    const agent = key === null ? null : await authenticateAgent(this.#app, key)
+    const app = asOfNow(this.#app)
+    const agent = key === null ? null : await authenticateAgent(app, key)
     if (agent === null) {
       await this.#refuseKey(request, response, key)
       return
     }
-    this.#app.lastUsed.touch(agent.credential_id, this.#app.clock.now())
+    app.lastUsed.touch(agent.credential_id, app.clock.now())
     try {
       await costs.admit(agent.credential_id)
     } catch (error) {
@@ -154,7 +148,7 @@ export class ToolServer {
       return costs.measure({ rows })
     }
     const [queried = null] = queryOf(request).keys()
-    const incoming = { agent, requestId: requestIdOf(response), idempotencyKey, queried, onRows }
+    const incoming = { app, agent, requestId: requestIdOf(response), idempotencyKey, queried, onRows }
     if (Array.isArray(parsed.value)) {
       await this.#answerBatch(incoming, parsed.value, costs, response)
       return
@@ -251,8 +245,7 @@ export class ToolServer {
     if (!isObject(given)) throw invalidParams('arguments', 'arguments must be an object with named members')
     // rows cost more, whatever is wrong with them
     if (Array.isArray(given.rows)) await incoming.onRows(given.rows.length)
-    const call = { ...incoming, app: this.#app }
-    return new ToolResult(await tool.call(call, checkArguments(tool.input, given)))
+    return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given)))
   }
 
   /** Answers a missing, malformed, unknown or revoked key; the body is only looked at for its id. */

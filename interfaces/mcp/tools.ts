@@ -261,17 +261,14 @@ async function employerFor(app: Reads, agent: AgentCredential, employerId: strin
 }
 
 /** Whom a submission is about, read together; the policy is null where none is to be reported against. */
-function subjectOf(
+async function subjectOf(
   app: Application,
   agent: AgentCredential,
   employerId: string,
   policyId: string,
 ): Promise<{ employer: Employer; policy: LoadedPolicy | null }> {
-  return app.commands.reading(async (commands) => {
-    const reads = { commands, clock: app.clock }
-    const employer = await employerFor(reads, agent, employerId)
-    return { employer, policy: await reportablePolicy(reads, employer.employer_id, policyId) }
-  })
+  const employer = await employerFor(app, agent, employerId)
+  return { employer, policy: await reportablePolicy(app, employer.employer_id, policyId) }
 }
 
 function reportable(policy: LoadedPolicy | null): LoadedPolicy {

@@ -1,6 +1,6 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
-import type { Application } from '../../application/commands/application.ts'
+import { type Application, asOfNow } from '../../application/commands/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
@@ -51,7 +51,10 @@ export function createOperatorApp(
   return createHost({
     ...shared,
     routes: [
-      ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
+      ...routesOf(operatorEndpoints, () => ({ app: asOfNow(app), services, gate }), {
+        ...rateLimits(0),
+        ...limits,
+      }),
       ...descriptionRoutes(operatorEndpoints, limits, null),
       ...probeRoutes(services, probeAccess),
     ],

@@ -1,5 +1,5 @@
 import type { Express } from 'express'
-import type { Application } from '../../application/commands/application.ts'
+import { type Application, asOfNow } from '../../application/commands/application.ts'
 import project from '../../package.json' with { type: 'json' }
 import { asyncApi } from '../endpoints/asyncapi.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
@@ -60,7 +60,11 @@ export function createPaymentsApp(app: Application, settings: PaymentsSettings):
   return createHost({
     ...shared,
     routes: [
-      ...routesOf([...paymentsEndpoints, ...processorEndpoints], { app, limits, portalUrl }, limits),
+      ...routesOf(
+        [...paymentsEndpoints, ...processorEndpoints],
+        () => ({ app: asOfNow(app), limits, portalUrl }),
+        limits,
+      ),
       ...descriptionRoutes(paymentsEndpoints, limits, publicUrl, {
         '/asyncapi.json': () => asyncApi(project.version),
       }),

@@ -2,6 +2,7 @@ import { ANY, binaryEvent, EventStoreDBClient } from '@eventstore/db-client'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { eventStoreOf } from './installation.ts'
+import { revisionOf } from './log.ts'
 
 /** An event of another program: its texts are stored as they are. */
 export interface ForeignEvent {
@@ -36,7 +37,7 @@ export async function appendForeign(
   const database = await openDatabase({ url: databaseUrl })
   const log = await openPostgresEventLog({ database })
   try {
-    await log.append(stream, await log.revision(stream), events)
+    await log.append(stream, await revisionOf(log, stream), events)
   } finally {
     await log.close()
     await database.close()

@@ -28,6 +28,11 @@ export async function openTestLog(database: Database, databaseUrl: string): Prom
     : openEventStoreEventLog({ url })
 }
 
+/** Revision of the last event of a stream, -1 when it has none. */
+export async function revisionOf(log: Pick<EventLog, 'readStream'>, stream: string): Promise<number> {
+  return (await log.readStream(stream, { direction: 'backwards', maxCount: 1 }))[0]?.revision ?? -1
+}
+
 /** Everything in the log that belongs to a database, also beside a service that shares it with nobody. */
 export async function readTestLog(database: Database, databaseUrl: string): Promise<StoredEvent[]> {
   const events: StoredEvent[] = []

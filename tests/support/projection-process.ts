@@ -26,7 +26,7 @@ import { type Projection, projection } from '../../projections/runtime/projectio
 import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import type { ProjectionStore } from '../../projections/runtime/store.ts'
-import { openTestLog } from './log.ts'
+import { openTestLog, revisionOf } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
 
@@ -187,7 +187,7 @@ export async function openProcess(
       const stream = `account-${account}`
       for (;;) {
         try {
-          return (await log.append(stream, await log.revision(stream), encoded)).position
+          return (await log.append(stream, await revisionOf(log, stream), encoded)).position
         } catch (error) {
           // others append to it at the same time
           if (!(error instanceof WrongExpectedRevision)) throw error

@@ -6,7 +6,7 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { derivedId, UnreadableEvent } from '../../commands/event-registry.ts'
+import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
 import { debitsAsOfNow } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
@@ -97,7 +97,8 @@ async function judgeAll(
   let recorded = Promise.resolve()
   for await (const legs of pages(read, PAGE)) {
     // while the page before is recorded
-    const debits = await loadReadable(app, legs)
+    const loaded = await app.commands.loadReadable(bankDebit, legs)
+    const debits = loaded.filter((debit) => debit !== null)
     run.unreadable += legs.length - debits.length
     const waiting = debits.filter((debit) => debit.status === status)
     const facts = await inquire(waiting.filter(isGated))
@@ -109,23 +110,6 @@ async function judgeAll(
   await recorded
   if (last !== null) await app.readModels.tellOf(bankDebit, last)
   return run
-}
-
-/** Debits as they stand, without those that cannot be read. */
-async function loadReadable(
-  { commands }: Application,
-  legs: readonly string[],
-): Promise<readonly BankDebit[]> {
-  const read = await commands.preload(bankDebit, legs)
-  const load = async (legId: string) => {
-    try {
-      return (read.get(legId) ?? (await commands.load(bankDebit, legId))).state
-    } catch (error) {
-      if (error instanceof UnreadableEvent) return null
-      throw error
-    }
-  }
-  return (await Promise.all(legs.map(load))).filter((debit) => debit !== null)
 }
 
 function runIdOf({ commandId }: CommandContext): string {

@@ -243,24 +243,22 @@ async function examineNew(
 }
 
 /** The policies of a collection, in its order; employer and policies must be there. */
-function policiesOf(
+async function policiesOf(
   { commands }: Application,
   { tenant_id, environment }: Scope,
   { employerId, entries }: AskedCollection,
 ): Promise<readonly Policy[] | Rejection> {
   const isHere = (one: { readonly tenant_id: string; readonly environment: string } | null) =>
     one?.tenant_id === tenant_id && one.environment === environment
-  return commands.reading(async (reader) => {
-    const insured = isId(employerId) ? (await reader.load(employer, employerId)).state : null
-    if (!isHere(insured)) return missing('employer', 'employerId')
-    const policies: Policy[] = []
-    for (const [index, { policyId }] of entries.entries()) {
-      const state = isId(policyId) ? (await reader.load(policy, policyId)).state : null
-      if (state === null || !isHere(state)) return missing('policy', `policyCollections[${index}].policyId`)
-      policies.push(state)
-    }
-    return policies
-  })
+  const insured = isId(employerId) ? (await commands.load(employer, employerId)).state : null
+  if (!isHere(insured)) return missing('employer', 'employerId')
+  const policies: Policy[] = []
+  for (const [index, { policyId }] of entries.entries()) {
+    const state = isId(policyId) ? (await commands.load(policy, policyId)).state : null
+    if (state === null || !isHere(state)) return missing('policy', `policyCollections[${index}].policyId`)
+    policies.push(state)
+  }
+  return policies
 }
 
 /**

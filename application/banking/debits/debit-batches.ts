@@ -126,7 +126,6 @@ async function* entriesOf(
 ): AsyncGenerator<readonly RailEntry[]> {
   const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
   for await (const legs of pages(read)) {
-    await app.commands.preload(bankDebit, legs)
     const entries = await Promise.all(
       legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, batch))),
     )

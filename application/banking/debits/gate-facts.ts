@@ -11,7 +11,6 @@ import {
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { policy } from '../../../domain/policies/policy.ts'
 import type { Application } from '../../commands/application.ts'
-import { UnreadableEvent } from '../../commands/event-registry.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { collectedByLegacy } from '../legacy/legacy-duplicates.ts'
 
@@ -104,19 +103,8 @@ async function readPolicies(
   { commands }: Application,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, BilledPolicy | null>> {
-  const read = async (id: string): Promise<BilledPolicy | null> => {
-    try {
-      const { state } = await commands.load(policy, id)
-      if (state === null) return null
-      const { billing_type, status, expiration_date } = state
-      return { billing_type, status, expiration_date }
-    } catch (error) {
-      if (error instanceof UnreadableEvent) return null
-      throw error
-    }
-  }
-  await commands.preload(policy, ids)
-  return new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const)))
+  const policies = await commands.loadReadable(policy, ids)
+  return new Map(ids.map((id, n) => [id, policies[n]!]))
 }
 
 /** Which accounts the bank link no longer lists. An account that cannot be read is reported when its batch is written. */
@@ -124,16 +112,8 @@ async function readUnlisted(
   { commands }: Application,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, boolean>> {
-  const read = async (id: string) => {
-    try {
-      return (await commands.load(achAccount, id)).state?.unlisted ?? false
-    } catch (error) {
-      if (error instanceof UnreadableEvent) return false
-      throw error
-    }
-  }
-  await commands.preload(achAccount, ids)
-  return new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const)))
+  const accounts = await commands.loadReadable(achAccount, ids)
+  return new Map(ids.map((id, n) => [id, accounts[n]?.unlisted ?? false]))
 }
 
 async function readRecent(

@@ -76,7 +76,7 @@ async function importedRecordOf(
   const { importId, line } = importOf(id)
   if (line < 1 || line > MAX_LINES) return null
   const stream = streamOf(legacyImport, importId)
-  if ((await log.revision(stream)) < 0) return null
+  if ((await log.readStream(stream, { maxCount: 1 })).length === 0) return null
   const isCurrent = await readModels.reached(['legacy-collections'], await log.head())
   const [place] = await read.query(PLACE, { id })
   if (!place) {

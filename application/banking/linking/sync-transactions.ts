@@ -43,7 +43,7 @@ interface Told {
 
 /** Syncs that this process runs at present, by connection. */
 type Running = Map<string, Promise<TransactionCounts | Rejection>>
-const runningByHandler = new WeakMap<object, Running>()
+const runningByTurns = new WeakMap<object, Running>()
 
 /**
  * Stores what became of the transactions of a connection since they were asked for last. One sync of a connection is under
@@ -56,8 +56,8 @@ export async function syncTransactions(
   context: CommandContext,
 ): Promise<TransactionCounts | Rejection> {
   const { connection_id } = connection
-  const running = runningByHandler.get(app.commands) ?? (new Map() as Running)
-  runningByHandler.set(app.commands, running)
+  const running = runningByTurns.get(app.commands.turns) ?? (new Map() as Running)
+  runningByTurns.set(app.commands.turns, running)
   const known = running.get(connection_id)
   if (known) return known
   const own = synced(app, connection, context)

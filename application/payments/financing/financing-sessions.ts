@@ -42,7 +42,7 @@ export async function onceSettled(
   let current = session
   while (isUnderWay(current) && performance.now() < deadline) {
     await delay(LOOK_AGAIN_MS)
-    current = (await commands.load(financingSession, session.financing_session_id)).state!
+    current = (await commands.asOfNow().load(financingSession, session.financing_session_id)).state!
   }
   return current
 }

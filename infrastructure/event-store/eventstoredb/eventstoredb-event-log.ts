@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import {
   type AppendResult,
+  type Changes,
   type CutStream,
   type EventLog,
   type EventToAppend,
@@ -28,6 +29,10 @@ const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
 
 type ReadOptions = NonNullable<Parameters<EventLog['readStream']>[1]>
+interface StreamRead {
+  readonly stream: string
+  readonly options: ReadOptions
+}
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
@@ -81,7 +86,12 @@ export class EventStoreEventLog implements EventLog {
   readonly #log: LiveLog
   readonly #onAppend: (events: number, ms: number) => void
   readonly #closing = new AbortController()
-  readonly #revisions = new Gathered((streams: readonly string[]) => this.#lastRevisions(streams))
+  readonly #changes = new Gathered((afters: readonly bigint[]) => this.#live.changes(afters.reduce(earlier)))
+  /** Each for itself: one stream that cannot be read is no other's concern. */
+  readonly #reads = new Gathered(async (asked: readonly StreamRead[]) => {
+    const inTurn = readsInTurn()
+    return new Map(asked.map((one) => [one, this.#readStream(one, inTurn)]))
+  })
   #sample: { readonly at: number; readonly positions: Promise<readonly bigint[]> } | undefined
   #closed: Promise<void> | undefined
 
@@ -134,19 +144,13 @@ export class EventStoreEventLog implements EventLog {
     return result
   }
 
-  readStream(stream: string, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
-    return this.#readStream(stream, options)
+  async readStream(stream: string, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
+    const asked = { stream, options }
+    return (await this.#reads.ask(asked)).get(asked)!
   }
 
-  async readStreams(...[streams, options]: Parameters<EventLog['readStreams']>) {
-    const inTurn = readsInTurn()
-    const read = async (stream: string) => [stream, await this.#readStream(stream, options, inTurn)] as const
-    const found = await Promise.all([...new Set(streams)].map(read))
-    return new Map(found.filter(([, events]) => events.length > 0))
-  }
-
-  async revision(stream: string): Promise<number> {
-    return (await this.#revisions.ask(stream)).get(stream) ?? -1
+  changes(after: bigint): Promise<Changes> {
+    return this.#changes.ask(after)
   }
 
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
@@ -193,7 +197,7 @@ export class EventStoreEventLog implements EventLog {
     return this.#closed
   }
 
-  async #readStream(stream: string, options: ReadOptions, inTurn?: InTurn): Promise<readonly StoredEvent[]> {
+  async #readStream({ stream, options }: StreamRead, inTurn: InTurn): Promise<readonly StoredEvent[]> {
     const backwards = options.direction === 'backwards'
     const from = options.from ?? (backwards ? 'end' : 0)
     const maxCount = options.maxCount ?? 1000
@@ -202,18 +206,6 @@ export class EventStoreEventLog implements EventLog {
     const last = events.at(backwards ? 0 : -1)
     if (last) this.#appender.learn(last)
     return events
-  }
-
-  /** Each for itself: one stream that cannot be read is no other's concern. */
-  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
-    const inTurn = readsInTurn()
-    return new Map([...new Set(streams)].map((stream) => [stream, this.#lastRevision(stream, inTurn)]))
-  }
-
-  async #lastRevision(stream: string, inTurn: InTurn): Promise<number> {
-    const last = await this.#reader.last(stream, inTurn)
-    if (last) this.#appender.learn(last)
-    return last?.revision ?? -1
   }
 
   #latestPositions(): Promise<readonly bigint[]> {

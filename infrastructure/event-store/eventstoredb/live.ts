@@ -1,4 +1,5 @@
-import { type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
+import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
+import { type Changes, type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
 import { Gathered } from '../../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { RecentlySent } from '../recently-sent.ts'
@@ -11,6 +12,8 @@ import { type Stretch, Subscription } from './subscription.ts'
 
 const FEED_PAGE = 1_000
 const BEAT_MS = 2_000
+/** How long the feed may take to reach the head before it counts as silent, in milliseconds. */
+const AWAITED_MS = 2_000
 
 export interface LiveLog {
   warn(fields: { readonly reason: string }, message: string): void
@@ -29,6 +32,8 @@ export class Live {
   readonly #log: LiveLog
   readonly #closing: AbortSignal
   #subscription: Subscription | undefined
+  /** Everything is followed: how to end that. */
+  #endAll: (() => void) | undefined
   /** Everything wanted up to here has come from the subscription. */
   #told = LOG_START
   /** Everything wanted before here. */
@@ -95,6 +100,21 @@ export class Live {
     if (position <= this.#end) return
     this.#end = position
     this.#publish()
+  }
+
+  /** Which streams have gone on behind a position, see EventLog.changes: from then on everything is followed. */
+  async changes(after: bigint): Promise<Changes> {
+    this.#endAll ??= this.want(undefined)
+    const head = await this.#reader.head()
+    this.reaches(head)
+    await this.feed.beyond(head - 1n, AbortSignal.timeout(technicalDeadline(AWAITED_MS)))
+    const page = this.feed.after(after, Number.POSITIVE_INFINITY, undefined)
+    if (this.feed.to < head || page === 'behind') return { upTo: head, revisions: null }
+    const events = page === 'nothing' ? [] : page.events
+    return {
+      upTo: this.feed.to,
+      revisions: new Map(events.map(({ stream, revision }) => [stream, revision])),
+    }
   }
 
   /** Follows what is wanted now, from where the feed ends. */

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
+import { groupBy } from '../../../application/commands/group-by.ts'
+import type { Changes, LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 import { integerArray, textArray } from '../../database/binary-arrays.ts'
 
 /** Anything that runs a query: a pool or a client. */
@@ -35,6 +36,9 @@ const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as
 /** How many positions a statement looks through for events of some types: what is rare is looked for step by step. */
 export const SEARCH_WINDOW = 20_000
 
+/** Events behind a position that are looked at one by one. */
+const MOST_CHANGES = 2_000
+
 /** Stored size of the data after which a page ends although it has fewer events than asked for. */
 const PAGE_BYTES = 4 * 1024 * 1024
 
@@ -56,7 +60,7 @@ type EventRow = [
 ]
 const COLUMNS = 'position, revision, event_id, stream, type, data, metadata'
 
-function storedEvent(row: EventRow | PageRow): StoredEvent {
+function storedEvent(row: readonly [...EventRow, ...unknown[]]): StoredEvent {
   return {
     position: BigInt(row[0]),
     stream: row[3],
@@ -85,31 +89,36 @@ export async function readStream(
   return rows.map(storedEvent)
 }
 
-/** Reads the first events of streams, each once; of those that have any. */
-export async function readStreams(
+/** Some events of a stream: so many from a revision on. */
+export interface StreamStretch {
+  readonly stream: string
+  readonly from: number
+  readonly maxCount: number
+}
+
+/** Reads stretches of streams; those without events are left out. */
+export async function readStretches(
   db: Queryable,
-  streams: readonly string[],
-  maxCount: number,
-): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-  const rows = await texts<EventRow>(db, {
-    name: 'event_log/streams',
-    text: `SELECT ${COLUMNS.split(', ')
-      .map((column) => `found.${column}`)
-      .join(', ')}
-             FROM unnest($1::text[]) AS wanted (stream)
+  stretches: readonly StreamStretch[],
+): Promise<ReadonlyMap<StreamStretch, readonly StoredEvent[]>> {
+  const columns = COLUMNS.replaceAll(/\w+/g, 'found.$&')
+  const rows = await texts<[...EventRow, n: string]>(db, {
+    name: 'event_log/stretches',
+    text: `SELECT ${columns}, wanted.n
+             FROM unnest($1::text[], $2::int[], $3::int[]) WITH ORDINALITY AS wanted (stream, first, most, n)
                   CROSS JOIN LATERAL
                   (SELECT ${COLUMNS} FROM event_log.events
-                    WHERE stream = wanted.stream COLLATE "C" ORDER BY revision LIMIT $2) AS found`,
-    values: [textArray([...new Set(streams)]), maxCount],
+                    WHERE stream = wanted.stream COLLATE "C" AND revision >= wanted.first
+                    ORDER BY revision LIMIT wanted.most) AS found
+            ORDER BY wanted.n, found.revision`,
+    values: [
+      textArray(stretches.map(({ stream }) => stream)),
+      integerArray(stretches.map(({ from }) => from)),
+      integerArray(stretches.map(({ maxCount }) => maxCount)),
+    ],
   })
-  const found = new Map<string, StoredEvent[]>()
-  for (const row of rows) {
-    const event = storedEvent(row)
-    const events = found.get(event.stream)
-    if (events) events.push(event)
-    else found.set(event.stream, [event])
-  }
-  return found
+  const read = groupBy(rows, (row) => stretches[Number(row[7]) - 1]!)
+  return new Map([...read].map(([stretch, own]) => [stretch, own.map(storedEvent)]))
 }
 
 type PageRow = [...EventRow, bytes: string]
@@ -196,19 +205,21 @@ export async function readLinks(
   return links
 }
 
-/** Revisions of the last events of those of the given streams that have events. */
-export async function readRevisions(
-  db: Queryable,
-  streams: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  const rows = await texts<[n: string, revision: string]>(db, {
-    name: 'event_log/revisions',
-    text: `SELECT wanted.n, last.revision
-             FROM unnest($1::text[]) WITH ORDINALITY AS wanted (stream, n)
-                  CROSS JOIN LATERAL
-                  (SELECT revision FROM event_log.events
-                    WHERE stream = wanted.stream COLLATE "C" ORDER BY revision DESC LIMIT 1) AS last`,
-    values: [textArray(streams)],
+/** Which streams have gone on behind a position, and to which revision. */
+export async function readChanges(db: Queryable, after: bigint): Promise<Changes> {
+  const rows = await texts<[position: string, stream: string, revision: string]>(db, {
+    name: 'event_log/changes',
+    // the last row tells the head as of the same snapshot
+    text: `(SELECT position, stream, revision FROM event_log.events
+             WHERE position > $1 ORDER BY position LIMIT ${MOST_CHANGES})
+           UNION ALL
+           SELECT COALESCE(max(position), 0), NULL, NULL FROM event_log.events`,
+    values: [after],
   })
-  return new Map(rows.map(([n, revision]) => [streams[Number(n) - 1]!, Number(revision)]))
+  const upTo = BigInt(rows.pop()![0])
+  const isAll = rows.length < MOST_CHANGES
+  return {
+    upTo,
+    revisions: isAll ? new Map(rows.map(([, stream, revision]) => [stream, Number(revision)])) : null,
+  }
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type {
   AppendResult,
+  Changes,
   EventLog,
   EventToAppend,
   LogPage,
@@ -26,12 +27,13 @@ import { APPENDED_CHANNEL } from './batch.ts'
 import {
   LOG_SESSION,
   type Queryable,
+  readChanges,
   readHead,
   readId,
   readPage,
-  readRevisions,
   readStream,
-  readStreams,
+  readStretches,
+  type StreamStretch,
 } from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
@@ -41,6 +43,8 @@ const PATIENCE_MS = 10_000
 const READ_ATTEMPTS = 4
 const POLL_MS = 1_000
 const FEED_PAGE = 1_000
+/** Events of a stream that are read together with those of others. */
+const FEW = 32
 
 /** The event log in PostgreSQL, see {@link EventLog}. */
 export interface PostgresEventLogOptions {
@@ -147,8 +151,16 @@ export class PostgresEventLog implements EventLog {
   readonly #followed: FollowedLog
   /** Of this process, behind others' events that the feed has not read yet. */
   readonly #sent = new RecentlySent()
-  readonly #revisions = new Gathered((streams: readonly string[]) =>
-    this.#again(() => readRevisions(this.#readers, [...new Set(streams)])),
+  readonly #shortReads = new Gathered((asked: readonly StreamStretch[]) =>
+    this.#again(() => readStretches(this.#readers, asked)),
+  )
+  readonly #changes = new Gathered((afters: readonly bigint[]) =>
+    this.#again(() =>
+      readChanges(
+        this.#readers,
+        afters.reduce((one, other) => (one < other ? one : other)),
+      ),
+    ),
   )
   readonly #closing = new AbortController()
   #poll: NodeJS.Timeout | undefined
@@ -221,15 +233,15 @@ export class PostgresEventLog implements EventLog {
   async readStream(...[stream, options = {}]: Parameters<EventLog['readStream']>) {
     const { direction = 'forwards', maxCount = 1000 } = options
     const from = options.from ?? (direction === 'forwards' ? 0 : LARGEST_REVISION)
+    if (direction === 'forwards' && maxCount <= FEW) {
+      const asked = { stream, from, maxCount }
+      return (await this.#shortReads.ask(asked)).get(asked) ?? []
+    }
     return this.#again(() => readStream(this.#readers, stream, { from, maxCount, direction }))
   }
 
-  async readStreams(...[streams, { maxCount }]: Parameters<EventLog['readStreams']>) {
-    return this.#again(() => readStreams(this.#readers, streams, maxCount))
-  }
-
-  async revision(stream: string): Promise<number> {
-    return (await this.#revisions.ask(stream)).get(stream) ?? -1
+  changes(after: bigint): Promise<Changes> {
+    return this.#changes.ask(after)
   }
 
   async readAll(options: Parameters<EventLog['readAll']>[0]): Promise<LogPage> {

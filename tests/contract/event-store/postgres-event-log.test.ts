@@ -25,6 +25,7 @@ import {
 } from '../../support/database.ts'
 import { gate } from '../../support/gate.ts'
 import { startHoldingProxy } from '../../support/holding-proxy.ts'
+import { revisionOf } from '../../support/log.ts'
 import { untilAnswered } from '../../support/until-answered.ts'
 import {
   anEvent,
@@ -592,7 +593,7 @@ describe('event log in PostgreSQL', () => {
         [...logs, ...logs, ...logs].map(async (log, lane) => {
           for (let round = 0; round < rounds; round += 1) {
             const stream = streams[(lane + round) % 3]!
-            const revision = await log.revision(stream)
+            const revision = await revisionOf(log, stream)
             // the second one on the first one, the third one on what may come from elsewhere
             const outcomes = await Promise.allSettled(
               [0, 1, 1].map((ahead) => log.append(stream, revision + ahead, [anEvent()])),

@@ -1,7 +1,7 @@
 // @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { aggregateCache } from '../../../application/commands/aggregates.ts'
+import { AggregateCache } from '../../../application/commands/aggregates.ts'
 import { CommandHandler } from '../../../application/commands/command-handler.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
@@ -9,6 +9,8 @@ import { primaryAccount } from '../../../domain/banking/accounts/primary-account
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../../domain/operations/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { gate } from '../../support/gate.ts'
+import { revisionOf } from '../../support/log.ts'
 import { operatorContext } from '../../support/registrations.ts'
 import { openWorkbench, type Workbench } from '../../support/workbench.ts'
 
@@ -131,7 +133,7 @@ describe('a command', () => {
   })
 
   test('is decided on a cached state; what is cached is bounded by the size of the events', async () => {
-    const commands = new CommandHandler(one.log, one.registry, one.clock, aggregateCache(200_000))
+    const commands = new CommandHandler(one.log, one.registry, one.clock, new AggregateCache(200_000))
     const registered = async (name: string) => {
       const id = tenantId()
       await commands.execute(tenant, id, register(id, name), operatorContext())
@@ -167,7 +169,7 @@ describe('a command', () => {
   test('that is stored needs no look at the log', async () => {
     const id = randomUUID()
     await moveTo(one, id, 1)
-    const looks = [vi.spyOn(one.log, 'revision'), vi.spyOn(one.log, 'readStream')]
+    const looks = [vi.spyOn(one.log, 'changes'), vi.spyOn(one.log, 'readStream')]
     await moveTo(one, id, 2)
     const created = tenantId()
     await one.commands.create(tenant, created, register(created, 'New'), operatorContext())
@@ -190,7 +192,7 @@ describe('a command', () => {
       const outcome = await commands.execute(virtualClock, id, again, { ...first, mayRepeat: true })
       expect(outcome).toMatchObject({ events: [], position: stored!.position, state: { now: 300 } })
     }
-    expect(await one.log.revision(`virtualClock-${id}`)).toBe(299)
+    expect(await revisionOf(one.log, `virtualClock-${id}`)).toBe(299)
   })
 
   test('is one of several of a request, each with an id of its own', async () => {
@@ -207,49 +209,74 @@ describe('a command', () => {
   })
 })
 
-describe('what reads several aggregates', () => {
-  test('looks once at all of them, and again only when one has gone on', async () => {
+describe('a request', () => {
+  const now = async ({ commands }: Pick<Workbench, 'commands'>, id: string) =>
+    (await commands.load(virtualClock, id)).state.now
+  const request = (process: Workbench) => ({ commands: process.commands.asOfNow() })
+
+  test('looks once at the log for all that is cached, and reads what others have changed', async () => {
     const ids = [randomUUID(), randomUUID(), randomUUID()]
-    const sum = () =>
-      one.commands.reading(async (commands) => {
-        let total = 0
-        for (const id of ids) total += (await commands.load(virtualClock, id)).state.now ?? 0
-        return total
-      })
+    const sum = async (of: Pick<Workbench, 'commands'>) => {
+      let total = 0
+      for (const id of ids) total += (await now(of, id)) ?? 0
+      return total
+    }
     for (const id of ids) await moveTo(one, id, 1)
-    const looks = vi.spyOn(one.log, 'revision')
+    await sum(one)
+    const looks = vi.spyOn(one.log, 'changes')
     const reads = vi.spyOn(one.log, 'readStream')
-    expect(await sum()).toBe(3)
-    expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([3, 0])
+    expect(await sum(request(one))).toBe(3)
+    expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([1, 0])
     await moveTo(other, ids[1]!, 10)
-    expect(await sum()).toBe(12)
+    expect(await sum(request(one))).toBe(12)
+    expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([2, 1])
     looks.mockRestore()
     reads.mockRestore()
   })
 
-  test('by one look has what is not cached as it stands, and leaves the others to be loaded', async () => {
-    const [cached, stored, absent] = [randomUUID(), randomUUID(), randomUUID()]
-    await moveTo(one, cached, 1)
-    await moveTo(other, cached, 2)
-    await moveTo(other, stored, 3)
-    const read = await one.commands.preload(virtualClock, [cached, stored, absent])
-    // what is cached may have gone on since
-    expect(read.has(cached)).toBe(false)
-    expect(read.get(stored)).toMatchObject({ state: { now: 3 }, revision: 0 })
-    expect(read.get(absent)?.revision ?? -1).toBe(-1)
+  test('that has seen what came of a change sees the change', async () => {
+    const [cause, effect] = [randomUUID(), randomUUID()]
+    await moveTo(one, cause, 1)
+    const reading = request(one)
+    expect(await now(reading, cause)).toBe(1)
+    await moveTo(other, cause, 2)
+    await moveTo(other, effect, 2)
+    expect(await now(reading, effect)).toBe(2)
+    expect(await now(reading, cause)).toBe(2)
   })
 
-  test('refuses only by what is so', async () => {
+  test('is not told of a state that was read while another process changed it', async () => {
     const id = randomUUID()
-    await moveTo(one, id, 1)
-    const atLeast = (wanted: number) =>
-      one.commands.reading(async (commands) => {
-        const { now } = (await commands.load(virtualClock, id)).state
-        if (now === null || now < wanted) throw new Error(`only ${now}`)
-        return now
-      })
+    await moveTo(other, id, 1)
+    const { opened: isRead, open: read } = gate()
+    const { opened: mayGoOn, open: goOn } = gate()
+    const readStream = one.log.readStream.bind(one.log)
+    const slow = vi.spyOn(one.log, 'readStream').mockImplementationOnce(async (...asked) => {
+      const events = await readStream(...asked)
+      read()
+      await mayGoOn
+      return events
+    })
+    const before = now(request(one), id)
+    await isRead
     await moveTo(other, id, 2)
-    expect(await atLeast(2)).toBe(2)
-    await expect(atLeast(3)).rejects.toThrow('only 2')
+    // another request learns of the change, and has nothing of it
+    const learnt = randomUUID()
+    await moveTo(one, learnt, 1)
+    await now(one, learnt)
+    goOn()
+    expect(await before).toBe(1)
+    slow.mockRestore()
+    expect(await now(request(one), id)).toBe(2)
+  })
+
+  test('is refused only by what is so', async () => {
+    const id = randomUUID()
+    await moveTo(one, id, 5)
+    await moveTo(other, id, 6)
+    const moved = ({ commands }: Pick<Workbench, 'commands'>, to: number) =>
+      commands.execute(virtualClock, id, { type: 'MoveTo', to }, operatorContext())
+    expect(await moved(request(one), 4)).toMatchObject({ code: 'clock_moves_forward' })
+    expect(await moved(request(one), 6)).toMatchObject({ events: [], state: { now: 6 } })
   })
 })

@@ -347,7 +347,7 @@ describe('two processes', () => {
       return register(one)(context)
     })
     await isClaimed
-    const looks = [vi.spyOn(two.log, 'readStream'), vi.spyOn(two.log, 'revision')]
+    const looks = [vi.spyOn(two.log, 'readStream'), vi.spyOn(two.log, 'changes')]
     let runsOfSecond = 0
     const second = runClaimed(two, request, (context) => {
       runsOfSecond += 1

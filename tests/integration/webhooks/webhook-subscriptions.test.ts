@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { aggregateCache } from '../../../application/commands/aggregates.ts'
+import { AggregateCache } from '../../../application/commands/aggregates.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import { runClaimed } from '../../../application/commands/claims.ts'
 import { CommandHandler } from '../../../application/commands/command-handler.ts'
@@ -158,7 +158,7 @@ test('subscriptions that changed often stay in memory side by side: what they ar
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
-  const commands = new CommandHandler(log, bench.registry, bench.clock, aggregateCache(16 * 1024))
+  const commands = new CommandHandler(log, bench.registry, bench.clock, new AggregateCache(16 * 1024))
   const app = { ...one, commands }
   const callers = [caller, { ...caller, tenant_id: newId() }]
   for (const each of callers) {

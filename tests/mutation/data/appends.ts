@@ -72,6 +72,22 @@ export const appends: readonly Mutation[] = [
     suites: ['unit/commands/aggregates'],
   },
   {
+    id: 'read-from-before-a-change',
+    file: 'application/commands/known-log.ts',
+    find: 'return asOf >= this.#since && (this.#revisions.get(stream) ?? -1) <= revision',
+    put: 'return true',
+    harm: 'What another process has changed is refused by, and shown, as it was before.',
+    suites: ['integration/commands/command-handling'],
+  },
+  {
+    id: 'effect-seen-without-its-cause',
+    file: 'application/commands/aggregates.ts',
+    find: 'if (this.#asked && !isOver && this.#seen <= known.reached) return this.#asked',
+    put: 'if (this.#asked && !isOver) return this.#asked',
+    harm: 'A request finds the holder of a number, and not the policy that holds it.',
+    suites: ['integration/commands/command-handling'],
+  },
+  {
     id: 'hash-without-predecessor',
     file: 'application/commands/hash-chain.ts',
     find: '`${predecessor}${stream}\\0',

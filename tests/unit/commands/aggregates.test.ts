@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Aggregates, aggregateCache } from '../../../application/commands/aggregates.ts'
+import { AggregateCache, Aggregates } from '../../../application/commands/aggregates.ts'
 import { EventRegistry } from '../../../application/commands/event-registry.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
@@ -19,7 +19,7 @@ test('nothing is decided on a stream that lacks an event', async () => {
     return new Aggregates(
       { isExclusive: true, readStream: async () => stored } as unknown as EventLog,
       registry,
-      aggregateCache(),
+      new AggregateCache(),
     )
   }
   const load = (...revisions: number[]) => holding(...revisions).load(virtualClock, VIRTUAL_CLOCK_ID)

@@ -43,7 +43,7 @@ beforeEach(async () => {
     addresses: new RateLimiter(0),
     largeCalls: new CallSlots(4, 20, 'too many'),
   }
-  listener = await listenWith({ routes: routesOf([endpoint], null, limits) })
+  listener = await listenWith({ routes: routesOf([endpoint], () => null, limits) })
 })
 afterEach(() => listener.close())
 

@@ -49,7 +49,7 @@ beforeEach(async () => {
   credentials = new RateLimiter(PER_SECOND, () => 0)
   const limits = { credentials, addresses: new RateLimiter(0), largeCalls: new CallSlots(4, 20, 'too many') }
   listener = await listenWith({
-    routes: routesOf([endpoint], null, limits),
+    routes: routesOf([endpoint], () => null, limits),
     addresses: limits.addresses,
     writeError: writeEnvelopeError,
     onFailure: (error) => {

@@ -49,7 +49,6 @@ test('are found without ever holding more than a page of a subscription that cha
   let held = 0
   let mostHeld = 0
   const log = {
-    revision: async () => stored.length - 1,
     readStream: async (_: string, { from = 0, maxCount = 0 } = {}) => {
       const page = stored.slice(from, from + maxCount)
       held += page.length
