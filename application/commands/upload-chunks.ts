@@ -54,7 +54,7 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
       at = await app.commands.appendAt(decider, id, at, decided.events, context)
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error
-      // what was begun under a key may hold another body: `createOnce` compares before it goes on
+      // what was begun under a key may hold another body: `oncePerKey` compares before it goes on
       if (at.revision < 0 && context.keyedRequest) throw error
       const stored = await app.commands.load(decider, id)
       if (stored.revision <= at.revision) throw error

@@ -72,7 +72,9 @@ export async function raiseHeldUp(
 ): Promise<void> {
   const data = { kind, about, since: isoTime(since) }
   const streams = FORMER.map((category) => `${category}-${Object.values(about)[0]}`)
-  const former = [...(await log.readStreams(streams, { maxCount: 1_000 })).values()].flat()
+  const former = (
+    await Promise.all(streams.map((stream) => log.readStream(stream, { maxCount: 1_000 })))
+  ).flat()
   const told = former.filter(({ type }) => type.endsWith('HeldUp')).map((event) => JSON.parse(event.data))
   if (told.some((one) => one.since === data.since && one.work === about.work)) return
   const id = derivedId(JSON.stringify(data), 'raised-alert')

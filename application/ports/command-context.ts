@@ -6,7 +6,7 @@ export interface Actor {
   readonly id: string
 }
 
-/** A request with a key, kept with the stream that it created: its id derives from the key, see `createOnce`. */
+/** A request with a key, kept with the stream that it created: its id derives from the key, see `oncePerKey`. */
 export interface KeyedRequest {
   /** Keyed fingerprint of the body: another body under the same key is another request. */
   readonly body_fingerprint: string
@@ -31,7 +31,7 @@ export interface CommandContext {
   readonly ordinal?: number
   /** It may come again under the same id, with a key or as a piece of work: what an attempt stored long ago is found, too. */
   readonly mayRepeat?: boolean
-  /** The request with a key that creates a stream, which must not be there yet; see `createOnce`. */
+  /** The request with a key that creates a stream, which must not be there yet; see `oncePerKey`. */
   readonly keyedRequest?: KeyedRequest
   /** What a request with a key is refused with when none was accepted under its key before. */
   readonly unlessRepeated?: Error | null | undefined

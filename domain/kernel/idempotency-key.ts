@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Decider } from './decider.ts'
 import { type EventOf, eventType } from './event-type.ts'
+import { id } from './ids.ts'
 import { type Rejection, reject } from './rejection.ts'
 
 /**
@@ -11,6 +12,8 @@ export const IdempotencyKeyClaimed = eventType('IdempotencyKeyClaimed', {
   fingerprint: z.string(),
   request_hash: z.string(),
   command_id: z.string(),
+  /** What it creates, where that tells the answer: no other one is kept then. */
+  created_id: id().optional(),
 })
 export const IdempotencyKeyAnswered = eventType('IdempotencyKeyAnswered', {
   fingerprint: z.string(),

@@ -1,12 +1,10 @@
 import type { z } from 'zod'
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/commands/application.ts'
-import type { CommandContext } from '../../application/commands/command-context.ts'
 import type { Reads } from '../../application/commands/command-handler.ts'
-import { createOnce } from '../../application/commands/creations.ts'
-import { requestHash } from '../../application/commands/request-hash.ts'
+import { oncePerKey } from '../../application/commands/keyed-call.ts'
 import { describeExpectedFields } from '../../application/payroll/expected-fields.ts'
-import { acceptedSubject } from '../../application/payroll/report-payroll.ts'
+import { subjectOfAttempt } from '../../application/payroll/report-payroll.ts'
 import {
   findPayrollFile,
   type PayrollFileRow,
@@ -162,57 +160,54 @@ async function submitPayrollData(
   // a sandbox agent is never told: it sees the dry run that it got
   if (given.dry_run || agent.sandbox) return validatePayroll(app, reportable(policy).state, rows)
 
-  const context = {
-    actor: { type: 'agent', id: agent.credential_id } as const,
-    tenantId: employer.tenant_id,
-    environment: employer.environment,
-    correlationId: requestId,
-  }
-  const submit = async (to: LoadedPolicy, within: CommandContext) => {
-    const submitted = await submitPayroll(
-      app,
-      {
-        source: 'tool',
-        senderId: agent.credential_id,
-        tenantId: employer.tenant_id,
-        environment: employer.environment,
-        employerId: employer.employer_id,
-        employerName: employer.legal_name,
-        policy: to,
-        rows,
-        vocabulary: TOOL_ROWS,
-        period: null,
-        waitFor: 'phase_1',
-      },
-      within,
-    )
-    if (isRejection(submitted)) throw refused(submitted)
-    return submitted
-  }
-  if (key === null) {
-    const within = { ...context, commandId: app.randomness.commandId() }
-    return submissionResult((await submit(reportable(policy), within)).file)
-  }
-  const outcome = await createOnce(
+  const outcome = await oncePerKey(
     app,
     {
       caller: `agent:${agent.credential_id}`,
       operation: 'submit_payroll_data',
       key,
-      requestHash: await requestHash({ employerId, policyId, rows }),
-      context,
+      sent: { employerId, policyId, rows },
+      context: {
+        actor: { type: 'agent', id: agent.credential_id },
+        tenantId: employer.tenant_id,
+        environment: employer.environment,
+        correlationId: requestId,
+        commandId: app.randomness.commandId(),
+      },
     },
     {
-      decider: payrollFile,
-      create: async (within, begun) => {
-        // what an earlier attempt stored was accepted, whatever became of the policy since
-        const again = begun && (await acceptedSubject(app, begun))
-        const { file, inOneAppend } = await submit(again?.policy ?? reportable(policy), within)
-        const body = submissionResult(file)
-        return inOneAppend ? { status: 200, body } : { status: 200, body, stored: body }
+      // what an earlier attempt stored was accepted, whatever became of the policy since
+      async prepare(within) {
+        const again = within.mayRepeat ? await subjectOfAttempt(app, within) : null
+        return again?.policy ?? reportable(policy)
       },
-      answerOf: ({ state }) =>
-        state.received!.chunk_count === 1 ? { status: 200, body: submissionResult(state) } : null,
+      async run(within, to) {
+        const submitted = await submitPayroll(
+          app,
+          {
+            source: 'tool',
+            senderId: agent.credential_id,
+            tenantId: employer.tenant_id,
+            environment: employer.environment,
+            employerId: employer.employer_id,
+            employerName: employer.legal_name,
+            policy: to,
+            rows,
+            vocabulary: TOOL_ROWS,
+            period: null,
+            waitFor: 'phase_1',
+          },
+          within,
+        )
+        if (isRejection(submitted)) throw refused(submitted)
+        const body = submissionResult(submitted.file)
+        return { status: 200, body, ...(!submitted.inOneAppend && { stored: body }) }
+      },
+      creates: {
+        decider: payrollFile,
+        answerOf: ({ state }) =>
+          state.received!.chunk_count === 1 ? { status: 200, body: submissionResult(state) } : null,
+      },
     },
   )
   if (isRejection(outcome)) {

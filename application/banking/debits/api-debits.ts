@@ -13,7 +13,6 @@ import { createAccountDebit } from './account-debits.ts'
 import {
   type AskedDebit,
   claimKey,
-  isAccepted,
   keyTaken,
   type NamedDebit,
   namedDebit,
@@ -77,7 +76,7 @@ export async function createApiDebit(
   return { debit: created.debit, isNew: named === null || created.position !== null }
 }
 
-interface PreparedDebit {
+export interface PreparedDebit {
   readonly legId: string
   readonly named: NamedDebit | null
   /** The debit, where it is there already; else the account that it is to be taken from. */
@@ -94,16 +93,14 @@ export async function prepareApiDebit(
   asked: NewApiDebit,
   context: CommandContext,
 ): Promise<PreparedDebit | Rejection> {
-  const { idempotency_key: key } = asked
-  const sent = key === null ? null : { key, field: 'idempotency_key' }
-  const named = sent && namedDebit(app.personalData, client, sent, asked)
+  const named = nameOf(app, client, asked)
   const legId = named?.transactionId ?? createdId(context, bankDebit)
-  const standing = named ? await standingOf(app, named) : await attempted(app, legId, context)
+  const standing = named || context.mayRepeat ? await standingUnder(app, named, legId) : null
   // what was accepted once is not refused by what changed since
-  if (standing !== null && standing !== 'other') {
+  if (typeof standing === 'object' && standing !== null) {
     return outsideKey(client, standing) ?? { legId, named, begun: standing, account: null }
   }
-  if (named && standing === null && (await isAccepted(app, named))) {
+  if (standing === 'accepted') {
     return outsideKey(client, asked) ?? acceptedDebit(app, client, asked, { legId, named })
   }
   const account = await namedAccount(app, client, asked)
@@ -127,9 +124,25 @@ async function acceptedDebit(
   return { ...accepted, begun: null, account: known, ...(refusal && { ending: { note: refusal.message } }) }
 }
 
-/** What an earlier attempt of a request without a key of its own has created. */
-async function attempted({ commands }: Application, legId: string, { mayRepeat }: CommandContext) {
-  return mayRepeat ? (await commands.load(bankDebit, legId)).state : null
+/** The debit that a request was accepted as, by its id; null while it is not there. */
+export async function debitOfRequest(
+  app: Application,
+  client: Scope,
+  asked: NewApiDebit,
+  legId: string,
+): Promise<BankDebit | null> {
+  const standing = await standingUnder(app, nameOf(app, client, asked), legId)
+  return typeof standing === 'object' ? standing : null
+}
+
+function nameOf({ personalData }: Application, client: Scope, asked: NewApiDebit): NamedDebit | null {
+  const { idempotency_key: key } = asked
+  return key === null ? null : namedDebit(personalData, client, { key, field: 'idempotency_key' }, asked)
+}
+
+/** How a request stands: by the key in its body, or else by the id that it creates. */
+async function standingUnder(app: Application, named: NamedDebit | null, legId: string) {
+  return named ? standingOf(app, named) : (await app.commands.load(bankDebit, legId)).state
 }
 
 /**

@@ -36,6 +36,15 @@ export interface Collected {
   readonly isNew: boolean
 }
 
+/** A collection that may be accepted, or was. */
+export type PreparedCollection =
+  | { readonly collection: DebitCollection; readonly fresh: null }
+  | {
+      readonly collection: Omit<DebitCollection, 'accepted_at'>
+      /** Keys of the entries that have no debit yet. */
+      readonly fresh: readonly NamedDebit[]
+    }
+
 /**
  * Accepts a batch collection: all its entries by one append, or none; then its debits are created. What dies in between is
  * finished by a process manager. The same again is the same collection, and an entry whose key is known is its debit.
@@ -44,41 +53,30 @@ export async function collect(
   app: Application,
   client: Scope,
   asked: AskedCollection,
+  { collection, fresh }: PreparedCollection,
   context: CommandContext,
 ): Promise<Collected | Rejection> {
-  const examined = await examine(app, client, asked, context)
-  if (isRejection(examined)) return examined
   const scoped = within(context, client)
-  if ('known' in examined) {
+  if (fresh === null) {
     // whoever accepted it may have died since
-    await createDebitsOf(app, examined.known, scoped)
-    return { collection: examined.known, isNew: false }
+    await createDebitsOf(app, collection, scoped)
+    return { collection, isNew: false }
   }
-  const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
-  const { collection_id } = data
-  const refusal = await claimAll(app, client, examined, context)
-  if (refusal) {
-    return (await giveUp(app, collection_id, scoped)) ? refusal : collect(app, client, asked, context)
+  const again = async () => {
+    const prepared = await prepareCollection(app, client, asked, context)
+    return isRejection(prepared) ? prepared : collect(app, client, asked, prepared, context)
   }
-  const accept = { type: 'Accept', data } as const
+  const { collection_id } = collection
+  const refusal = await claimAll(app, client, fresh, context, collection_id)
+  if (refusal) return (await giveUp(app, collection_id, scoped)) ? refusal : again()
+  const accept = { type: 'Accept', data: { ...collection, accepted_at: isoTime(app.clock.now()) } } as const
   const accepted = await app.commands.execute(debitCollection, collection_id, accept, scoped)
   // the same one at the same moment lost a key
-  if (isRejection(accepted)) return collect(app, client, asked, context)
-  const collection = accepted.state as DebitCollection
-  const last = await createDebitsOf(app, collection, scoped)
+  if (isRejection(accepted)) return again()
+  const made = accepted.state as DebitCollection
+  const last = await createDebitsOf(app, made, scoped)
   if (last !== null) await app.readModels.tellOf(bankDebit, last)
-  return { collection, isNew: accepted.events.length > 0 }
-}
-
-/** Why a collection is refused at this moment, null when it is not. What is refused holds no key any more. */
-export async function refuseCollection(
-  app: Application,
-  client: Scope,
-  asked: AskedCollection,
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const examined = await examine(app, client, asked, context)
-  return isRejection(examined) ? examined : null
+  return { collection: made, isNew: accepted.events.length > 0 }
 }
 
 /**
@@ -123,21 +121,16 @@ export async function createDebitsOf(
   return positions.reduce((last, one) => (one !== null && (last === null || one > last) ? one : last), null)
 }
 
-type Examined =
-  | { readonly known: DebitCollection }
-  | {
-      readonly accepting: Omit<DebitCollection, 'accepted_at'>
-      /** Keys of the entries that have no debit yet. */
-      readonly fresh: readonly NamedDebit[]
-    }
-
-/** Looks at what is asked for. An earlier attempt that died may have claimed keys: what is refused gives them back. */
-async function examine(
+/**
+ * Looks at what is asked for: refuses it, or finds what it comes to. An earlier attempt that died may have claimed keys: what
+ * is refused gives them back.
+ */
+export async function prepareCollection(
   app: Application,
   client: Scope,
   asked: AskedCollection,
   context: CommandContext,
-): Promise<Examined | Rejection> {
+): Promise<PreparedCollection | Rejection> {
   const { tenant_id, environment } = client
   const { employerId: employer_id, bankAccountId } = asked
   const place = `${tenant_id}|${environment}|${employer_id}|${bankAccountId}`
@@ -151,14 +144,14 @@ async function examine(
   }
   if (known) {
     const carriers = known.entries.map(({ carrier_id }) => carrier_id)
-    return outsideKey(client, known.employer_id, carriers) ?? { known }
+    return outsideKey(client, known.employer_id, carriers) ?? { collection: known, fresh: null }
   }
   const examined = await examineNew(app, client, asked, collection_id)
   // whose key does not reach it frees nothing
   if (!isRejection(examined) || examined.kind === 'forbidden') return examined
   if (!(await hasClaimed(app, client, asked, collection_id))) return examined
   const isGivenUp = await giveUp(app, collection_id, within(context, client))
-  return isGivenUp ? examined : examine(app, client, asked, context)
+  return isGivenUp ? examined : prepareCollection(app, client, asked, context)
 }
 
 /** Whether a collection that was not accepted holds any of its keys. */
@@ -188,7 +181,7 @@ async function examineNew(
   client: Scope,
   asked: AskedCollection,
   collection_id: string,
-): Promise<Exclude<Examined, { readonly known: unknown }> | Rejection> {
+): Promise<PreparedCollection | Rejection> {
   const { tenant_id, environment } = client
   const { employerId: employer_id, bankAccountId } = asked
   const policies = await policiesOf(app, client, asked)
@@ -210,7 +203,7 @@ async function examineNew(
   })
   const standings = await Promise.all(named.map((one) => standingOf(app, one)))
   const account = await debitableAccount(app, client, bankAccountId)
-  const debits = standings.filter((one): one is BankDebit => one !== null && one !== 'other')
+  const debits = standings.filter((one): one is BankDebit => typeof one === 'object' && one !== null)
   const areAllKnown = debits.length === named.length
   if (account === null && !areAllKnown) return noAccount('bankAccountId')
 
@@ -226,7 +219,7 @@ async function examineNew(
   const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
   if (disabled) return disabled
   return {
-    accepting: {
+    collection: {
       collection_id,
       tenant_id,
       environment,
@@ -238,7 +231,7 @@ async function examineNew(
         return { transaction_id, policy_id, carrier_id, amount_cents, description }
       }),
     },
-    fresh: named.filter((_, index) => standings[index] === null),
+    fresh: named.filter((_, index) => standings[index] === null || standings[index] === 'accepted'),
   }
 }
 
@@ -268,11 +261,12 @@ async function policiesOf(
 async function claimAll(
   app: Application,
   client: Scope,
-  { fresh, accepting }: Extract<Examined, { readonly fresh: unknown }>,
+  fresh: readonly NamedDebit[],
   context: CommandContext,
+  collectionId: string,
 ): Promise<Rejection | null> {
   for (const one of fresh.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-    const refusal = await claimKey(app, client, one, context, accepting.collection_id)
+    const refusal = await claimKey(app, client, one, context, collectionId)
     if (refusal) return refusal
   }
   return null

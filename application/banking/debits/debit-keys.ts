@@ -2,7 +2,7 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../../domain/access
 import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
-import { type DebitKeyCommand, debitKey, debitKeyReused } from '../../../domain/banking/debits/debit-key.ts'
+import { type DebitKey, debitKey, debitKeyReused } from '../../../domain/banking/debits/debit-key.ts'
 import type { Environment } from '../../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
@@ -79,33 +79,29 @@ export function namedDebit(
   }
 }
 
-/** How a key stands: its debit; `other` where it is used for another one; null where there is no debit yet. */
+/**
+ * How a key stands: its debit; `accepted` where it was claimed for good and the request died before its debit; `other` where
+ * it stands for another debit; null where there is no debit yet.
+ */
 export async function standingOf(
   { commands }: Reads,
   { key, content, transactionId }: NamedDebit,
-): Promise<BankDebit | 'other' | null> {
-  const standsFor = await contentOf({ commands }, key)
-  if (standsFor === null) return null
-  if (standsFor !== content) return 'other'
-  return (await commands.load(bankDebit, transactionId)).state
-}
-
-/** Whether a key was claimed for its debit for good: that was accepted, whether it is there or its request died. */
-export async function isAccepted({ commands }: Reads, { key, content }: NamedDebit): Promise<boolean> {
+): Promise<BankDebit | 'accepted' | 'other' | null> {
   const { content: standsFor, claims } = (await commands.load(debitKey, key)).state
-  return standsFor === content && claims.includes(null)
+  if ((await givenBackOf({ commands }, claims)).length === claims.length) return null
+  if (standsFor !== content) return 'other'
+  const { state } = await commands.load(bankDebit, transactionId)
+  return state ?? (claims.includes(null) ? 'accepted' : null)
 }
 
-/** What a key stands for: a claim of a collection that was refused does not count. */
-async function contentOf({ commands }: Reads, key: string): Promise<string | null> {
-  const { content, claims } = (await commands.load(debitKey, key)).state
-  for (const claim of claims) if (!(await isGivenBack({ commands }, claim))) return content
-  return null
-}
-
-/** Whether a claim is that of a collection that was refused; null: of none. */
-async function isGivenBack({ commands }: Reads, claim: string | null): Promise<boolean> {
-  return claim !== null && (await commands.load(debitCollection, claim)).state === 'refused'
+/** The claims of collections that were refused: they do not count. */
+async function givenBackOf({ commands }: Reads, claims: DebitKey['claims']): Promise<readonly string[]> {
+  const givenBack: string[] = []
+  for (const claim of claims) {
+    if (claim !== null && (await commands.load(debitCollection, claim)).state === 'refused')
+      givenBack.push(claim)
+  }
+  return givenBack
 }
 
 /** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
@@ -145,23 +141,13 @@ export async function claimKey(
   collectionId?: string,
 ): Promise<Rejection | null> {
   const { key, content, place } = named
-  const step = (command: DebitKeyCommand, name: string) => {
-    const commandId = derivedId(context.commandId, `${name}/${collectionId ?? ''}`)
+  const commandId = derivedId(context.commandId, `claim/${collectionId ?? ''}`)
+  const claim = (givenBack: readonly string[]) => {
+    const ofCollection = collectionId !== undefined && { claimId: collectionId }
+    const command = { type: 'Claim', key, content, givenBack, ...ofCollection } as const
     return app.commands.execute(debitKey, key, command, within({ ...context, commandId }, place))
   }
-  const claim = {
-    type: 'Claim',
-    key,
-    content,
-    ...(collectionId !== undefined && { claimId: collectionId }),
-  } as const
-  if (!isRejection(await step(claim, 'claim'))) return null
-  if ((await contentOf(app, key)) !== null) return keyTaken(app, client, named)
+  if (!isRejection(await claim([]))) return null
   const { claims } = (await app.commands.load(debitKey, key)).state
-  for (const claimId of claims) {
-    // another one may have come meanwhile
-    if (claimId === null || !(await isGivenBack(app, claimId))) continue
-    await step({ type: 'Release', key, claimId }, `release/${claimId}`)
-  }
-  return isRejection(await step(claim, 'claim-again')) ? keyTaken(app, client, named) : null
+  return isRejection(await claim(await givenBackOf(app, claims))) ? keyTaken(app, client, named) : null
 }

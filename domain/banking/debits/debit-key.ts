@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Decider } from '../../kernel/decider.ts'
+import { type Decider, fold } from '../../kernel/decider.ts'
 import { type EventOf, eventType } from '../../kernel/event-type.ts'
 import { type Rejection, reject } from '../../kernel/rejection.ts'
 
@@ -30,9 +30,14 @@ export interface DebitKey {
   /** By their ids; null: one for good. */
   readonly claims: readonly (string | null)[]
 }
-export type DebitKeyCommand =
-  | { readonly type: 'Claim'; readonly key: string; readonly content: string; readonly claimId?: string }
-  | { readonly type: 'Release'; readonly key: string; readonly claimId: string }
+export interface DebitKeyCommand {
+  readonly type: 'Claim'
+  readonly key: string
+  readonly content: string
+  readonly claimId?: string
+  /** Claims of collections that were refused: they go with it. */
+  readonly givenBack?: readonly string[]
+}
 
 export const debitKey: Decider<DebitKey, DebitKeyCommand, DebitKeyEvent> = {
   category: 'debitKey',
@@ -44,16 +49,15 @@ export const debitKey: Decider<DebitKey, DebitKeyCommand, DebitKeyEvent> = {
     const left = claims.filter((one) => one !== id)
     return { content: left.length === 0 ? null : content, claims: left }
   },
-  decide(command, state): readonly DebitKeyEvent[] | Rejection {
-    const { key, claimId: claim_id } = command
-    if (command.type === 'Release') {
-      return state.claims.includes(command.claimId) ? [DebitKeyReleased.of({ key, claim_id })] : []
-    }
-    const { content } = command
-    if (state.content !== null && state.content !== content) return debitKeyReused()
+  decide({ key, content, claimId: claim_id, givenBack = [] }, state): readonly DebitKeyEvent[] | Rejection {
+    const released = givenBack
+      .filter((id) => state.claims.includes(id))
+      .map((id) => DebitKeyReleased.of({ key, claim_id: id }))
+    const left = fold(debitKey, released, state)
+    if (left.content !== null && left.content !== content) return debitKeyReused()
     // one for good holds for all
-    if (state.claims.includes(null) || state.claims.includes(claim_id ?? null)) return []
-    return [DebitKeyClaimed.of({ key, content, ...(claim_id !== undefined && { claim_id }) })]
+    if (left.claims.includes(null) || left.claims.includes(claim_id ?? null)) return []
+    return [...released, DebitKeyClaimed.of({ key, content, ...(claim_id !== undefined && { claim_id }) })]
   },
 }
 

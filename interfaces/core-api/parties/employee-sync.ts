@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import type { CommandContext } from '../../../application/commands/command-context.ts'
-import { createOnce } from '../../../application/commands/creations.ts'
-import { requestHash } from '../../../application/commands/request-hash.ts'
+import { oncePerKey } from '../../../application/commands/keyed-call.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
@@ -97,11 +95,8 @@ export const syncEmployeesEndpoint = endpoint({
       environment,
       correlationId: requestId,
       unlessRepeated,
+      commandId: app.randomness.commandId(),
     }
-    const check = async (): Promise<void> => {
-      accepted(await refuseSync(app, client, employer_id))
-    }
-    const take = (within: CommandContext) => syncEmployees(app, sync, within)
     const answer = (ids: SyncedEmployees): SyncAnswer => ({
       message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
       ...ids,
@@ -111,28 +106,18 @@ export const syncEmployeesEndpoint = endpoint({
       status: 'processing',
     })
 
-    if (key === null) {
-      await check()
-      return new Answer(202, answer(await take({ ...context, commandId: app.randomness.commandId() })))
-    }
-    const outcome = await createOnce(
+    const outcome = await oncePerKey(
       app,
+      { caller: sender_id, operation: 'employee sync', key, sent, context },
       {
-        caller: sender_id,
-        operation: 'employee sync',
-        key,
-        requestHash: await requestHash(sent),
-        context,
-      },
-      {
-        decider: employeeSync,
-        create: async (within, begun) => {
-          if (begun === null) await check()
-          return { status: 202, body: answer(await take(within)) }
-        },
-        answerOf: async ({ state }) => {
-          const stored = await storedSync(app, state)
-          return stored && { status: 202, body: answer(stored) }
+        prepare: async ({ mayRepeat }) => (mayRepeat ? null : refuseSync(app, client, employer_id)),
+        run: async (within) => ({ status: 202, body: answer(await syncEmployees(app, sync, within)) }),
+        creates: {
+          decider: employeeSync,
+          async answerOf({ state }) {
+            const stored = await storedSync(app, state)
+            return stored && { status: 202, body: answer(stored) }
+          },
         },
       },
     )

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { Application } from '../../../application/commands/application.ts'
-import { runClaimed } from '../../../application/commands/claims.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
-import { createOnce } from '../../../application/commands/creations.ts'
-import type { IdempotentAnswer, IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
-import { requestHash } from '../../../application/commands/request-hash.ts'
+import {
+  type IdempotentAnswer,
+  type IdempotentOutcome,
+  oncePerKey,
+} from '../../../application/commands/keyed-call.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from '../../../application/commands/row-size.ts'
 import { inTimeSlices } from '../../../application/commands/time-slices.ts'
 import {
-  acceptedSubject,
   findReportSubject,
   openNames,
   type PayrollReport,
@@ -204,7 +204,7 @@ async function takeReport(
   app: Application,
   sender: ReportSender,
   report: PayrollReport,
-  body: unknown,
+  body: object,
   keys: ReportKeys,
   { requestId, unlessRepeated }: Pick<CommandContext, 'unlessRepeated'> & { readonly requestId: string },
 ): Promise<Answer<202, ReportAnswer>> {
@@ -216,8 +216,8 @@ async function takeReport(
     tenantId: sender.tenantId,
     environment: sender.environment,
     correlationId: requestId,
+    commandId: app.randomness.commandId(),
   }
-  const ifNew = { ...context, unlessRepeated }
   const find = async (): Promise<ReportSubject | Rejection> => {
     try {
       return await findReportSubject(app, sender, report)
@@ -226,73 +226,71 @@ async function takeReport(
       throw error
     }
   }
-  const take = (subject: ReportSubject, within: CommandContext) =>
+  const prepare = async (within: CommandContext) =>
+    (within.mayRepeat ? await subjectOfAttempt(app, within) : null) ?? find()
+  const take = (within: CommandContext, subject: ReportSubject) =>
     reportPayroll(app, sender, report, subject, within)
   const answer = (taken: TakenReport) => answerOf(sender, report, taken)
   const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
-
-  if (keys.signature !== null) {
-    return answered(202, await shown(app, await onceBySignature(keys.signature)))
+  const isNew = { ...context, unlessRepeated }
+  const byHeader = {
+    caller: sender.id,
+    operation: 'payroll report',
+    key: keys.header,
+    sent: body,
+    context: isNew,
   }
-  if (keys.header !== null) {
-    const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context: ifNew, restore }
-    const outcome = await createOnce(
-      app,
-      { ...call, requestHash: await requestHash(body) },
-      {
-        decider: payrollFile,
-        create: async (within, begun) => {
-          const subject = begun && (await acceptedSubject(app, begun))
-          const taken = await take(subject ?? accepted(await find()), within)
-          return taken.inOneAppend ? { status: 202, body: answer(taken) } : kept(answer(taken))
-        },
-        answerOf: (created) => {
-          const taken = takenReport(created)
-          return taken && { status: 202, body: answer(taken) }
-        },
-      },
-    )
-    return answered(202, await shown(app, accepted(outcome)))
-  }
-  const subject = accepted(await find())
-  const taken = await take(subject, { ...context, commandId: app.randomness.commandId() })
-  return answered(202, await shown(app, { status: 202, body: answer(taken), replayed: false }))
+  const outcome =
+    keys.signature === null
+      ? await oncePerKey(app, byHeader, {
+          prepare,
+          async run(within, subject) {
+            const taken = await take(within, subject)
+            return taken.inOneAppend ? { status: 202, body: answer(taken) } : kept(answer(taken))
+          },
+          creates: {
+            decider: payrollFile,
+            answerOf(created) {
+              const taken = takenReport(created)
+              return taken && { status: 202, body: answer(taken) }
+            },
+          },
+          restore,
+        })
+      : await onceBySignature(keys.signature)
+  return answered(202, await shown(app, accepted(outcome)))
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
-  async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
-    const prepare = async (within: CommandContext) =>
-      (within.mayRepeat ? await subjectOfAttempt(app, within) : null) ?? find()
+  async function onceBySignature(signature: string): Promise<IdempotentOutcome | Rejection> {
+    const signed = {
+      ...byHeader,
+      operation: 'inbound payroll signature',
+      key: signature,
+      sent: signature,
+    }
+    const run = async (within: CommandContext, subject: ReportSubject) =>
+      kept(answer(await take(within, subject)))
+    if (keys.header === null) return oncePerKey(app, signed, { prepare, run, restore })
     // beside a key, that decides whether the request is new
-    const call = { caller: sender.id, context: keys.header === null ? ifNew : context, restore }
-    const signed = { ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature }
-    const run = async (claimed: CommandContext, subject: ReportSubject) =>
-      kept(answer(await take(subject, claimed)))
-    if (keys.header === null) return accepted(await runClaimed(app, { ...signed, prepare }, run))
+    const isSigned = { ...signed, context }
     let replayed = false
-    const byHeader = await runClaimed(
-      app,
-      {
-        ...call,
-        context: ifNew,
-        prepare,
-        operation: 'payroll report',
-        key: keys.header,
-        requestHash: await requestHash(body),
-      },
-      async (claimed, subject) => {
+    const outcome = await oncePerKey(app, byHeader, {
+      prepare,
+      async run({ commandId }, subject) {
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began
-        const within = { ...signed, commandId: claimed.commandId, prepare: async () => subject }
-        const first = await runClaimed(app, within, run)
+        const within = { ...isSigned, context: { ...context, commandId, mayRepeat: true } }
+        const first = await oncePerKey(app, within, { prepare: async () => subject, run, restore })
         if (isRejection(first)) return first
         replayed = first.replayed
         return kept(first.body as ReportAnswer)
       },
-    )
-    const outcome = accepted(byHeader)
+      restore,
+    })
+    if (isRejection(outcome)) return outcome
     if (replayed || !outcome.replayed) return { ...outcome, replayed }
     // nor does leaving out the key that answered it: the signature leads to that answer, too
-    await runClaimed(app, signed, async () => kept(outcome.body as ReportAnswer))
+    await oncePerKey(app, isSigned, { run: async () => kept(outcome.body as ReportAnswer) })
     return outcome
   }
 }

@@ -3,7 +3,7 @@ import * as apiClients from '../../../application/access/api-clients.ts'
 import { isClientId } from '../../../application/access/client-authentication.ts'
 import { apiClient } from '../../../domain/access/api-client.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
-import { create, handOut, REPEATED } from '../../endpoints/creations.ts'
+import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { allOrIds, environment } from '../host/values.ts'
@@ -106,7 +106,7 @@ export const apiClientEndpoints = [
     command: { name: 'api-clients rotate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
-      return handOut(keyed(call), { verb: 'rotate', id: client_id }, async (context) => {
+      return once(keyed(call), { verb: 'rotate', secretOf: client_id }, async (context) => {
         const rotated = await apiClients.rotate(call.host.app, client_id, context)
         return isRejection(rotated) ? rotated : withSecret(rotated)
       })

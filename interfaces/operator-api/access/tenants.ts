@@ -19,7 +19,6 @@ export const tenantEndpoints = [
     handle: (call) =>
       create(keyed(call), 'POST /tenants', {
         create: (context) => tenants.register(call.host.app, call.body, context),
-        idOf: ({ tenant_id }) => tenant_id,
         show: (one) => one,
         repeated: tenant,
       }),

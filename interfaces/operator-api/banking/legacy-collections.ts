@@ -103,7 +103,6 @@ export const legacyCollectionEndpoints = [
       const { app } = call.host
       return create(keyed(call), 'POST /legacy-collections', {
         create: (context) => recordLegacyCollection(app, call.body, context),
-        idOf: ({ transaction_id }) => transaction_id,
         show: (record) => shown(app, record),
         repeated: legacyCollection,
       })

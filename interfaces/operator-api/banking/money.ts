@@ -168,7 +168,6 @@ export const moneyEndpoints = [
     handle: (call) =>
       create(keyed(call), 'POST /reconciliations', {
         create: (context) => reconcile(call.host.app, 'operator', context),
-        idOf: ({ reconciliation_id }) => reconciliation_id,
         show: (one) => one,
         repeated: reconciliation,
       }),

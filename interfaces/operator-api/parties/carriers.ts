@@ -33,7 +33,6 @@ export const carrierEndpoints = [
     handle: (call) =>
       create(keyed(call), 'POST /carriers', {
         create: (context) => carriers.register(call.host.app, call.body, context),
-        idOf: ({ carrier_id }) => carrier_id,
         show: (one) => one,
         repeated: carrier,
       }),

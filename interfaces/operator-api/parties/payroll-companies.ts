@@ -22,7 +22,6 @@ export const payrollCompanyEndpoints = [
     handle: (call) =>
       create(keyed(call), 'POST /payroll-companies', {
         create: (context) => payrollCompanies.register(call.host.app, call.body, context),
-        idOf: ({ payroll_company_id }) => payroll_company_id,
         show: (one) => one,
         repeated: payrollCompany,
       }),

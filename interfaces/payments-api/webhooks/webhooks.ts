@@ -9,7 +9,7 @@ import {
   subscriptionsId,
   type WebhookSubscription,
 } from '../../../domain/webhooks/webhook-subscriptions.ts'
-import { create, handOut, REPEATED } from '../../endpoints/creations.ts'
+import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, idOf, isoMoment, optional, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
@@ -224,7 +224,7 @@ export const webhookEndpoints = [
       const { host, caller, params } = call
       const found = await subscriptions.find(host.app, caller.client, params.id)
       if (isRejection(found)) return found
-      return handOut(keyed(call), { verb: 'rotate webhook', id: params.id }, async (context) => {
+      return once(keyed(call), { verb: 'rotate webhook', secretOf: params.id }, async (context) => {
         limitChange(params.id)
         const rotated = await subscriptions.rotate(host.app, caller.client, params.id, context)
         if (isRejection(rotated)) return rotated

@@ -2,13 +2,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { claimKey, namedDebit, standingOf } from '../../../application/banking/debits/debit-keys.ts'
 import type { Application } from '../../../application/commands/application.ts'
-import { type ClaimedCall, runClaimed } from '../../../application/commands/claims.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
-import type { IdempotentAnswer, IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
+import {
+  type IdempotentAnswer,
+  type IdempotentOutcome,
+  type KeyedCall,
+  type KeyedWork,
+  oncePerKey,
+} from '../../../application/commands/keyed-call.ts'
 import { requestHash } from '../../../application/commands/request-hash.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
 import { debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
-import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import { type IdempotencyKeyCommand, idempotencyKey } from '../../../domain/kernel/idempotency-key.ts'
+import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { gate } from '../../support/gate.ts'
 import { openRegistrationProcesses, type RegistrationProcesses } from '../../support/registrations.ts'
 import { shortPauses } from '../../support/short-pauses.ts'
@@ -17,7 +23,7 @@ let processes: RegistrationProcesses
 let one: Application
 const startProcess = async () => (await processes.open()).app
 let sequence = 0
-let request: ClaimedCall<unknown>
+let request: KeyedCall & Pick<KeyedWork<unknown, never>, 'restore' | 'secretAnswer' | 'prepare'>
 
 beforeAll(async () => {
   processes = await openRegistrationProcesses()
@@ -30,15 +36,31 @@ beforeEach(async () => {
     caller: 'client-1',
     operation: 'register',
     key: `key-${sequence}`,
-    requestHash: await requestHash({ sequence }),
+    sent: { sequence },
     context: {
       actor: { type: 'api_client', id: 'client-1' },
       tenantId: null,
       environment: null,
       correlationId: `request-${sequence}`,
+      commandId: one.randomness.commandId(),
     },
   }
 })
+
+/** Claims a key for work that is more than one append: with a command id of its own, as each request has. */
+function runClaimed(
+  process: Application,
+  { restore, secretAnswer = false, prepare, ...call }: typeof request,
+  run: KeyedWork<unknown, never>['run'],
+): Promise<IdempotentOutcome | Rejection> {
+  const work = { run, secretAnswer, ...(restore && { restore }), ...(prepare && { prepare }) }
+  const { commandId } = call.context
+  const isFixed = commandId !== request.context.commandId
+  const context = { ...call.context, commandId: isFixed ? commandId : process.randomness.commandId() }
+  return oncePerKey(process, { ...call, context }, work)
+}
+
+const tenantIdOf = (commandId: string) => commandId.replaceAll('-', '').slice(0, 24)
 
 /** Work with a trace in the log: registers a tenant whose id derives from the command id. */
 function register(
@@ -47,7 +69,7 @@ function register(
 ): (context: CommandContext) => Promise<IdempotentAnswer> {
   return async (context) => {
     const { commandId } = context
-    const tenant_id = commandId.replaceAll('-', '').slice(0, 24)
+    const tenant_id = tenantIdOf(commandId)
     await process.commands.execute(
       tenant,
       tenant_id,
@@ -90,7 +112,7 @@ describe('the same request again', () => {
       status: 200,
       body: first.body,
     })
-    const other = { ...now, requestHash: await requestHash({ other: sequence }) }
+    const other = { ...now, sent: { other: sequence } }
     expect(await runClaimed(one, other, register(one))).toMatchObject({ code: 'idempotency_key_reused' })
   })
 
@@ -145,7 +167,7 @@ describe('the same request again', () => {
 
 describe('another request under the same key', () => {
   test('is a conflict and runs nothing, also while the first is running', async () => {
-    const other = { ...request, requestHash: await requestHash('other') }
+    const other = { ...request, sent: { other: true } }
     const conflict = { rejected: true, kind: 'conflict', code: 'idempotency_key_reused' }
     const never = () => Promise.reject(new Error('must not run'))
     const { opened: held, open: release } = gate()
@@ -236,7 +258,7 @@ describe('a failed attempt', () => {
     const refusal = reject('not_found', 'policy_not_found', 'No such policy')
     const refuse = async () => refusal
     expect(await Promise.all([1, 2].map(() => runClaimed(one, request, refuse)))).toEqual([refusal, refusal])
-    const corrected = { ...request, requestHash: await requestHash('corrected') }
+    const corrected = { ...request, sent: 'corrected' }
     const two = await startProcess()
     const first = succeeded(await runClaimed(two, corrected, register(two)))
     expect(first).toMatchObject({ replayed: false, status: 201 })
@@ -254,14 +276,14 @@ describe('a failed attempt', () => {
       expect(await outcome).toMatchObject({ message: expect.stringMatching(/no such policy/i) })
       expect(await one.log.head()).toBe(head)
     }
-    const corrected = { ...request, requestHash: await requestHash('corrected') }
+    const corrected = { ...request, sent: 'corrected' }
     expect(await runClaimed(one, corrected, register(one))).toMatchObject({ status: 201 })
   })
 
   test('that died leaves its key to a retry, and to another request once that was refused', async () => {
     onTestFinished(shortPauses())
     const two = await startProcess()
-    const corrected = { ...request, requestHash: await requestHash('corrected') }
+    const corrected = { ...request, sent: 'corrected' }
     await expect(runClaimed(one, request, () => Promise.reject(new Error('died')))).rejects.toThrow('died')
     expect(await runClaimed(two, corrected, register(two))).toMatchObject({ code: 'idempotency_key_reused' })
     const refusal = reject('conflict', 'fein_taken', 'Taken meanwhile')
@@ -302,7 +324,11 @@ describe('a request within another one', () => {
     const within = (key: string, commandId?: string) =>
       runClaimed(
         one,
-        { ...request, key: `${request.key}/${key}`, ...(commandId === undefined ? {} : { commandId }) },
+        {
+          ...request,
+          key: `${request.key}/${key}`,
+          context: { ...request.context, ...(commandId !== undefined && { commandId }) },
+        },
         dies,
       )
     const outer = one.randomness.commandId()
@@ -318,7 +344,7 @@ describe('a request within another one', () => {
 
   test('is prepared with the command id that its work is done under, and as a repetition once that was claimed', async () => {
     onTestFinished(shortPauses())
-    const prepare = async ({ commandId, mayRepeat }: CommandContext) => ({ commandId, mayRepeat })
+    const prepare = async ({ commandId, mayRepeat = false }: CommandContext) => ({ commandId, mayRepeat })
     const seen: object[] = []
     for (const _attempt of [1, 2]) {
       const died = runClaimed(one, { ...request, prepare }, ({ commandId }, prepared) => {
@@ -333,6 +359,83 @@ describe('a request within another one', () => {
       { commandId, prepared: { commandId, mayRepeat: true } },
     ])
   })
+})
+
+test('a key that the build before claims at the same moment is carried out once, and answered alike by both', async () => {
+  onTestFinished(shortPauses())
+  const two = await startProcess()
+  for (let round = 0; round < 8; round += 1) {
+    const call = { ...request, key: `${request.key}-${round}` }
+    const { personalData, commands, randomness } = one
+    const ofKey = personalData.fingerprint('idempotency', `${call.caller}|${call.operation}|${call.key}`)
+    const hash = await requestHash(call.sent)
+    const request_hash = personalData.fingerprint('idempotent_request', `${ofKey}|${hash}`)
+    const decide = async (...list: IdempotencyKeyCommand[]) => {
+      const context = { ...call.context, commandId: randomness.commandId() }
+      const outcome = await commands.execute(idempotencyKey, ofKey, list, context)
+      if (isRejection(outcome)) throw new Error(outcome.message)
+      return outcome.state
+    }
+    /** As the build before does it: it claims without an id, and keeps every answer. */
+    const before = async () => {
+      const data = { fingerprint: ofKey, request_hash, command_id: randomness.commandId() }
+      const { claimed, answered } = await decide({ type: 'Claim', data })
+      if (answered) return answered.body
+      const commandId = claimed!.command_id
+      const made = await register(one)({ ...call.context, commandId, mayRepeat: true })
+      const { status, body, createdId: created_id = null } = made as IdempotentAnswer
+      const answer = { fingerprint: ofKey, status, body, created_id }
+      return (await decide({ type: 'Answer', data: answer })).answered!.body
+    }
+    const telling = () =>
+      oncePerKey(
+        two,
+        { ...call, context: { ...call.context, commandId: randomness.commandId() } },
+        {
+          prepare: async ({ commandId }) => tenantIdOf(commandId),
+          run: register(two),
+          tells: {
+            idOf: (id) => id,
+            async answerOf(tenant_id) {
+              const { state } = await two.commands.load(tenant, tenant_id)
+              return state && { status: 201, body: { tenant_id }, createdId: tenant_id }
+            },
+          },
+        },
+      )
+    const already = (await registered()).length
+    // each is the first one in turn, and in some rounds they race
+    const first =
+      round % 4 === 0 ? [await before()] : round % 4 === 1 ? [succeeded(await telling()).body] : []
+    const raced = await Promise.all([before(), telling().then((outcome) => succeeded(outcome).body)])
+    const bodies = [...first, ...raced, await before(), succeeded(await telling()).body]
+    expect(bodies).toEqual(bodies.map(() => bodies[0]))
+    expect((await registered()).length).toBe(already + 1)
+  }
+})
+
+test('work whose id tells its answer leaves the claim alone with its key', async () => {
+  const call = { ...request, context: { ...request.context, commandId: one.randomness.commandId() } }
+  const tenant_id = tenantIdOf(call.context.commandId)
+  const telling = (sent: object = {}) =>
+    oncePerKey(
+      one,
+      { ...call, sent },
+      {
+        run: register(one),
+        tells: {
+          idOf: () => tenant_id,
+          answerOf: async () => ({ status: 201, body: { tenant_id }, createdId: tenant_id }),
+        },
+      },
+    )
+  expect(await telling()).toEqual({ replayed: false, status: 201, body: { tenant_id } })
+  expect(await telling()).toEqual({ replayed: true, status: 200, body: { tenant_id } })
+  const other = { code: 'idempotency_key_reused', ids: { id: tenant_id } }
+  expect(await telling({ other: true })).toMatchObject(other)
+  const ofKey = one.personalData.fingerprint('idempotency', `${call.caller}|${call.operation}|${call.key}`)
+  const stored = await one.log.readStream(`idempotencyKey-${ofKey}`)
+  expect(stored.map(({ type }) => type)).toEqual(['IdempotencyKeyClaimed'])
 })
 
 describe('two processes', () => {

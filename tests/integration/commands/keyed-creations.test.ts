@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import * as tenants from '../../../application/access/tenants.ts'
 import type { Application } from '../../../application/commands/application.ts'
-import { createOnce } from '../../../application/commands/creations.ts'
-import type { IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
+import { type IdempotentOutcome, oncePerKey } from '../../../application/commands/keyed-call.ts'
 import { requestHash } from '../../../application/commands/request-hash.ts'
 import { type Tenant, tenant } from '../../../domain/access/tenant.ts'
 import { isRejection, type Rejection } from '../../../domain/kernel/rejection.ts'
@@ -39,20 +38,18 @@ async function register(
   refuse?: Error,
   unlessRepeated?: Error,
 ): Promise<IdempotentOutcome | Rejection> {
-  const { commandId: _id, ...operators } = operatorContext()
-  const context = { ...operators, unlessRepeated }
-  return createOnce(
+  const context = { ...operatorContext(), unlessRepeated }
+  return oncePerKey(
     app,
-    { caller: 'operator', operation: 'register', key, requestHash: await requestHash({ name }), context },
+    { caller: 'operator', operation: 'register', key, sent: { name }, context },
     {
-      decider: tenant,
-      create: async (within) => {
+      async run(within) {
         if (refuse) throw refuse
         const created = await tenants.register(app, { name }, within)
         if (isRejection(created)) throw new Error(created.message)
         return { status: 201, body: created }
       },
-      answerOf: ({ state }) => ({ status: 201, body: state }),
+      creates: { decider: tenant, answerOf: ({ state }) => ({ status: 201, body: state }) },
     },
   )
 }
@@ -151,39 +148,35 @@ describe('a creation with a key', () => {
   })
 
   test('sent many times at once is worked on once by each process; the others wait for what becomes of it', async () => {
-    const { commandId: _id, ...context } = operatorContext()
-    const call = {
-      caller: 'operator',
-      operation: 'register',
-      requestHash: await requestHash('many'),
-      context,
-    }
+    const call = { caller: 'operator', operation: 'register', sent: 'many', context: operatorContext() }
     for (const fails of [false, true]) {
       const key = newKey()
       let runs = 0
       const { opened: held, open: goOn } = gate()
       const send = () =>
-        createOnce(
+        oncePerKey(
           one.app,
           { ...call, key },
           {
-            decider: tenant,
-            create: async (within) => {
+            async run(within) {
               runs += 1
               await held
               if (fails) throw new Error('refused')
               const created = await tenants.register(one.app, { name: 'Many' }, within)
               return { status: 201, body: created }
             },
-            answerOf: ({ state }) => ({ status: 201, body: state }),
+            creates: { decider: tenant, answerOf: ({ state }) => ({ status: 201, body: state }) },
           },
         ).catch((error: Error) => error.message)
       const sent = Array.from({ length: 50 }, send)
       await vi.waitFor(() => expect(runs).toBe(1), 240_000)
-      const other = createOnce(
+      const other = oncePerKey(
         one.app,
-        { ...call, key, requestHash: await requestHash('other') },
-        { decider: tenant, create: () => Promise.reject(new Error('its turn')), answerOf: () => null },
+        { ...call, key, sent: 'other' },
+        {
+          run: () => Promise.reject(new Error('its turn')),
+          creates: { decider: tenant, answerOf: () => null },
+        },
       ).catch((error: Error) => ({ code: error.message }))
       goOn()
       expect(await other).toMatchObject({ code: fails ? 'its turn' : 'idempotency_key_reused' })

@@ -7,8 +7,7 @@ import { authenticateClient } from '../../../application/access/client-authentic
 import * as inboundConnections from '../../../application/access/inbound-connections.ts'
 import * as tenants from '../../../application/access/tenants.ts'
 import type { Application } from '../../../application/commands/application.ts'
-import { runClaimed } from '../../../application/commands/claims.ts'
-import { requestHash } from '../../../application/commands/request-hash.ts'
+import { oncePerKey } from '../../../application/commands/keyed-call.ts'
 import { agentCredential } from '../../../domain/access/agent-credential.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { isRejection, type Rejection } from '../../../domain/kernel/rejection.ts'
@@ -128,19 +127,16 @@ describe.each(KINDS)('%s', (_, kind) => {
   const { category, type } = kind
   /** The creation under an idempotency key. */
   async function keyed(app: Application, key: string): Promise<Created | Rejection> {
-    const { commandId: _id, ...context } = operatorContext()
-    const request = {
-      caller: 'operator',
-      operation: category,
-      key,
-      requestHash: await requestHash({ category }),
-    }
-    const outcome = await runClaimed(
+    const request = { caller: 'operator', operation: category, key, sent: { category } }
+    const outcome = await oncePerKey(
       app,
-      { ...request, context, secretAnswer: true },
-      async ({ commandId }) => {
-        const created = await kind.create(app, commandId)
-        return isRejection(created) ? created : { status: 201, body: created, createdId: created.id }
+      { ...request, context: operatorContext() },
+      {
+        async run({ commandId }) {
+          const created = await kind.create(app, commandId)
+          return isRejection(created) ? created : { status: 201, body: created, createdId: created.id }
+        },
+        secretAnswer: true,
       },
     )
     return isRejection(outcome) ? outcome : (outcome.body as Created)

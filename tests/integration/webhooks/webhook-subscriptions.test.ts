@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { AggregateCache } from '../../../application/commands/aggregates.ts'
 import type { Application } from '../../../application/commands/application.ts'
-import { runClaimed } from '../../../application/commands/claims.ts'
 import { CommandHandler } from '../../../application/commands/command-handler.ts'
+import { oncePerKey } from '../../../application/commands/keyed-call.ts'
 import * as subscriptions from '../../../application/webhooks/subscriptions.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { PostgresDeliveryRecords } from '../../../infrastructure/webhooks/delivery-records.ts'
@@ -59,23 +59,19 @@ async function made(to = url()): Promise<subscriptions.SubscriptionWithSecret> {
 
 /** A registration under an idempotency key, as the endpoint does it. */
 function keyed(app: Application, key: string, to: string) {
-  const { commandId: _id, ...context } = operatorContext()
   const input = { url: to, events: ['payment.completed'] } as const
-  return runClaimed(
+  const context = operatorContext()
+  return oncePerKey(
     app,
+    { caller: 'client', operation: 'POST /webhooks', key, sent: to, context },
     {
-      caller: 'client',
-      operation: 'POST /webhooks',
-      key,
-      requestHash: to,
-      context,
-      secretAnswer: true,
       prepare: (within) => subscriptions.refuseRegistration(app, caller, input, within),
-    },
-    async ({ commandId }) => {
-      const outcome = await registered(app, to, commandId)
-      if (isRejection(outcome)) return outcome
-      return { status: 201, body: outcome, createdId: outcome.subscription._id }
+      async run({ commandId }) {
+        const outcome = await registered(app, to, commandId)
+        if (isRejection(outcome)) return outcome
+        return { status: 201, body: outcome, createdId: outcome.subscription._id }
+      },
+      secretAnswer: true,
     },
   )
 }

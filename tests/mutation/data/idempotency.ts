@@ -1,7 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of sources
 import type { Mutation } from '../mutation.ts'
 
-const CLAIMS = 'application/commands/claims.ts'
 const KEYED = 'application/commands/keyed-call.ts'
 
 /** What is asked for twice is done once. */
@@ -56,9 +55,9 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'key-kept-by-refused-request',
-    file: CLAIMS,
-    find: "if (!isSecretGone(why)) await decide({ type: 'Release'",
-    put: "if (isSecretGone(why)) await decide({ type: 'Release'",
+    file: KEYED,
+    find: 'if (isClaimed && !creates && !isSecretGone(answer)) {',
+    put: 'if (isClaimed && !creates && isSecretGone(answer)) {',
     harm: 'After a refusal the corrected request is a conflict, under a key that stands for nothing.',
     suites: ['integration/commands/idempotent'],
   },
@@ -72,9 +71,9 @@ export const idempotency: readonly Mutation[] = [
   },
   {
     id: 'creation-of-another-body',
-    file: 'application/commands/creations.ts',
-    find: 'if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused(id)',
-    put: 'if (begun.keyedRequest === null) return keyReused(id)',
+    file: KEYED,
+    find: 'created.keyedRequest?.body_fingerprint === ofBody',
+    put: 'created.keyedRequest !== null',
     harm: 'A changed request under an old key is answered with what the old one created.',
     suites: ['integration/commands/keyed-creations'],
   },
@@ -113,8 +112,8 @@ export const idempotency: readonly Mutation[] = [
   {
     id: 'debit-key-for-other-debit',
     file: 'domain/banking/debits/debit-key.ts',
-    find: 'state.content !== content) return debitKeyReused()',
-    put: 'state.content !== content) return []',
+    find: 'left.content !== content) return debitKeyReused()',
+    put: 'left.content !== content) return []',
     harm: 'A second debit under a used key is answered as accepted, and never collected.',
     suites: ['unit/banking/debits/decisions-bank-debits', 'unit/banking/debits/decisions-debit-collections'],
   },
@@ -130,8 +129,8 @@ export const idempotency: readonly Mutation[] = [
   {
     id: 'accepted-debit-refused',
     file: 'application/banking/debits/debit-keys.ts',
-    find: 'return standsFor === content && claims.includes(null)',
-    put: 'return standsFor !== content && claims.includes(null)',
+    find: "state ?? (claims.includes(null) ? 'accepted' : null)",
+    put: 'state',
     harm: 'The key of a debit whose request died stands for nothing, and can never be used again.',
     suites: ['integration/banking/debits/account-debits'],
     test: 'died',

@@ -40,8 +40,8 @@ export const scopes: readonly Mutation[] = [
   {
     id: 'scope-collections-of-other-carriers',
     file: 'application/banking/debits/collections.ts',
-    find: 'return outsideKey(client, known.employer_id, carriers) ?? { known }',
-    put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ?? { known }',
+    find: 'return outsideKey(client, known.employer_id, carriers) ??',
+    put: 'return outsideKey(client, known.employer_id, carriers.slice(0, 1)) ??',
     harm: 'A key of one carrier is shown a collection that reaches others.',
     suites: ['unit/access/key-scopes'],
   },

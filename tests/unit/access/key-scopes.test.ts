@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { employerInScope, reportablePolicy } from '../../../application/access/agent-scope.ts'
 import { namedPolicy } from '../../../application/access/named-policy.ts'
-import { refuseCollection } from '../../../application/banking/debits/collections.ts'
+import { prepareCollection } from '../../../application/banking/debits/collections.ts'
 import { transactionOf } from '../../../application/banking/debits/transactions.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
@@ -76,8 +76,8 @@ test('a collection that reaches carriers outside the key is none of its business
   const key = { ...all, client_id: 'client' }
   const actor = { type: 'api_client', id: 'client' } as const
   const context = { actor, tenantId: ONE, environment: 'live', correlationId: ONE, commandId: ONE } as const
-  expect(await refuseCollection(app, key, asked, context)).toBeNull()
-  expect(await refuseCollection(app, { ...key, carrier_ids: [ONE] }, asked, context)).toMatchObject({
+  expect(await prepareCollection(app, key, asked, context)).toEqual({ collection: known, fresh: null })
+  expect(await prepareCollection(app, { ...key, carrier_ids: [ONE] }, asked, context)).toMatchObject({
     kind: 'forbidden',
     field: 'policyCollections[1].policyId',
   })

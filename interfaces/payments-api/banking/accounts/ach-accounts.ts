@@ -52,7 +52,6 @@ export const achAccountEndpoints = [
       const { host, caller, body } = call
       return create(keyed(call), 'POST /bank-accounts/ach', {
         create: (context) => createAchAccount(host.app, caller.client, { ...body, linked: null }, context),
-        idOf: ({ ach_account_id }) => ach_account_id,
         // as it began, also when it is answered again
         show: (account) => showAchAccount({ account, isPrimary: account.is_primary }),
         repeated: achAccount,

@@ -45,7 +45,6 @@ export const bankAccountEndpoints = [
       const { host, caller, body } = call
       return create(keyed(call), 'POST /bank-accounts', {
         create: (context) => createBankAccount(host.app, caller.client, body, context),
-        idOf: ({ bank_account_id }) => bank_account_id,
         // as it began, also when it is answered again
         show: async (account) =>
           showBankAccount({ account: await withUser(host.app, account), isPrimary: account.primary }),

@@ -3,14 +3,13 @@ import { MOST_DEBIT_CENTS } from '../../../../application/banking/debits/api-deb
 import {
   type AskedCollection,
   collect,
-  refuseCollection,
+  prepareCollection,
 } from '../../../../application/banking/debits/collections.ts'
-import { runClaimed } from '../../../../application/commands/claims.ts'
-import { requestHash } from '../../../../application/commands/request-hash.ts'
 import { type DebitCollection, MOST_ENTRIES } from '../../../../domain/banking/debits/debit-collection.ts'
 import { centsOf } from '../../../../domain/kernel/money.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
-import { Answer, accepted } from '../../../endpoints/endpoint.ts'
+import { createOrFind } from '../../../endpoints/creations.ts'
+import { Answer } from '../../../endpoints/endpoint.ts'
 import { id, text, wrongType } from '../../../endpoints/fields.ts'
 import { endpoint, keyed } from '../../host/api.ts'
 import { bodyKey } from './ach-debits.ts'
@@ -91,6 +90,7 @@ export const achCollectionEndpoints = [
     async handle(call) {
       const { host, caller, body } = call
       const { app } = host
+      const { client } = caller
       const asked: AskedCollection = {
         employerId: body.employerId,
         bankAccountId: body.bankAccountId,
@@ -101,27 +101,16 @@ export const achCollectionEndpoints = [
           key: idempotencyKey,
         })),
       }
-      const { caller: whose, key, context, sent } = keyed(call)
-      if (key === null) {
-        const { collection, isNew } = accepted(await collect(app, caller.client, asked, context))
-        return new Answer(202, shown(collection), { replayed: !isNew })
-      }
-      const request = {
-        caller: whose,
-        operation: 'POST /ach/collections',
-        key,
-        requestHash: await requestHash(sent),
-        context,
-        prepare: () => refuseCollection(app, caller.client, asked, context),
-      }
-      const outcome = await runClaimed(app, request, async (within) => {
-        const collected = await collect(app, caller.client, asked, within)
-        if (isRejection(collected)) return collected
-        const { collection } = collected
-        return { status: 202, body: shown(collection), createdId: collection.collection_id }
+      const answer = await createOrFind(keyed(call), 'POST /ach/collections', {
+        prepare: (context) => prepareCollection(app, client, asked, context),
+        async create(context, prepared) {
+          const collected = await collect(app, client, asked, prepared, context)
+          if (isRejection(collected)) return collected
+          const { collection, isNew } = collected
+          return { isNew, id: collection.collection_id, shown: shown(collection) }
+        },
       })
-      const { body: first, replayed } = accepted(outcome)
-      return new Answer(202, first as z.input<typeof AcceptedCollection>, { replayed })
+      return isRejection(answer) ? answer : new Answer(202, answer.data, answer.options)
     },
   }),
 ]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   createApiDebit,
+  debitOfRequest,
   MOST_DEBIT_CENTS,
   prepareApiDebit,
 } from '../../../../application/banking/debits/api-debits.ts'
@@ -9,6 +10,7 @@ import { debitOf, transactionOf } from '../../../../application/banking/debits/t
 import { tellDebit } from '../../../../application/banking/files/bank-rail.ts'
 import type { RailReport } from '../../../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../../../domain/banking/debits/bank-debit-events.ts'
+import type { BankDebit } from '../../../../domain/banking/debits/bank-debit-state.ts'
 import { isCalendarDate } from '../../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { createOrFind } from '../../../endpoints/creations.ts'
@@ -102,9 +104,15 @@ export const achDebitEndpoints = [
         async create(context, prepared) {
           const arranged = await createApiDebit(app, client, body, prepared, context)
           if (isRejection(arranged)) return arranged
-          const { leg_id: id, amount_cents: amount } = arranged.debit
-          const shown = { success: true, transaction_id: id, status: 'PENDING', amount } as const
-          return { isNew: arranged.isNew, id, shown }
+          const { debit, isNew } = arranged
+          return { isNew, id: debit.leg_id, shown: showCreated(debit) }
+        },
+        tells: {
+          idOf: ({ legId }) => legId,
+          async answerOf(id) {
+            const debit = await debitOfRequest(app, client, body, id)
+            return debit && { status: 201, body: showCreated(debit), createdId: id }
+          },
         },
       })
     },
@@ -136,6 +144,10 @@ export const achDebitEndpoints = [
     },
   }),
 ]
+
+function showCreated({ leg_id, amount_cents }: BankDebit) {
+  return { success: true, transaction_id: leg_id, status: 'PENDING', amount: amount_cents } as const
+}
 
 const sandbox = partnerIn('sandbox', 'What banks report can be played with sandbox keys only')
 

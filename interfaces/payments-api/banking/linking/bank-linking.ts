@@ -272,7 +272,6 @@ export const bankLinkingEndpoints = [
       const { host, caller, body } = call
       return create(keyed(call), 'POST /bank-accounts/ach/from-bankconnect', {
         create: (context) => createLinkedAchAccount(host.app, caller.client, body, context),
-        idOf: ({ ach_account_id }) => ach_account_id,
         // as it began, also when it is answered again
         show: (account) => showAchAccount({ account, isPrimary: account.is_primary }),
         repeated: achAccount,

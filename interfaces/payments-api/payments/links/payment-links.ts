@@ -50,7 +50,6 @@ export const paymentLinkEndpoints = [
       const { host, caller, body } = call
       return create(keyed(call), 'POST /payment-links', {
         create: (context) => createLink(host.app, caller.client, body, context),
-        idOf: ({ payment_link_id }) => payment_link_id,
         show: showCreated,
         repeated: paymentLink,
       })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { accountBody, achDebitsOf, digits } from '../../../support/ach-debits.ts'
+import { storedSince } from '../../../support/core.ts'
 import { newClient } from '../../../support/intake.ts'
 import { webhookEvents } from '../../../support/payments.ts'
 import { type Answer, type SeededTenant, seedTenant } from '../../../support/seed.ts'
@@ -219,7 +220,16 @@ describe('the key of a debit', () => {
     // what is refused leaves both keys free
     const refused = await create({ ...body, idempotency_key, policy_id: 'f'.repeat(24) }, randomUUID())
     expect(refused.status).toBe(404)
-    const both = await create({ ...body, idempotency_key }, randomUUID())
+    const header = randomUUID()
+    await storedSince(service)
+    const both = await create({ ...body, idempotency_key }, header)
+    const again = await create({ ...body, idempotency_key }, header)
+    expect([again.status, again.body]).toEqual([200, both.body])
+    const stored = (await storedSince(service)).map(({ type }) => type)
+    expect(stored.slice(0, 3)).toEqual(['IdempotencyKeyClaimed', 'DebitKeyClaimed', 'BankDebitCreated'])
+    expect(stored).not.toContain('IdempotencyKeyAnswered')
+    const other = await create({ ...body, idempotency_key: randomUUID() }, header)
+    expect([other.status, other.body.id]).toEqual([409, both.body.data.transaction_id])
     const otherHeader = await create({ ...body, idempotency_key }, randomUUID())
     expect([both.status, otherHeader.status, otherHeader.body]).toEqual([201, 200, both.body])
   })

@@ -4,7 +4,7 @@ import { keepAchAccount } from '../../../../application/banking/accounts/payer-a
 import { createAccountDebit, failDebitsOf } from '../../../../application/banking/debits/account-debits.ts'
 import { createApiDebit, prepareApiDebit } from '../../../../application/banking/debits/api-debits.ts'
 import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
-import { collect, refuseCollection } from '../../../../application/banking/debits/collections.ts'
+import { collect, prepareCollection } from '../../../../application/banking/debits/collections.ts'
 import { submitBatch } from '../../../../application/banking/debits/debit-batches.ts'
 import type { Application } from '../../../../application/commands/application.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
@@ -215,7 +215,11 @@ async function partner() {
     client,
     collection,
     single,
-    collect: (by = app) => collect(by, client, collection, operatorContext()),
+    async collect(by = app) {
+      const context = operatorContext()
+      const prepared = await prepareCollection(by, client, collection, context)
+      return isRejection(prepared) ? prepared : collect(by, client, collection, prepared, context)
+    },
     async debit(by = app, asked = single) {
       const context = operatorContext()
       const prepared = await prepareApiDebit(by, client, asked, context)
@@ -238,7 +242,7 @@ test.each(['itself', 'a check of its key'])(
     expect(await one.debit()).toMatchObject({ code: 'debit_key_reused' })
     await one.disable()
     const again = () =>
-      by === 'itself' ? one.collect() : refuseCollection(app, client, collection, operatorContext())
+      by === 'itself' ? one.collect() : prepareCollection(app, client, collection, operatorContext())
     expect(await again()).toMatchObject({ code: 'account_disabled' })
     const head = await app.log.head()
     expect(await again()).toMatchObject({ code: 'account_disabled' })

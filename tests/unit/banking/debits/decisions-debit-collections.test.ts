@@ -17,7 +17,8 @@ const heldBy = (claim_id: string) => DebitKeyClaimed.of({ key: ID, claim_id, con
 const released = (claim_id: string) => DebitKeyReleased.of({ key: ID, claim_id })
 const claim = (content = 'ten dollars') => ({ type: 'Claim', key: ID, content }) as const
 const claimFor = (claimId: string, content = 'ten dollars') => ({ ...claim(content), claimId })
-const release = (claimId: string) => ({ type: 'Release', key: ID, claimId }) as const
+// what requests for something else find after a collection was refused
+const claimAfter = (givenBack: string) => ({ ...claim('nine dollars'), givenBack: [givenBack] })
 const reused = 'debit_key_reused'
 
 decisions(debitKey, [
@@ -35,9 +36,14 @@ decisions(debitKey, [
   ['is claimed by another collection as well', [heldBy('one')], claimFor('two'), heldBy('two')],
   ['is claimed for good where a collection has it', [heldBy('one')], claim(), claimed()],
   ['is claimed for good by all', [claimed()], claimFor('one'), []],
-  ['is given back', [heldBy('one')], release('one'), released('one')],
-  ['is given back by who has it', [heldBy('one')], release('two'), []],
-  ['is not given back for others', [claimed()], release('one'), []],
+  [
+    'is claimed for something else with what a refused collection gave back',
+    [heldBy('one')],
+    claimAfter('one'),
+    [released('one'), claimed('nine dollars')],
+  ],
+  ['is given back by who has it', [heldBy('one')], claimAfter('two'), reused],
+  ['is not given back for others', [heldBy('one'), claimed()], claimAfter('one'), reused],
   [
     'stands for something else once all gave it back',
     [heldBy('one'), heldBy('two'), released('one'), released('two')],
