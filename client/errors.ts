@@ -1,3 +1,5 @@
+import type { ErrorCode } from './error-codes.ts'
+
 /** What every failed call tells. */
 interface Failed {
   readonly operation: string
@@ -13,6 +15,14 @@ export class ApiError extends Error {
   readonly status: number
   /** The service's short word, for example `Policy not found`. */
   readonly error: string
+  /** The reason as a stable word, of those that the descriptions list; null where the answer is not the service's. */
+  readonly code: ErrorCode | (string & {}) | null
+  /** What is at fault, as it was sent; null where that is no single field. */
+  readonly field: string | null
+  /** All that is wrong with the body or the query. */
+  readonly errors: readonly { readonly code: string; readonly field: string; readonly message: string }[]
+  /** The page that explains the code. */
+  readonly docUrl: string | null
   /** The id under which the operator finds the request. */
   readonly requestId: string | null
   /** The answer's whole body, null when it is no JSON. */
@@ -24,10 +34,16 @@ export class ApiError extends Error {
   readonly idempotencyKey: string | null
 
   constructor(answer: { status: number; headers: Headers; body: unknown }, call: Failed) {
-    const { error, message } = (answer.body ?? {}) as { error?: unknown; message?: unknown }
+    const body = (answer.body ?? {}) as Readonly<Record<string, unknown>>
+    const { error, message, errors } = body
+    const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
     super(typeof message === 'string' ? message : `The service answered ${answer.status}`)
     this.status = answer.status
     this.error = typeof error === 'string' ? error : `HTTP ${answer.status}`
+    this.code = textOf(body.code)
+    this.field = textOf(body.field)
+    this.errors = Array.isArray(errors) ? errors : []
+    this.docUrl = textOf(body.doc_url)
     this.requestId = answer.headers.get('x-request-id')
     this.body = answer.body
     this.retryAfter = retryAfterOf(answer.headers)

@@ -6,6 +6,7 @@ import { type operations as PaymentsOperations, paymentsOperations } from './pay
 export type { CallOptions, ClientOptions, Try } from './calls.ts'
 export type { Client, ItemOf, RequestOf, ResultOf } from './client.ts'
 export type { components, operations } from './core-api.ts'
+export type { ErrorCode } from './error-codes.ts'
 export { ApiError, NoAnswerError } from './errors.ts'
 export type { components as paymentsComponents, operations as paymentsOperations } from './payments-api.ts'
 export type { WebhookEvents } from './webhook-events.ts'

@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { referenceOf } from './generate/api-reference.mjs'
 import { clientTypesOf, eventTypesOf } from './generate/client-types.mjs'
+import { errorCodeType, errorsPage } from './generate/errors-page.mjs'
 import { withPersonalData } from './generate/personal-data.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
 import { webhooksPage } from './generate/webhooks-page.mjs'
@@ -41,15 +42,18 @@ const events = eventDescription()
 const { keptTexts } = await load('interfaces/personal-data-table.ts')
 const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
 const { core, operator, payments } = descriptions()
+const { ERROR_CODES } = await load('interfaces/endpoints/error-codes.ts')
 const files = {
   'docs/architecture.md': withRooms(await readFile(join(root, 'docs/architecture.md'), 'utf8')),
   'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
   'client/payments-api.ts': await clientTypesOf(payments, 'paymentsOperations'),
+  'client/error-codes.ts': errorCodeType(ERROR_CODES),
   'client/webhook-events.ts': await eventTypesOf(events),
   'docs/reference/core-api.md': referenceOf(core),
   'docs/reference/operator-api.md': referenceOf(operator),
   'docs/reference/payments-api.md': referenceOf(payments),
   'docs/reference/webhooks.md': webhooksPage(events),
+  'docs/reference/errors.md': errorsPage(ERROR_CODES),
   'docs/reference/settings.md': settingsPage(settingsReference()),
   'docs/security.md': withPersonalData(await readFile(join(root, 'docs/security.md'), 'utf8'), keptTexts()),
 }

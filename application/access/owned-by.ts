@@ -3,6 +3,7 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { RejectionCode } from '../../domain/kernel/rejection-codes.ts'
 import type { Reads } from '../commands/command-handler.ts'
 
 /** The key of a partner, as far as it says what it reaches. */
@@ -38,6 +39,13 @@ export function mayReach(
   return mayActFor(client, employer_id) && mayUseCarrier(client, carrier_id)
 }
 
+/** What has a code for each of its refusals. */
+type Owned = RejectionCode extends infer Code
+  ? Code extends `${infer What}_out_of_scope`
+    ? What
+    : never
+  : never
+
 /**
  * What a partner names: of another tenant or environment it is not found, out of the scope of its key it is forbidden.
  * @param what it is, in words.
@@ -48,8 +56,9 @@ export async function ownedBy<One extends Place & { readonly deleted_at?: string
   what: string,
   isReached: (one: One) => boolean | Promise<boolean>,
 ): Promise<One | Rejection> {
-  const code = what.toLowerCase().replaceAll(' ', '_')
-  if (!isOf(client, one)) return reject('not_found', `${code}_not_found`, `There is no such ${what}`)
+  const code = what.toLowerCase().replaceAll(' ', '_') as Owned
+  if (!isOf(client, one))
+    return reject('not_found', `${code}_not_found` as RejectionCode, `There is no such ${what}`)
   if (await isReached(one)) return one
   return reject('forbidden', `${code}_out_of_scope`, `The ${what} lies outside the scope of the key`)
 }

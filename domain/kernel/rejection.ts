@@ -1,3 +1,5 @@
+import type { RejectionCode } from './rejection-codes.ts'
+
 /**
  * Why a decider refused a command. A rejection is an expected outcome, not an exception:
  * interfaces map `code` to their documented status and error words.
@@ -7,7 +9,7 @@ export interface Rejection {
   /** Broad class that an interface maps to a status: shape, missing thing, scope, state, too often, not set up. */
   readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict' | 'too_many' | 'unavailable'
   /** Stable machine word, for example `employer_not_found`. */
-  readonly code: string
+  readonly code: RejectionCode
   /** One human-readable sentence that names the field where there is one. Never personal data. */
   readonly message: string
   /** Input field at fault, if one is. */
@@ -19,7 +21,12 @@ export interface Rejection {
 }
 
 /** Builds a {@link Rejection}. */
-export function reject(kind: Rejection['kind'], code: string, message: string, field?: string): Rejection {
+export function reject(
+  kind: Rejection['kind'],
+  code: RejectionCode,
+  message: string,
+  field?: string,
+): Rejection {
   return field === undefined
     ? { rejected: true, kind, code, message }
     : { rejected: true, kind, code, message, field }

@@ -6,6 +6,7 @@ import { runInTimeSlices } from '../../application/commands/time-slices.ts'
 import project from '../../package.json' with { type: 'json' }
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
+import { errorsPage } from './error-codes.ts'
 import { describing, type Endpoints } from './openapi.ts'
 
 /** Bytes that are served as they are. */
@@ -46,7 +47,8 @@ const START = `SwaggerUIBundle({
 `
 
 /**
- * Routes that describe the endpoints of a host to anybody: `/openapi.json`, and `/docs`, a page that shows it.
+ * Routes that describe the endpoints of a host to anybody: `/openapi.json`, `/docs`, a page that shows it, and
+ * `/docs/errors`, which explains the codes of errors.
  * Everything is made when it is first asked for, and sent as ready bytes from then on.
  * @param limits what callers are counted against, by address; large answers count more.
  * @param publicUrl base address under which callers reach the host; null when there is none but its own.
@@ -73,6 +75,7 @@ export function descriptionRoutes(
       Object.entries(documents).map(([path, make]) => [path, () => resource(json, JSON.stringify(make()))]),
     ),
     '/docs': () => resource(html, page(title, base)),
+    '/docs/errors': () => resource(html, errorsPage(title, base)),
     '/docs/start.js': () => resource(script, START),
     '/docs/swagger-ui-bundle.js': () => packaged(script, 'swagger-ui-bundle.js'),
     '/docs/swagger-ui.css': () => packaged(style, 'swagger-ui.css'),

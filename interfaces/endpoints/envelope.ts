@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { HttpError, writeEnvelopeError } from '../http/errors.ts'
 import type { Api } from './api.ts'
+import { naming } from './faults.ts'
 
 /** What APIs have in common whose answers stand in an envelope, `{"ok": true, "data": …}`. */
 export const WITH_ENVELOPE = {
@@ -16,8 +17,8 @@ export const WITH_ENVELOPE = {
   refuse(faults) {
     // what is wrong with a list as a whole goes before what is wrong in it
     const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
-    const { field, message } = whole ?? faults[0]!
-    return new HttpError(400, null, `${field} ${message}`.trim())
+    const first = whole ?? faults[0]!
+    return new HttpError(400, null, `${first.field} ${first.message}`.trim(), naming(faults, first))
   },
   refusalOf: (error) =>
     error instanceof ProviderUnavailable || error instanceof ProviderRefused

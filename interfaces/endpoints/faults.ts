@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { HttpCode, HttpError } from '../http/errors.ts'
 
 /** What is wrong with one value of a request. */
 export interface Fault {
@@ -8,6 +9,30 @@ export interface Fault {
   readonly message: string
   /** `unknown`: nothing of the name is known there. */
   readonly kind: 'missing' | 'too_small' | 'too_big' | 'unknown' | 'other'
+}
+
+const CODES = {
+  missing: 'field_missing',
+  too_small: 'field_too_small',
+  too_big: 'field_too_large',
+  unknown: 'field_unknown',
+  other: 'field_invalid',
+} as const satisfies Readonly<Record<Fault['kind'], HttpCode>>
+/** Faults that one refusal names. */
+export const MOST_NAMED = 100
+
+/**
+ * What a refusal says of faults beside its message: all of them, but no more than {@link MOST_NAMED}.
+ * @param first the one that the message is about.
+ */
+export function naming(
+  faults: readonly Fault[],
+  first: Fault = faults[0]!,
+): Pick<HttpError, 'code' | 'field' | 'errors'> {
+  const named = faults
+    .slice(0, MOST_NAMED)
+    .map(({ kind, field, message }) => ({ code: CODES[kind], field, message: `${field} ${message}`.trim() }))
+  return { code: CODES[first.kind], field: first.field || undefined, errors: named }
 }
 
 /** What is said of a value that is missing. */

@@ -140,7 +140,8 @@ export function* describing(
     tags: [...tags].map((name) => ({ name })),
     paths,
     components: {
-      schemas: { ...schemas.components, Error: schemas.of(api.errorBody, 'output') },
+      // the components are complete once the schema of errors is made
+      schemas: { Error: schemas.of(api.errorBody, 'output'), ...schemas.components },
       securitySchemes: api.securitySchemes as Readonly<Record<string, JsonSchema>>,
       parameters: PARAMETERS,
       headers: HEADERS,

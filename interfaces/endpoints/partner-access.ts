@@ -1,7 +1,7 @@
 import { authenticateClient } from '../../application/access/client-authentication.ts'
 import type { Application } from '../../application/commands/application.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
-import { HttpError } from '../http/errors.ts'
+import { type HttpCode, HttpError } from '../http/errors.ts'
 import { headerOf } from '../http/headers.ts'
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import { isSignedBy, isTimely } from '../http/signatures.ts'
@@ -62,8 +62,8 @@ export function partnerAccess(options: {
   readonly refuse?: (client: ApiClient) => HttpError | null
 }): Access<PartnerHost, AuthenticatedClient> {
   const { ownWords, errors, refuse } = options
-  const unauthorized = (error: string, message: string) =>
-    new HttpError(401, ownWords ? error : null, message)
+  const unauthorized = (error: string, message: string, code?: HttpCode) =>
+    new HttpError(401, ownWords ? error : null, message, { code })
   return {
     security: [
       { clientId: [], clientSecret: [] },
@@ -80,7 +80,11 @@ export function partnerAccess(options: {
       const secret = headerOf(headers, 'x-client-secret')
       if (clientId === null || secret === null) {
         const message = 'Send the headers X-Client-ID and X-Client-Secret with every request'
-        throw refused(host, received, unauthorized('Missing authentication headers', message))
+        throw refused(
+          host,
+          received,
+          unauthorized('Missing authentication headers', message, 'credentials_missing'),
+        )
       }
       const found = await authenticateClient(host.app, clientId, secret)
       if (typeof found === 'string') {
@@ -97,7 +101,12 @@ export function partnerAccess(options: {
       if (!mustSign(caller)) return
       const message = signatureFault(host, caller.secret, bytes, received)
       if (message !== null)
-        throw refused(host, received, unauthorized('Invalid signature', message), bytes.length)
+        throw refused(
+          host,
+          received,
+          unauthorized('Invalid signature', message, 'invalid_signature'),
+          bytes.length,
+        )
     },
   }
 }

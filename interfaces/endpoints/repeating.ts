@@ -35,7 +35,7 @@ export function refuseFixed(
 ): void {
   for (const [name, value] of Object.entries(fixed)) {
     if (Object.hasOwn(sent, name) && !isDeepStrictEqual(sent[name], value)) {
-      throw new HttpError(400, null, `${name} cannot be changed`)
+      throw new HttpError(400, null, `${name} cannot be changed`, { code: 'field_invalid', field: name })
     }
   }
 }

@@ -96,7 +96,10 @@ async function run<Host>(
     },
   }
   const named = async () => {
-    if ('faults' in params) throw new HttpError(404, null, params.faults[0]!.message)
+    if ('faults' in params) {
+      const { field, message } = params.faults[0]!
+      throw new HttpError(404, null, message, { field })
+    }
     return answerOf(endpoint, call)
   }
   const answering = () =>

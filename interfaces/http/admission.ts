@@ -177,7 +177,7 @@ export class Admission {
     if (lane.hasRoom(caller, limit)) return
     this.#onRefused()
     const message = `The service has more requests than it can answer soon; try again in ${RETRY_AFTER_S} s`
-    throw new HttpError(503, null, message, { 'Retry-After': String(RETRY_AFTER_S) })
+    throw new HttpError(503, null, message, { headers: { 'Retry-After': String(RETRY_AFTER_S) } })
   }
 
   #begin(caller: Caller): void {

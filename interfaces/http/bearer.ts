@@ -75,7 +75,7 @@ export class OperatorGate {
       throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the operator token')
     }
     throw new HttpError(401, 'Unauthorized', 'Send the operator token as Authorization: Bearer <token>', {
-      'WWW-Authenticate': 'Bearer realm="operator"',
+      headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
     })
   }
 }

@@ -138,8 +138,11 @@ export function requireUtf8(request: IncomingMessage): void {
 }
 
 /** The refusal of a body that {@link parseJson} refused. @param word the host's word for bad JSON. */
-export function unreadable(fault: { kind: JsonFault; message: string }, word: string | null): HttpError {
-  return fault.kind === 'values'
-    ? new HttpError(413, null, fault.message)
-    : new HttpError(400, word, fault.message)
+export function unreadable(
+  { kind, message, path: field }: { kind: JsonFault; message: string; path?: string },
+  word: string | null,
+): HttpError {
+  return kind === 'values'
+    ? new HttpError(413, null, message)
+    : new HttpError(400, word, message, { code: 'invalid_json', field })
 }

@@ -57,6 +57,8 @@ export interface HostSettings {
   /** Where callers show their credential, default `authorization`. */
   readonly credentialHeader?: CredentialHeader
   readonly writeError: ErrorWriter
+  /** Base address under which callers reach the host: the pages of its errors lie there. */
+  readonly url: () => string
   /** A new id for a request that brings none. */
   readonly newRequestId: () => string
   /** Told of every failure that is not the request's, before the answer: 503 of what is away or late, else 500. */
@@ -69,7 +71,10 @@ export interface HostSettings {
 }
 
 /** What the hosts of a process share. */
-export type SharedSettings = Pick<HostSettings, 'admission' | 'newRequestId' | 'onFailure' | 'onAnswer'>
+export type SharedSettings = Pick<
+  HostSettings,
+  'admission' | 'url' | 'newRequestId' | 'onFailure' | 'onAnswer'
+>
 
 /** Methods that HTTP itself defines, CONNECT excepted, and PATCH. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
@@ -84,6 +89,8 @@ const VISIBLE = /^[\x21-\x7e]{1,128}$/
 export function createHost(settings: HostSettings): express.Express {
   const { writeError, newRequestId, onFailure, onAnswer, addresses, admission } = settings
   const { credentialHeader = 'authorization' } = settings
+  const write = (response: express.Response, refusal: HttpError) =>
+    writeError(response, refusal, `${settings.url()}/docs/errors#${refusal.code}`)
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -115,7 +122,7 @@ export function createHost(settings: HostSettings): express.Express {
     }
     if (error instanceof HttpError) {
       for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
-      writeError(response, error.status, error.error, error.message, error.details)
+      write(response, error)
       return
     }
     onFailure(error, { id: requestIdOf(response), method: request.method })
@@ -123,8 +130,8 @@ export function createHost(settings: HostSettings): express.Express {
     if (response.headersSent) response.destroy()
     else if (passing) {
       response.setHeader('Retry-After', passing.retryAfter)
-      writeError(response, 503, null, passing.message)
-    } else writeError(response, 500, null, 'The service failed to handle the request')
+      write(response, new HttpError(503, null, passing.message))
+    } else write(response, new HttpError(500, null, 'The service failed to handle the request'))
   }
 
   for (const { path, guard } of settings.guards ?? []) {
@@ -224,7 +231,10 @@ export function queryOf(request: Pick<IncomingMessage, 'url'>): ReadonlyMap<stri
   const at = url.indexOf('?')
   const query = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(at < 0 ? '' : url.slice(at + 1))) {
-    if (query.has(name)) throw new HttpError(400, null, `${name.slice(0, 60)} is given more than once`)
+    if (query.has(name)) {
+      const field = name.slice(0, 60)
+      throw new HttpError(400, null, `${field} is given more than once`, { code: 'field_invalid', field })
+    }
     // like texts that are stored: PostgreSQL takes no NUL
     query.set(name, value.replaceAll('\0', '\ufffd'))
   }

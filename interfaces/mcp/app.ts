@@ -1,6 +1,7 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
+import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { crossOrigin } from '../http/cors.ts'
@@ -32,13 +33,13 @@ export interface McpSettings extends SharedSettings {
 const PATH = '/mcp'
 
 /** Refusals on the path of the tool server go out as JSON-RPC errors, wherever they were decided. */
-const writeError: ErrorWriter = (response, status, error, message) => {
+const writeError: ErrorWriter = (response, refusal, docUrl) => {
   // a proxy may send the whole address instead of the path
   const isToolServer = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
     (response.req as express.Request).originalUrl,
   )
-  const write = isToolServer && [403, 429, 503].includes(status) ? writeRpcRefusal : writeCoreError
-  write(response, status, error, message)
+  const write = isToolServer && [403, 429, 503].includes(refusal.status) ? writeRpcRefusal : writeCoreError
+  write(response, refusal, docUrl)
 }
 
 /** The tool-server host: `POST /mcp` and the credential admin routes. */
@@ -57,6 +58,7 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
     routes: [
       { method: 'POST', path: PATH, handle: (request, response) => toolServer.handle(request, response) },
       ...routesOf(agentCredentialEndpoints, () => ({ app: asOfNow(app), gate }), limits),
+      ...descriptionRoutes(agentCredentialEndpoints, limits, publicUrl),
     ],
     guards: [{ path: PATH, guard: crossOrigin(origins) }],
     addresses: limits.addresses,

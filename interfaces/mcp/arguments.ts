@@ -4,6 +4,7 @@ import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-siz
 import { inTimeSlices } from '../../application/commands/time-slices.ts'
 import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { MAX_AMOUNT } from '../../domain/payroll/row-validation.ts'
+import { naming } from '../endpoints/faults.ts'
 import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 
@@ -172,9 +173,10 @@ export function checkArguments<Input extends z.ZodObject>(
 ): z.output<Input> {
   const checked = checkClosed(input, given, 'argument')
   if ('value' in checked) return checked.value
-  const { field, message, kind } = checked.faults[0]!
+  const { faults } = checked
+  const { field, message, kind } = faults[0]!
   const isTooMany = kind === 'too_big' && Array.isArray(given[field])
-  throw new RpcError(INVALID_PARAMS, `${field} ${message}`, { field }, isTooMany ? 413 : 200)
+  throw new RpcError(INVALID_PARAMS, `${field} ${message}`, naming(faults), isTooMany ? 413 : 200)
 }
 
 /** Rows that are objects of moderate size. @throws RpcError -32602 that names the first one that is not. */

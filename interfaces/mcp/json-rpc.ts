@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../http/errors.ts'
+
 /** JSON-RPC 2.0 as the tool server speaks it: codes, envelope, answers. */
 
 export const PARSE_ERROR = -32700
@@ -19,7 +21,7 @@ export class RpcError extends Error {
   /** HTTP status of the answer to a single message; in a batch it counts for nothing. */
   readonly status: number
 
-  constructor(code: number, message: string, data?: Record<string, unknown>, status = 200) {
+  constructor(code: number, message: string, data?: Readonly<Record<string, unknown>>, status = 200) {
     super(message)
     this.name = 'RpcError'
     this.code = code
@@ -29,8 +31,8 @@ export class RpcError extends Error {
 }
 
 /** Refuses an argument: the message names it and says what to send instead. */
-export function invalidParams(field: string, message: string): RpcError {
-  return new RpcError(INVALID_PARAMS, message, { field })
+export function invalidParams(field: string, message: string, code: ErrorCode = 'field_invalid'): RpcError {
+  return new RpcError(INVALID_PARAMS, message, { code, field })
 }
 
 export interface RpcSuccess {
@@ -103,5 +105,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function invalid(id: Id, message: string): RpcMessage {
-  return { kind: 'invalid', answer: failure(id, new RpcError(INVALID_REQUEST, message)) }
+  return {
+    kind: 'invalid',
+    answer: failure(id, new RpcError(INVALID_REQUEST, message, { code: 'invalid_request' })),
+  }
 }

@@ -9,9 +9,9 @@ import {
   failure,
   type Id,
   INTERNAL_ERROR,
-  INVALID_PARAMS,
   INVALID_REQUEST,
   idOf,
+  invalidParams,
   PARSE_ERROR,
   RATE_LIMITED,
   RpcError,
@@ -34,29 +34,33 @@ export function tellRetryAfter(response: ServerResponse, data: RpcError['data'])
 }
 
 /** Writes what all hosts refuse alike as a JSON-RPC error. */
-export const writeRpcRefusal: ErrorWriter = (response, status, _error, message) => {
-  refuse(response, rpcError(status, message, response.getHeader('Retry-After')))
+export const writeRpcRefusal: ErrorWriter = (response, refusal, docUrl) => {
+  refuse(response, asRpcError(refusal, docUrl, response.getHeader('Retry-After')))
 }
 
 /** A refusal by what all hosts share, as JSON-RPC has it. */
-export function asRpcError({ status, message, headers }: HttpError): RpcError {
-  return rpcError(status, message, headers['Retry-After'])
-}
-
-function rpcError(status: number, message: string, retryAfter: unknown): RpcError {
-  const code = status === 429 ? RATE_LIMITED : status === 503 ? INTERNAL_ERROR : INVALID_REQUEST
-  const data = retryAfter === undefined ? undefined : { retry_after: Number(retryAfter) }
-  return new RpcError(code, message, data, status)
+export function asRpcError(
+  { status, code, message, headers }: HttpError,
+  docUrl?: string,
+  retryAfter: unknown = headers['Retry-After'],
+): RpcError {
+  const rpcCode = status === 429 ? RATE_LIMITED : status === 503 ? INTERNAL_ERROR : INVALID_REQUEST
+  const data = {
+    code,
+    ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
+    ...(docUrl && { doc_url: docUrl }),
+  }
+  return new RpcError(rpcCode, message, data, status)
 }
 
 /** A part of the service is away; the seconds tell when to try again. */
 export function unavailable({ message, retryAfter }: Unavailability, status = 200): RpcError {
-  return new RpcError(INTERNAL_ERROR, message, { retry_after: retryAfter }, status)
+  return new RpcError(INTERNAL_ERROR, message, { code: 'unavailable', retry_after: retryAfter }, status)
 }
 
 export function internalError(status = 200): RpcError {
   const message = 'The service failed to handle the request; try again later'
-  return new RpcError(INTERNAL_ERROR, message, undefined, status)
+  return new RpcError(INTERNAL_ERROR, message, { code: 'internal_error' }, status)
 }
 
 /** The id of a request that is refused unread, null when it does not stand near the beginning. */
@@ -78,11 +82,11 @@ export function refuseJson(
   if (argument !== undefined) {
     const advice = kind === 'characters' ? `${message}: remove it` : message
     const request = value ?? { id: memberAtBeginning(bytes.subarray(0, ID_WITHIN), 'id') }
-    refuse(response, new RpcError(INVALID_PARAMS, advice, { field: argument }), idOf(request))
+    refuse(response, invalidParams(argument, advice, 'invalid_json'), idOf(request))
   } else if (kind === 'values') {
-    refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 413))
+    refuse(response, new RpcError(INVALID_REQUEST, message, { code: 'payload_too_large' }, 413))
   } else {
     const code = isOfValue ? INVALID_REQUEST : PARSE_ERROR
-    refuse(response, new RpcError(code, message, undefined, 400))
+    refuse(response, new RpcError(code, message, { code: 'invalid_json' }, 400))
   }
 }

@@ -139,7 +139,11 @@ export class ToolServer {
     const idempotencyKey = request.headers['idempotency-key'] ?? null
     if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
       const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters'
-      refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 400), idOf(parsed.value))
+      refuse(
+        response,
+        new RpcError(INVALID_REQUEST, message, { code: 'invalid_request' }, 400),
+        idOf(parsed.value),
+      )
       return
     }
     let rows = 0
@@ -173,7 +177,7 @@ export class ToolServer {
     const messages = batch.slice(0, MAX_BATCH + 1).map(readMessage)
     const malformed = batchFault(messages)
     if (malformed !== null) {
-      refuse(response, new RpcError(INVALID_REQUEST, malformed, undefined, 400))
+      refuse(response, new RpcError(INVALID_REQUEST, malformed, { code: 'invalid_request' }, 400))
       return
     }
     costs.takeMessages(messages.length)
@@ -208,7 +212,9 @@ export class ToolServer {
 
   async #run(incoming: Incoming, { method, params }: RpcRequest): Promise<unknown> {
     if (!METHODS.has(method)) {
-      throw new RpcError(METHOD_NOT_FOUND, `Unknown method; there are ${[...METHODS].join(', ')}`)
+      throw new RpcError(METHOD_NOT_FOUND, `Unknown method; there are ${[...METHODS].join(', ')}`, {
+        code: 'not_found',
+      })
     }
     if (incoming.queried !== null) {
       const { field, message } = unknownFault([incoming.queried], [], 'query parameter')
@@ -235,7 +241,11 @@ export class ToolServer {
 
   async #callTool(incoming: Incoming, params: Record<string, unknown> | undefined): Promise<unknown> {
     if (params === undefined) {
-      throw invalidParams('params', 'params is required: send an object with name and arguments')
+      throw invalidParams(
+        'params',
+        'params is required: send an object with name and arguments',
+        'field_missing',
+      )
     }
     const { name, arguments: given = {} } = params
     const tool = typeof name === 'string' ? toolsByName.get(name) : undefined
@@ -257,7 +267,7 @@ export class ToolServer {
       key === null
         ? 'An API key is required: send Authorization: Bearer <API_KEY>'
         : 'The API key is invalid or revoked'
-    refuse(response, new RpcError(AUTH_ERROR, message, undefined, 401), id)
+    refuse(response, new RpcError(AUTH_ERROR, message, { code: 'unauthorized' }, 401), id)
   }
 
   #report(error: unknown, requestId: string): void {

@@ -211,7 +211,11 @@ async function submitPayrollData(
     },
   )
   if (isRejection(outcome)) {
-    throw invalidParams('idempotency_key', `${outcome.message}; send a new idempotency_key for other data`)
+    throw invalidParams(
+      'idempotency_key',
+      `${outcome.message}; send a new idempotency_key for other data`,
+      outcome.code,
+    )
   }
   if (outcome.replayed) call.onReplay()
   return outcome.body
@@ -252,7 +256,7 @@ function rowsWere(count: number): string {
 async function employerFor(app: Reads, agent: AgentCredential, employerId: string): Promise<Employer> {
   const employer = await employerInScope(app, agent, employerId)
   if (employer) return employer
-  throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer named by employer_id')
+  throw outOfScope('This credential may not act for the employer named by employer_id', 'employer_id')
 }
 
 /** Whom a submission is about, read together; the policy is null where none is to be reported against. */
@@ -271,6 +275,7 @@ function reportable(policy: LoadedPolicy | null): LoadedPolicy {
   throw invalidParams(
     'policy_id',
     `policy_id names no active or expired policy of this employer: send ${POLICY}`,
+    'policy_not_found',
   )
 }
 
@@ -281,15 +286,23 @@ async function fileFor(
   { submission_id: submissionId, file_id: fileId }: z.output<typeof FileLookup>,
 ): Promise<PayrollFileRow> {
   if (submissionId === undefined && fileId === undefined) {
-    throw invalidParams('submission_id', 'submission_id or file_id is required: send at least one of them')
+    throw invalidParams(
+      'submission_id',
+      'submission_id or file_id is required: send at least one of them',
+      'field_missing',
+    )
   }
   const file = await findPayrollFile(app, submissionId === undefined ? { fileId: fileId! } : { submissionId })
   if (file === null) {
     const field = submissionId === undefined ? 'file_id' : 'submission_id'
-    throw invalidParams(field, `${field} names no submission: send one that submit_payroll_data returned`)
+    throw invalidParams(
+      field,
+      `${field} names no submission: send one that submit_payroll_data returned`,
+      'file_not_found',
+    )
   }
   if (!(await employerInScope(app, agent, file.employer_id))) {
-    throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer of this submission')
+    throw outOfScope('This credential may not act for the employer of this submission')
   }
   if (fileId !== undefined && file.file_id !== fileId) {
     throw invalidParams('file_id', 'file_id is not the file of this submission_id: send one of the two')
@@ -299,8 +312,15 @@ async function fileFor(
 
 function refused(rejection: Rejection): RpcError {
   if (rejection.kind === 'invalid' || rejection.kind === 'not_found') {
-    const { field, message } = rejection
-    return field === undefined ? new RpcError(INVALID_PARAMS, message) : invalidParams(field, message)
+    return new RpcError(INVALID_PARAMS, rejection.message, reasonOf(rejection))
   }
-  return new RpcError(INTERNAL_ERROR, rejection.message)
+  return new RpcError(INTERNAL_ERROR, rejection.message, reasonOf(rejection))
+}
+
+function reasonOf({ code, field }: Rejection): Readonly<Record<string, unknown>> {
+  return field === undefined ? { code } : { code, field }
+}
+
+function outOfScope(message: string, field?: string): RpcError {
+  return new RpcError(SCOPE_ERROR, message, { code: 'employer_out_of_scope', ...(field && { field }) })
 }

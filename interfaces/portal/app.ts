@@ -18,8 +18,6 @@ import { locatePages } from './tenant-hosts.ts'
 
 interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError' | 'addresses'> {
   readonly limits: RateLimits
-  /** Base address under which payers reach the host. */
-  readonly url: () => string
   /** Hosts under which it shows pages of everybody, with their ports. */
   readonly ownHosts: () => readonly string[]
 }
@@ -27,8 +25,9 @@ interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError' | 'a
 /** The host of hosted pages; what goes wrong is a page that says so. */
 export function createPortalApp(
   app: Application,
-  { url, ownHosts, limits, ...settings }: PortalSettings,
+  { ownHosts, limits, ...settings }: PortalSettings,
 ): Express {
+  const { url } = settings
   const { addresses } = limits
   const ancestors = new EmbedAncestors()
   return createHost({
@@ -63,7 +62,7 @@ export function createPortalApp(
         },
       },
     ],
-    writeError: (response, status, error, message) => {
+    writeError: (response, { status, error, message }) => {
       const title = error ?? generalWord(status)
       const body = html`<div class="card stack"><h1>${title}</h1><p>${message}</p></div>`
       writePage(response, status, {

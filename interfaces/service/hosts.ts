@@ -47,6 +47,7 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
   const failures = new FailureLog(logger)
   const common = (name: HostName): SharedSettings => ({
     admission,
+    url: () => (name === 'ops' ? null : config.urls[name]) ?? addresses[name] ?? '',
     newRequestId: () => app.randomness.id(),
     onFailure: (error, request) => failures.report(name, request, error),
     onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
@@ -92,7 +93,6 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         createPortalApp(app, {
           ...common('portal'),
           limits: rateLimits(rateLimitRps),
-          url: () => config.urls.portal ?? addresses.portal ?? '',
           ownHosts: () => portalHosts(config, addresses),
         }),
       )

@@ -56,7 +56,7 @@ export type Decision<Command, Event> = readonly [
 /** The reason of a refusal; null: it is none. */
 function reasonOf(outcome: string | Reason | object): Reason | null {
   if (typeof outcome !== 'string') return 'code' in outcome ? (outcome as Reason) : null
-  return { kind: outcome.endsWith('_not_found') ? 'not_found' : 'conflict', code: outcome }
+  return { kind: outcome.endsWith('_not_found') ? 'not_found' : 'conflict', code: outcome as Reason['code'] }
 }
 
 type Fields<Event extends DomainEvent, Shared> = Omit<Event['data'], keyof Shared> & Partial<Event['data']>

@@ -13,6 +13,7 @@ export function listenWith(
   const host = createHost({
     addresses: new RateLimiter(0),
     admission: new Admission(),
+    url: () => 'http://host.test',
     writeError: writeCoreError,
     newRequestId: () => 'id',
     onFailure: () => undefined,

@@ -2,6 +2,7 @@ import { type CalendarDate, daysAfter, isoTime } from '../../kernel/calendar.ts'
 import type { Decider } from '../../kernel/decider.ts'
 import { newYorkDate, startOf } from '../../kernel/new-york.ts'
 import { type Rejection, reject } from '../../kernel/rejection.ts'
+import type { RejectionCode } from '../../kernel/rejection-codes.ts'
 import {
   BankDebitCancelled,
   BankDebitCreated,
@@ -254,7 +255,7 @@ function represent(
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
   const { leg_id, status, return_code, representments, first_entry_date } = state
-  const refuse = (code: string, why: string) =>
+  const refuse = (code: RejectionCode, why: string) =>
     reject('conflict', code, `The debit cannot be presented again: ${why}`)
   if (status !== 'returned') return doesNotFit(state, 'presented again')
   if (!mayBeRepresented(return_code!)) {
@@ -319,5 +320,9 @@ function presentedAgain(): Rejection {
 }
 
 function doesNotFit({ status }: BankDebit, verb: string): Rejection {
-  return reject('conflict', `debit_${status}`, `The debit is ${status}: it cannot be ${verb}`)
+  return reject(
+    'conflict',
+    `debit_${status === 'Scheduled' ? 'scheduled' : status}`,
+    `The debit is ${status}: it cannot be ${verb}`,
+  )
 }

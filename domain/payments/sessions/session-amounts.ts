@@ -1,5 +1,6 @@
 import { decimal } from '../../kernel/money.ts'
 import { type Rejection, reject } from '../../kernel/rejection.ts'
+import type { RejectionCode } from '../../kernel/rejection-codes.ts'
 import { type SessionPlan, sessionPlan } from './session-plan.ts'
 
 /** Cents that a session asks for in all, plan or not. */
@@ -96,6 +97,6 @@ function percentOf(cents: number, percent: number): number {
   return Number((BigInt(cents) * digits) / (100n * 10n ** BigInt(scale)))
 }
 
-function wrong(code: string, field: string, message: string): Rejection {
+function wrong(code: RejectionCode, field: string, message: string): Rejection {
   return reject('invalid', code, message, field)
 }

@@ -2,7 +2,7 @@ import { type InboundConnection, inboundConnection } from '../../../domain/acces
 import { isId } from '../../../domain/kernel/ids.ts'
 import type { Access } from '../../endpoints/endpoint.ts'
 import { type PartnerHost, partnerAccess, refused } from '../../endpoints/partner-access.ts'
-import { HttpError } from '../../http/errors.ts'
+import { type HttpCode, HttpError } from '../../http/errors.ts'
 import { headerOf } from '../../http/headers.ts'
 import { addressKey } from '../../http/rate-limit.ts'
 import { isSignedBy, isTimely } from '../../http/signatures.ts'
@@ -33,7 +33,8 @@ export const connection: Access<PartnerHost, SigningConnection> = {
     const id = params.connection_id
     const found = isId(id) ? (await host.app.commands.load(inboundConnection, id)).state : null
     if (found?.status !== 'active') {
-      const refusal = new HttpError(404, 'Connection not found', 'There is no active connection with this id')
+      const why = 'There is no active connection with this id'
+      const refusal = new HttpError(404, 'Connection not found', why, { code: 'connection_not_found' })
       throw refused(host, received, refusal)
     }
     // who only knows the id takes no slots from who can sign
@@ -42,7 +43,11 @@ export const connection: Access<PartnerHost, SigningConnection> = {
     const timestamp = headerOf(request.headers, 'x-webhook-timestamp')
     if (signature === null || timestamp === null) {
       const message = 'Send the headers X-Webhook-Signature and X-Webhook-Timestamp with every request'
-      throw refused(host, received, unauthorized('Missing authentication headers', message))
+      throw refused(
+        host,
+        received,
+        unauthorized('Missing authentication headers', message, 'credentials_missing'),
+      )
     }
     return { connection: found, signature, timestamp }
   },
@@ -53,16 +58,26 @@ export const connection: Access<PartnerHost, SigningConnection> = {
     if (!isSignedBy(secret, timestamp, bytes, signature)) {
       const message =
         'X-Webhook-Signature is not the lower-case hex HMAC-SHA256 of the timestamp and the raw body'
-      throw refused(host, received, unauthorized('Invalid signature', message), bytes.length)
+      throw refused(
+        host,
+        received,
+        unauthorized('Invalid signature', message, 'invalid_signature'),
+        bytes.length,
+      )
     }
     if (!isTimely(timestamp, host.app.clock.now())) {
       const message = 'X-Webhook-Timestamp is not within 5 minutes of the server time (Unix milliseconds)'
-      throw refused(host, received, unauthorized('Timestamp outside tolerance', message), bytes.length)
+      throw refused(
+        host,
+        received,
+        unauthorized('Timestamp outside tolerance', message, 'timestamp_outside_tolerance'),
+        bytes.length,
+      )
     }
     await received.costs.admit(connection.connection_id)
   },
 }
 
-function unauthorized(error: string, message: string): HttpError {
-  return new HttpError(401, error, message)
+function unauthorized(error: string, message: string, code: HttpCode): HttpError {
+  return new HttpError(401, error, message, { code })
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
 import type { Api } from '../../endpoints/api.ts'
 import { Answer, endpointsOf } from '../../endpoints/endpoint.ts'
-import type { Fault } from '../../endpoints/faults.ts'
+import { machineReadable } from '../../endpoints/error-codes.ts'
+import { type Fault, naming } from '../../endpoints/faults.ts'
 import {
   type AuthenticatedClient,
   PARTNER_SCHEMES,
@@ -56,7 +57,7 @@ const coreApi: Api = {
   refuse,
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,
-  errorBody: z.object({ error: z.string(), message: z.string() }),
+  errorBody: z.object({ error: z.string(), message: z.string(), ...machineReadable }),
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
@@ -74,15 +75,21 @@ function refuse(faults: readonly Fault[]): HttpError {
     const verb = missing.length === 1 ? 'is' : 'are'
     const names = missing.map(({ field }) => field).join(', ')
     const lacks = `${names} ${verb} missing or of the wrong type`
-    return new HttpError(400, 'Missing required fields', [lacks, ...told].join('; '))
+    const message = [lacks, ...told].join('; ')
+    return new HttpError(400, 'Missing required fields', message, naming(faults, missing[0]))
   }
-  if (unknown) return new HttpError(400, 'Unknown field', told[0]!)
-  const { field, message, kind } = faults.find((one) => one.field === 'employees') ?? faults[0]!
+  if (unknown) return new HttpError(400, 'Unknown field', told[0]!, naming(faults, unknown))
+  const first = faults.find((one) => one.field === 'employees') ?? faults[0]!
+  const { field, message, kind } = first
+  const named = naming(faults, first)
   if (field === 'employees' && kind === 'too_small') {
-    return new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
+    const why = 'Send at least one element in employees'
+    return new HttpError(400, 'employees must be non-empty', why, named)
   }
-  if (field === 'employees' && kind === 'too_big') return new HttpError(413, null, `employees ${message}`)
-  return new HttpError(400, `Invalid ${field.split(/[.[]/)[0]}`, `${field} ${message}`)
+  if (field === 'employees' && kind === 'too_big') {
+    return new HttpError(413, null, `employees ${message}`, named)
+  }
+  return new HttpError(400, `Invalid ${field.split(/[.[]/)[0]}`, `${field} ${message}`, named)
 }
 
 /** An outcome of a call with a key as an answer; a replay says so. */

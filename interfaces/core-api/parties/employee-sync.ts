@@ -12,8 +12,10 @@ import {
 import { MAX_ROWS } from '../../../application/payroll/submit-payroll.ts'
 import { employeeSync } from '../../../domain/parties/employee-sync.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
-import { REQUIRED } from '../../endpoints/faults.ts'
+import { machineReadable } from '../../endpoints/error-codes.ts'
+import { MOST_NAMED, REQUIRED } from '../../endpoints/faults.ts'
 import { date, rows, visible } from '../../endpoints/fields.ts'
+import { HttpError } from '../../http/errors.ts'
 import { answered, endpoint } from '../host/api.ts'
 import { rowsOf } from '../payroll/payroll-reports.ts'
 
@@ -51,6 +53,7 @@ const InvalidRecords = z
   .object({
     error: z.string(),
     message: z.string(),
+    ...machineReadable,
     details: z
       .array(z.object({ index: z.int(), field: z.string(), message: z.string() }))
       .readonly()
@@ -78,7 +81,21 @@ export const syncEmployeesEndpoint = endpoint({
   async handle({ host: { app }, caller: { client }, body, sent, key, unlessRepeated, requestId }) {
     const details = await checkChangeRecords(body.employees)
     if (details.length > 0) {
-      return new Answer(400, { error: 'Invalid employee record', message: details[0]!.message, details })
+      const errors = details.slice(0, MOST_NAMED).map(({ index, field, message }) => {
+        const record = `employees[${index}]`
+        return {
+          code: 'field_invalid' as const,
+          field: field === 'employees' ? record : `${record}.${field}`,
+          message,
+        }
+      })
+      const { code, field, message } = errors[0]!
+      throw new HttpError(400, 'Invalid employee record', message, {
+        code,
+        field,
+        errors,
+        details: { details },
+      })
     }
     const { client_id: sender_id, tenant_id, environment } = client
     const { employer_id } = body

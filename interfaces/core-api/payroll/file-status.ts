@@ -40,7 +40,10 @@ export const getFileStatus = endpoint({
   errors: { 404: 'There is no file with this id within the client’s scope' },
   async handle({ host, caller, params }) {
     const status = await fileStatus(host.app, caller.client, params.file_id)
-    if (status === null) throw new HttpError(404, 'File not found', 'There is no file with this file_id')
+    if (status === null)
+      throw new HttpError(404, 'File not found', 'There is no file with this file_id', {
+        code: 'file_not_found',
+      })
     return status
   },
 })

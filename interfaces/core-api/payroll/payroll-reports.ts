@@ -172,11 +172,19 @@ async function reportOf({
 }: z.output<typeof Report>): Promise<PayrollReport> {
   await inTimeSlices(employees, (employee, index) => {
     if (typeof employee !== 'object' || employee === null || Array.isArray(employee)) {
-      throw new HttpError(400, 'Invalid employees', `employees[${index}] must be an object`)
+      const field = `employees[${index}]`
+      throw new HttpError(400, 'Invalid employees', `${field} must be an object`, {
+        code: 'field_invalid',
+        field,
+      })
     }
     if (isRowTooLarge(employee)) {
       const limit = `${MAX_ROW_BYTES / 1024} KiB`
-      throw new HttpError(400, 'Invalid employees', `employees[${index}] is larger than ${limit}`)
+      const field = `employees[${index}]`
+      throw new HttpError(400, 'Invalid employees', `${field} is larger than ${limit}`, {
+        code: 'field_too_large',
+        field,
+      })
     }
   })
   return {

@@ -5,7 +5,8 @@ import type { Application } from '../../../application/commands/application.ts'
 import type { Api } from '../../endpoints/api.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { endpointsOf } from '../../endpoints/endpoint.ts'
-import { REQUIRED } from '../../endpoints/faults.ts'
+import { machineReadable } from '../../endpoints/error-codes.ts'
+import { naming, REQUIRED } from '../../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../../endpoints/fields.ts'
 import { narrowing } from '../../endpoints/lists.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
@@ -36,25 +37,26 @@ const agentCredentialsApi: Api = {
   },
   unreadable: () => 'Invalid JSON',
   refuse(faults) {
-    const missing = faults.filter(({ kind }) => kind === 'missing').map(({ field }) => field)
+    const missing = faults.filter(({ kind }) => kind === 'missing')
     const { field, message, kind } = faults[0]!
     const first = `${field} ${message}`
     if (missing.length > 0) {
-      const lacks = `Missing: ${missing.join(', ')}`
-      return new HttpError(400, 'Missing required fields', kind === 'unknown' ? `${lacks}; ${first}` : lacks)
+      const lacks = `Missing: ${missing.map((one) => one.field).join(', ')}`
+      const message = kind === 'unknown' ? `${lacks}; ${first}` : lacks
+      return new HttpError(400, 'Missing required fields', message, naming(faults, missing[0]))
     }
-    return invalid(first)
+    return invalid(first, naming(faults))
   },
   rejected: (rejection) => refusalOf(rejection),
   writeError: writeCoreError,
-  errorBody: z.object({ error: z.string(), message: z.string() }),
+  errorBody: z.object({ error: z.string(), message: z.string(), ...machineReadable }),
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
 const endpoint = endpointsOf<AgentCredentialsHost, null>(agentCredentialsApi, operator)
 
-function invalid(message: string): HttpError {
-  return new HttpError(400, 'Invalid request', message)
+function invalid(message: string, about?: ReturnType<typeof naming>): HttpError {
+  return new HttpError(400, 'Invalid request', message, about)
 }
 
 const KEY_WARNING = 'Store the api_key now: only its hash is kept, and the key cannot be retrieved again.'

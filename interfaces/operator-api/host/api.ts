@@ -11,6 +11,7 @@ import type { Api } from '../../endpoints/api.ts'
 import type { KeyedRequest } from '../../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts'
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
+import { machineReadable } from '../../endpoints/error-codes.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { HttpError, refusalOf } from '../../http/errors.ts'
@@ -46,7 +47,7 @@ export const operatorApi: Api = {
     return new HttpError(OF_PROJECTIONS[error.kind], null, error.message, headers)
   },
   errors: { 409: 'An event of a stream that is needed cannot be read' },
-  errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string() }),
+  errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string(), ...machineReadable }),
 }
 
 /** The bearer of the operator token, and nobody else. */

@@ -7,6 +7,7 @@ import type { Api } from '../../endpoints/api.ts'
 import type { KeyedRequest } from '../../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts'
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
+import { machineReadable } from '../../endpoints/error-codes.ts'
 import {
   type AuthenticatedClient,
   PARTNER_SCHEMES,
@@ -47,6 +48,7 @@ export const paymentsApi: Api = {
     ok: z.literal(false),
     error: z.string(),
     message: z.string(),
+    ...machineReadable,
     id: z.string().optional().describe('What stands in the way'),
     data: z.object({ id: z.string() }).optional().describe('The same, in the envelope'),
     replaced_by: z.string().optional().describe('The payment session that stands for it now'),
@@ -102,7 +104,8 @@ export function partnerIn(
     ...partner,
     async identify(host, received) {
       const caller = await partner.identify(host, received)
-      if (caller.client.environment !== environment) throw new HttpError(status, null, message)
+      if (caller.client.environment !== environment)
+        throw new HttpError(status, null, message, { code: 'wrong_environment' })
       return caller
     },
   }
@@ -134,8 +137,11 @@ export function keyed(call: PartnerCall): KeyedRequest {
 }
 
 function rejected(rejection: Rejection): HttpError {
-  const { status, message, headers } = refusalOf(rejection, null)
+  const refusal = refusalOf(rejection, null)
   const { id, ...ids } = rejection.ids ?? {}
   const details = id === undefined ? ids : { ...ids, id, data: { id } }
-  return new HttpError(status, ERROR_WORDS[rejection.code] ?? null, message, headers, details)
+  return new HttpError(refusal.status, ERROR_WORDS[rejection.code] ?? null, refusal.message, {
+    ...refusal,
+    details,
+  })
 }

@@ -98,7 +98,7 @@ export const intakeEndpoints = [
         })
       } catch (error) {
         if (!(error instanceof IntakeInterrupted)) throw error
-        throw new HttpError(502, null, error.message, {}, { intake_id: error.intakeId })
+        throw new HttpError(502, null, error.message, { details: { intake_id: error.intakeId } })
       }
     },
   }),

@@ -23,7 +23,7 @@ describe('routing comes before authentication', () => {
   ])('%s is 404 in the core error body', async (path) => {
     const answer = await send(`${service.coreUrl}${path}`)
     expect(answer.status).toBe(404)
-    expect(answer.body).toEqual({ error: 'Not found', message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error: 'Not found', message: expect.any(String) })
   })
 })
 
@@ -33,7 +33,7 @@ describe('client credentials', () => {
     expect((await post(service, REPORTS, {}, 'x'.repeat(11 * 1024 * 1024))).status).toBe(401)
     const answer = await post(service, REPORTS, tenant.clientHeaders, '{oops')
     expect(answer.status).toBe(400)
-    expect(answer.body).toEqual({ error: 'Invalid JSON', message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error: 'Invalid JSON', message: expect.any(String) })
   })
 })
 
@@ -47,7 +47,10 @@ describe('a body in another charset than UTF-8', () => {
       const answer = await post(service, path, { ...tenant.clientHeaders, ...utf16 }, body)
       expect([answer.status, answer.body]).toEqual([
         415,
-        { error: 'Unsupported media type', message: expect.stringContaining('UTF-8') },
+        expect.objectContaining({
+          error: 'Unsupported media type',
+          message: expect.stringContaining('UTF-8'),
+        }),
       ])
     },
   )
@@ -100,7 +103,7 @@ describe('signed requests', () => {
       for (const [what, headers] of Object.entries(cases)) {
         const answer = await post(service, REPORTS, headers, body)
         expect(answer.status, what).toBe(401)
-        expect(answer.body, what).toEqual({ error: 'Invalid signature', message: expect.any(String) })
+        expect(answer.body, what).toMatchObject({ error: 'Invalid signature', message: expect.any(String) })
       }
     })
 

@@ -243,7 +243,7 @@ describe('the operator API', () => {
       const asking = everyOperation('operator').map(async ([name, ask]) => [name, await ask(shown)] as const)
       for (const [name, answer] of await Promise.all(asking)) {
         expect([name, answer.status, answer.body]).toEqual([
-          ...[name, status, { ok: false, error, message: expect.any(String) }],
+          ...[name, status, expect.objectContaining({ ok: false, error, message: expect.any(String) })],
         ])
         if (status === 401) expect(answer.headers.get('www-authenticate')).toContain('Bearer')
       }
@@ -288,7 +288,7 @@ describe('the core API', () => {
         .map(async ([name, ask]) => [name, await ask(shown)] as const)
       for (const [name, answer] of await Promise.all(asking)) {
         expect([name, answer.status, answer.body]).toEqual([
-          ...[name, 401, { error, message: expect.any(String) }],
+          ...[name, 401, expect.objectContaining({ error, message: expect.any(String) })],
         ])
         expect(answer.text).not.toContain(shown['X-Client-Secret'] ?? 'nothing')
       }

@@ -351,7 +351,11 @@ describe('an erasure', () => {
       { subject: `employer/${'a'.repeat(24)}` },
     ]) {
       const { status, body } = await ops('POST', '/erasures', unknown)
-      const error = { ok: false, error: 'Not Found', message: 'No such data subject' }
+      const error = expect.objectContaining({
+        ok: false,
+        error: 'Not Found',
+        message: 'No such data subject',
+      })
       expect([status, body]).toEqual([404, error])
     }
     expect(await erasures()).toEqual(recorded)

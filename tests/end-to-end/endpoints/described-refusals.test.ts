@@ -13,7 +13,7 @@ import {
 } from '../../support/described-calls.ts'
 import { DescribedFaults } from '../../support/described-faults.ts'
 import type { DescribedApi } from '../../support/described-hosts.ts'
-import { descriptionOf } from '../../support/descriptions.ts'
+import { descriptionOf, validatorOf } from '../../support/descriptions.ts'
 import { newSession, tokenOf } from '../../support/payment-sessions.ts'
 import { operate } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
@@ -76,10 +76,20 @@ async function expectRefused(described: Described, { field, ...call }: Forbidden
   const told = `${JSON.stringify({ ...call, path }).slice(0, 2000)} is answered ${status} ${text}`
   expect(status, told).toBe(400)
   expect(described.api === 'core' ? wordsOfCore(field) : ['Bad Request'], told).toContain(body.error)
+  const fits = validatorOf(
+    `${described.api} closed`,
+    `${described.pointer}/responses/400/content/application~1json/schema`,
+  )
+  expect(fits(body), told).toBe(true)
   // of what is no object, all fields are missing; without its method, it is another session that is meant
   if (field === '' || field === 'billing_method') return
   // of an object that is empty, what it lacks
   expect(` ${body.message} `, told).toMatch(new RegExp(`[ ]${field.replaceAll(/[.[\]]/g, '\\$&')}[ ,.]`))
+  const named = (body.errors ?? [body]).map((one: { field: string }) => one.field)
+  expect(
+    named.some((one: string) => one === field || one.startsWith(`${field}.`)),
+    told,
+  ).toBe(true)
 }
 
 function wordsOfCore(field: string): readonly string[] {

@@ -84,10 +84,12 @@ describe('a body of too many values', () => {
       body: `{"employees":[${values}]}`,
     })
     expect(answer.status).toBe(413)
-    expect(answer.body).toEqual({
-      error: 'Payload too large',
-      message: 'The body holds more than 2000000 values',
-    })
+    expect(answer.body).toEqual(
+      expect.objectContaining({
+        error: 'Payload too large',
+        message: 'The body holds more than 2000000 values',
+      }),
+    )
   })
 
   // both hosts count in the same way

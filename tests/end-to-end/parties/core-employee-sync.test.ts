@@ -124,11 +124,13 @@ describe('one bad record refuses the whole sync', () => {
   test.each(cases)('%s', async (_what, record, field) => {
     const answer = await sync([HIRE, record, UPDATE])
     expect(answer.status).toBe(400)
-    expect(answer.body).toEqual({
-      error: 'Invalid employee record',
-      message: expect.stringContaining('employees[1]'),
-      details: [{ index: 1, field, message: answer.body.message }],
-    })
+    expect(answer.body).toEqual(
+      expect.objectContaining({
+        error: 'Invalid employee record',
+        message: expect.stringContaining('employees[1]'),
+        details: [{ index: 1, field, message: answer.body.message }],
+      }),
+    )
   })
 
   test.each([
@@ -174,7 +176,9 @@ test('an employer that is unknown, malformed or another tenant’s is 404', asyn
   for (const employer_id of ['0'.repeat(24), 'x', other.employerId, live.employerId]) {
     const answer = await sync([UPDATE], { employer_id })
     expect(answer.status).toBe(404)
-    expect(answer.body).toEqual({ error: 'Employer not found', message: expect.any(String) })
+    expect(answer.body).toEqual(
+      expect.objectContaining({ error: 'Employer not found', message: expect.any(String) }),
+    )
   }
   expect(await logHead(service)).toBe(before)
 })

@@ -48,7 +48,7 @@ describe('the payments host', () => {
         })
         expect([answer.status, answer.body]).toEqual([
           404,
-          { ok: false, error: 'Not Found', message: expect.stringMatching(/\S/) },
+          expect.objectContaining({ ok: false, error: 'Not Found', message: expect.stringMatching(/\S/) }),
         ])
         expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
         expect(answer.headers.get('x-request-id')).toMatch(/^\S+$/)
@@ -98,7 +98,7 @@ describe('the core host', () => {
           })
           expect([answer.status, answer.body]).toEqual([
             404,
-            { error: 'Not found', message: expect.any(String) },
+            expect.objectContaining({ error: 'Not found', message: expect.any(String) }),
           ])
           expect(answer.headers.get('x-request-id')).toMatch(/^\S+$/)
         }

@@ -93,7 +93,9 @@ describe('what is not signed right stores nothing', () => {
     const path = `/api/v1/webhook/inbound/${connection.connection_id}`
     const answer = await post(service, path, { ...headers, ...tenant.clientHeaders }, body)
     expect(answer.status).toBe(401)
-    expect(answer.body).toEqual({ error: 'Missing authentication headers', message: expect.any(String) })
+    expect(answer.body).toEqual(
+      expect.objectContaining({ error: 'Missing authentication headers', message: expect.any(String) }),
+    )
   })
 
   test('a signature over anything but the timestamp and the raw bytes', async () => {
@@ -116,7 +118,9 @@ describe('what is not signed right stores nothing', () => {
     }
     for (const [what, answer] of Object.entries(wrong)) {
       expect(answer.status, what).toBe(401)
-      expect(answer.body, what).toEqual({ error: 'Invalid signature', message: expect.any(String) })
+      expect(answer.body, what).toEqual(
+        expect.objectContaining({ error: 'Invalid signature', message: expect.any(String) }),
+      )
     }
     const opened = await logHead(service)
     // the other connection was opened in between: one event, no report
@@ -137,7 +141,9 @@ describe('what is not signed right stores nothing', () => {
       const answer = await push(body, { timestamp: now + Number(offset) })
       expect(answer.status, offset).toBe(expected)
       if (expected === 401) {
-        expect(answer.body).toEqual({ error: 'Timestamp outside tolerance', message: expect.any(String) })
+        expect(answer.body).toEqual(
+          expect.objectContaining({ error: 'Timestamp outside tolerance', message: expect.any(String) }),
+        )
       }
     }
   })
@@ -166,7 +172,9 @@ describe('what is not signed right stores nothing', () => {
     ]) {
       const answer = await push(reportText(), { to })
       expect(answer.status).toBe(404)
-      expect(answer.body).toEqual({ error: 'Connection not found', message: expect.any(String) })
+      expect(answer.body).toEqual(
+        expect.objectContaining({ error: 'Connection not found', message: expect.any(String) }),
+      )
     }
   })
 })

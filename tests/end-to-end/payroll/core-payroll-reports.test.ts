@@ -163,7 +163,7 @@ describe('more than 500 employees', { tags: 'each-log' }, () => {
     const before = await logHead(service)
     const answer = await report(service, tenant, { employees: Array(50_001).fill({}) })
     expect(answer.status).toBe(413)
-    expect(answer.body).toEqual({ error: 'Payload too large', message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error: 'Payload too large', message: expect.any(String) })
     expect(await logHead(service)).toBe(before)
   })
 })
@@ -203,7 +203,7 @@ describe('a report of the wrong shape', () => {
     for (const headers of [{}, { 'Idempotency-Key': 'refused' }] as Record<string, string>[]) {
       const answer = await report(service, tenant, overrides, headers)
       expect(answer.status).toBe(expectedStatus)
-      expect(answer.body).toEqual({ error, message: expect.any(String) })
+      expect(answer.body).toMatchObject({ error, message: expect.any(String) })
     }
     expect(await logHead(service)).toBe(before)
   })
@@ -217,14 +217,14 @@ describe('a report of the wrong shape', () => {
   ])('body %j', async (body, error) => {
     const answer = await post(service, '/api/v1/payroll/reports', tenant.clientHeaders, body)
     expect(answer.status).toBe(400)
-    expect(answer.body).toEqual({ error, message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error, message: expect.any(String) })
   })
 
   test('a body above 10 MiB is 413', async () => {
     const body = `${JSON.stringify(reportBody(tenant))}${' '.repeat(10 * 1024 * 1024)}`
     const answer = await post(service, '/api/v1/payroll/reports', tenant.clientHeaders, body)
     expect(answer.status).toBe(413)
-    expect(answer.body).toEqual({ error: 'Payload too large', message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error: 'Payload too large', message: expect.any(String) })
   })
 })
 
@@ -258,7 +258,7 @@ describe('what lies outside the scope of a key is not found', () => {
         policy_number: policyNumber,
       })
       expect(answer.status).toBe(404)
-      expect(answer.body).toEqual({ error: 'Policy not found', message: expect.any(String) })
+      expect(answer.body).toMatchObject({ error: 'Policy not found', message: expect.any(String) })
     }
   })
 
@@ -268,7 +268,7 @@ describe('what lies outside the scope of a key is not found', () => {
     for (const id of [`${'0'.repeat(24)}`, 'x', file_id.toUpperCase(), `${file_id}0`, '%00', '..%2f..']) {
       const answer = await status(service, tenant, id)
       expect(answer.status).toBe(404)
-      expect(answer.body).toEqual({ error: 'File not found', message: expect.any(String) })
+      expect(answer.body).toMatchObject({ error: 'File not found', message: expect.any(String) })
     }
   })
 })
@@ -280,7 +280,7 @@ describe('a pipeline that fails', { tags: 'each-log' }, () => {
     const headers = { 'Idempotency-Key': 'unreachable' }
     const answer = await report(service, tenant, {}, headers)
     expect(answer.status).toBe(502)
-    expect(answer.body).toEqual({ error: 'Upstream error', message: expect.any(String) })
+    expect(answer.body).toMatchObject({ error: 'Upstream error', message: expect.any(String) })
     expect(await logHead(service)).toBe(head)
     expect((await report(service, tenant, {}, headers)).status).toBe(202)
   })

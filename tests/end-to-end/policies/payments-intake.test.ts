@@ -235,12 +235,12 @@ describe('a FEIN', () => {
     const refused = await takeIn(service, headers, body)
     expect([refused.status, refused.body]).toEqual([
       409,
-      {
+      expect.objectContaining({
         ok: false,
         error: 'Conflict',
         message:
           "An employer has the digits of employer.fein as an employer's number; send it as XX-XXXXXXX if it is meant",
-      },
+      }),
     ])
     const other = notationsOf()
     await send201(intakeBody({ employer: { fein: other.person } }))
@@ -262,7 +262,11 @@ describe('a FEIN', () => {
       const answer = await takeIn(service, headers, intakeBody({ employer: { fein } }))
       expect([answer.status, answer.body]).toEqual([
         409,
-        { ok: false, error: 'fein_conflict', message: expect.not.stringContaining(nine) },
+        expect.objectContaining({
+          ok: false,
+          error: 'fein_conflict',
+          message: expect.not.stringContaining(nine),
+        }),
       ])
     }
   })
@@ -459,7 +463,12 @@ describe('an intake that breaks off', () => {
     const answer = await takeIn(service, headers, body)
     expect([answer.status, answer.body]).toEqual([
       502,
-      { ok: false, error: 'Bad Gateway', message: expect.stringContaining('idempotency_key'), intake_id: ID },
+      expect.objectContaining({
+        ok: false,
+        error: 'Bad Gateway',
+        message: expect.stringContaining('idempotency_key'),
+        intake_id: ID,
+      }),
     ])
     return answer.body.intake_id as string
   }

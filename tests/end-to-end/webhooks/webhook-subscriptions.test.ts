@@ -74,7 +74,11 @@ describe('a registration', () => {
     const answer = await partner.call('POST', '/webhooks', body)
     expect([answer.status, answer.body]).toEqual([
       400,
-      { ok: false, error: 'Bad Request', message: expect.stringMatching(new RegExp(`\\b${field}\\b`)) },
+      expect.objectContaining({
+        ok: false,
+        error: 'Bad Request',
+        message: expect.stringMatching(new RegExp(`\\b${field}\\b`)),
+      }),
     ])
   })
 
@@ -93,7 +97,13 @@ describe('an address', () => {
     const again = await partner.call('POST', '/webhooks', { url, events: ['payment.failed'] })
     expect([again.status, again.body]).toEqual([
       409,
-      { ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
+      expect.objectContaining({
+        ok: false,
+        error: 'Conflict',
+        message: expect.stringContaining(id),
+        id,
+        data: { id },
+      }),
     ])
     expect((await listed(id))!.events).toHaveLength(11)
   })
@@ -153,13 +163,13 @@ describe('a change', () => {
     const refused = await partner.call('PATCH', `/webhooks/${id}`, all)
     expect([refused.status, refused.body]).toEqual([
       409,
-      {
+      expect.objectContaining({
         ok: false,
         error: 'Conflict',
         message: expect.stringContaining(other),
         id: other,
         data: { id: other },
-      },
+      }),
     ])
     expect(await listed(id)).toEqual(before)
     const url = newUrl()
@@ -181,7 +191,7 @@ describe('a change', () => {
     const { status, body } = await partner.call('PATCH', `/webhooks/${id}`, change)
     expect([status, body]).toEqual([
       400,
-      { ok: false, error: 'Bad Request', message: expect.stringMatching(message) },
+      expect.objectContaining({ ok: false, error: 'Bad Request', message: expect.stringMatching(message) }),
     ])
     expect(await listed(id)).toEqual(before)
   })
@@ -219,7 +229,11 @@ test('changes come to an end within the hour, with 429 and when to go on; disabl
     while (refused.status === 200) refused = await change()
     expect([refused.status, refused.body]).toEqual([
       429,
-      { ok: false, error: 'Too Many Requests', message: expect.stringContaining('100 times an hour') },
+      expect.objectContaining({
+        ok: false,
+        error: 'Too Many Requests',
+        message: expect.stringContaining('100 times an hour'),
+      }),
     ])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   }

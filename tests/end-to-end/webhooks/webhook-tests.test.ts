@@ -190,7 +190,7 @@ describe('a test', () => {
     const { status, body } = await partner.call('POST', `/webhooks/${id}/test`)
     expect([status, body]).toEqual([
       409,
-      { ok: false, error: 'Conflict', message: expect.stringContaining('disabled') },
+      expect.objectContaining({ ok: false, error: 'Conflict', message: expect.stringContaining('disabled') }),
     ])
     expect(at(url)).toEqual([])
     await partner.call('PATCH', `/webhooks/${id}`, { status: 'active' })

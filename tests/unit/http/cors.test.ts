@@ -22,7 +22,8 @@ beforeAll(async () => {
         handle(request, response) {
           const { 'x-fail': wanted } = request.headers
           if (wanted === '500') throw new Error('unexpected')
-          if (wanted) throw new HttpError(Number(wanted), null, 'as wanted', { 'Retry-After': '1' })
+          if (wanted)
+            throw new HttpError(Number(wanted), null, 'as wanted', { headers: { 'Retry-After': '1' } })
           sendJson(response, 200, {})
         },
       },

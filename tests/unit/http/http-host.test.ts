@@ -59,7 +59,7 @@ beforeEach(async () => {
         method: 'GET',
         path: '/refused',
         handle() {
-          throw new HttpError(409, 'Conflict', 'It is so', { 'X-Why': 'because' })
+          throw new HttpError(409, 'Conflict', 'It is so', { headers: { 'X-Why': 'because' } })
         },
       },
       {
@@ -131,7 +131,7 @@ describe('a host', () => {
   it('answers 404 for unknown paths and 405 with Allow for other methods, in its own error body', async () => {
     const unknown = await fetch(url('/nothing'))
     expect(unknown.status).toBe(404)
-    expect(await unknown.json()).toEqual({ error: 'Not found', message: expect.any(String) })
+    expect(await unknown.json()).toMatchObject({ error: 'Not found', message: expect.any(String) })
     expect(unknown.headers.get('x-request-id')).toBeTruthy()
     const wrong = await fetch(url('/things'), { method: 'DELETE' })
     expect(wrong.status).toBe(405)
@@ -156,7 +156,7 @@ describe('a host', () => {
     const answer = await fetch(url('/refused'))
     expect(answer.status).toBe(409)
     expect(answer.headers.get('x-why')).toBe('because')
-    expect(await answer.json()).toEqual({ error: 'Conflict', message: 'It is so' })
+    expect(await answer.json()).toMatchObject({ error: 'Conflict', message: 'It is so' })
     expect(failures).toEqual([])
   })
 
@@ -185,7 +185,10 @@ describe('a host', () => {
     expect(await (await fetch(url('/query?a=1&b=x%20y'))).json()).toEqual({ a: '1', b: 'x y' })
     const repeated = await fetch(url('/query?a=1&b=x&%61=2'))
     expect(repeated.status).toBe(400)
-    expect(await repeated.json()).toEqual({ error: 'Bad request', message: 'a is given more than once' })
+    expect(await repeated.json()).toMatchObject({
+      error: 'Bad request',
+      message: 'a is given more than once',
+    })
   })
 })
 
@@ -278,7 +281,7 @@ describe('the error word', () => {
         setHeader: () => undefined,
         end: (body: string) => (text = body),
       }
-      write(response as never, status, special, 'why')
+      write(response as never, new HttpError(status, special, 'why'), 'http://host.test/docs/errors#x')
       return JSON.parse(text)
     })
 
@@ -292,7 +295,7 @@ describe('the error word', () => {
         'Unsupported Media Type',
         'Too Many Requests',
         'Internal Server Error',
-      ].map((error) => ({ ok: false, error, message: 'why' })),
+      ].map((error) => expect.objectContaining({ ok: false, error, message: 'why' })),
     )
     expect(words(writeEnvelopeError, 'Unavailable')[0]).toMatchObject({ error: 'Unavailable' })
   })
@@ -307,7 +310,7 @@ describe('the error word', () => {
         'Unsupported media type',
         'Too many requests',
         'Server error',
-      ].map((error) => ({ error, message: 'why' })),
+      ].map((error) => expect.objectContaining({ error, message: 'why' })),
     )
     expect(words(writeCoreError, 'Employer not found')[0]).toMatchObject({ error: 'Employer not found' })
   })

@@ -24,11 +24,12 @@ const ID = expect.stringMatching(/^[0-9a-f]{24}$/)
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const UNKNOWN = 'f'.repeat(24)
 const DAY_MS = 86_400_000
-const refusal = (error: string, message: unknown = expect.stringMatching(/\S/)) => ({
-  ok: false,
-  error,
-  message,
-})
+const refusal = (error: string, message: unknown = expect.stringMatching(/\S/)) =>
+  expect.objectContaining({
+    ok: false,
+    error,
+    message,
+  })
 
 const as =
   (headers: Record<string, string>) => (method: string, path: string, body?: unknown, key?: string) =>

@@ -179,7 +179,11 @@ describe('an outage of the card processor', () => {
     const refused = await post(tenant, subscriptionBody(tenant), key)
     expect([refused.status, refused.body]).toEqual([
       502,
-      { ok: false, error: 'Bad Gateway', message: expect.stringMatching(/card processor/) },
+      expect.objectContaining({
+        ok: false,
+        error: 'Bad Gateway',
+        message: expect.stringMatching(/card processor/),
+      }),
     ])
     expect(await count(tenant)).toBe(0)
     expect((await post(tenant, subscriptionBody(tenant), key)).status).toBe(201)

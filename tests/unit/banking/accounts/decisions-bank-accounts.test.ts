@@ -28,6 +28,7 @@ import {
 } from '../../../../domain/banking/accounts/verification-starts.ts'
 import { isoTime } from '../../../../domain/kernel/calendar.ts'
 import { fold } from '../../../../domain/kernel/decider.ts'
+import type { RejectionCode } from '../../../../domain/kernel/rejection-codes.ts'
 import { type Decision, decisions, eventsOf } from '../../../support/decider-spec.ts'
 
 // each row reads given, when, then
@@ -41,7 +42,7 @@ const NOW = Date.UTC(2026, 10, 24, 17)
 const at = isoTime(NOW)
 const later = NOW + 60_000
 const place = { tenant_id: ID, environment: 'live' } as const
-const invalid = (code: string) => ({ kind: 'invalid', code }) as const
+const invalid = (code: RejectionCode) => ({ kind: 'invalid', code }) as const
 
 // ---- metadata
 
