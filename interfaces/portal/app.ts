@@ -58,7 +58,7 @@ export function createPortalApp(
         async handle(request: Request, response: Response) {
           const page = await pageOfPayer(app, limits, request)
           if (page.kind !== 'session') throw nowhere()
-          await takeSessionPost(app, page.of, request, response, url())
+          await takeSessionPost(app, page.of, response, url())
         },
       },
     ],

@@ -107,7 +107,7 @@ export function embeddedRoutes(
         }
         limitCredential(credentials, session.payment_session_id)
         response.locals.isEmbedded = true
-        if (fields.option !== undefined) await takeOption(app, session, fields, request, response)
+        if (fields.option !== undefined) await takeOption(app, session, fields, response)
         else await showSessionPage(app, session, brand, response)
       },
     },

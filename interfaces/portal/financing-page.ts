@@ -2,14 +2,14 @@ import type { FinancingPage } from '../../application/payments/financing/financi
 import { moment } from './dates.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './page.ts'
-import { items, note, stateHeader } from './pieces.ts'
+import { items, note, state, stateHeader } from './pieces.ts'
 
 /** The page of a financing session: what would be financed, for whom, and how that stands. Nothing is paid on it. */
 export function financingPageHtml(page: FinancingPage): Page {
   const { seller, line_items, amount_cents, description, finance } = page
   const { accent_color: accent, logo_url: logo, support_email: supportEmail } = seller
   const name = seller.display_name ?? ''
-  const { tone, sign, title, sentences } = stateOf(page, html`<bdi>${name}</bdi>`)
+  const { sentences, ...shown } = stateOf(page, html`<bdi>${name}</bdi>`)
   const isOpen = finance.status === 'quote_ready' && page.refusal === null
   const until = isOpen ? [html`Open until ${moment(finance.expires_at)}.`] : []
   const test = note(
@@ -18,10 +18,10 @@ export function financingPageHtml(page: FinancingPage): Page {
     html`<span>Nothing is financed, and nothing can be paid here.</span>`,
   )
   return {
-    title: `${title}: ${name}`,
+    title: `${shown.title}: ${name}`,
     brand: { name, accent, logo, supportEmail },
     isTest: true,
-    body: html`<div class="card stack">${stateHeader(tone, sign, title, null, [...sentences, ...until])}
+    body: html`<div class="card stack">${stateHeader({ ...shown, sentences: [...sentences, ...until] }, null)}
 ${test}</div>
 <section class="card stack" aria-label="What it is for">${description === null ? null : html`<p class="text">${description}</p>`}
 ${items(line_items, [{ label: 'Total', amount_cents }])}</section>`,
@@ -31,39 +31,33 @@ ${items(line_items, [{ label: 'Total', amount_cents }])}</section>`,
 /** How it stands, and what that means for who is insured. */
 function stateOf({ finance, refusal }: FinancingPage, who: Html) {
   if (refusal !== null) {
-    return {
-      ...({ tone: 'calm', sign: 'cross', title: 'Financing closed' } as const),
-      sentences: [html`${who} does not offer financing by this link any more.`],
-    }
+    return state('calm', 'cross', 'Financing closed', [
+      html`${who} does not offer financing by this link any more.`,
+    ])
   }
   switch (finance.status) {
     case 'not_started':
     case 'pending':
-      return {
-        ...({ tone: 'calm', sign: 'clock', title: 'Quotes are on their way' } as const),
-        sentences: [html`${who} has asked for financing quotes. Look at this page again in a while.`],
-      }
+      return state('calm', 'clock', 'Quotes are on their way', [
+        html`${who} has asked for financing quotes. Look at this page again in a while.`,
+      ])
     case 'quote_ready': {
       const count = finance.quote_count === 1 ? 'One quote is' : `${finance.quote_count} quotes are`
-      return {
-        ...({ tone: 'good', sign: 'check', title: 'Quotes are ready' } as const),
-        sentences: [html`${count} ready. ${who} will go through them with you; none is accepted yet.`],
-      }
+      return state('good', 'check', 'Quotes are ready', [
+        html`${count} ready. ${who} will go through them with you; none is accepted yet.`,
+      ])
     }
     case 'on_hold':
-      return {
-        ...({ tone: 'warn', sign: 'clock', title: 'Under review' } as const),
-        sentences: [html`The financing request is being looked at. You need do nothing.`],
-      }
+      return state('warn', 'clock', 'Under review', [
+        html`The financing request is being looked at. You need do nothing.`,
+      ])
     case 'expired':
-      return {
-        ...({ tone: 'calm', sign: 'clock', title: 'Quotes have expired' } as const),
-        sentences: [html`This link can no longer be used. Ask ${who} for a new one.`],
-      }
+      return state('calm', 'clock', 'Quotes have expired', [
+        html`This link can no longer be used. Ask ${who} for a new one.`,
+      ])
     case 'payment_reported':
-      return {
-        ...({ tone: 'good', sign: 'check', title: 'Down payment reported' } as const),
-        sentences: [html`The provider reported your down payment. The financing is yet to be confirmed.`],
-      }
+      return state('good', 'check', 'Down payment reported', [
+        html`The provider reported your down payment. The financing is yet to be confirmed.`,
+      ])
   }
 }

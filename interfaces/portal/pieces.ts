@@ -25,13 +25,15 @@ export function icon(name: keyof typeof PATHS, className = ''): Html {
 /** How something stands, in a colour of its own. */
 export type Tone = 'good' | 'bad' | 'warn' | 'calm'
 
+/** How a request stands, and what that means. */
+export function state(tone: Tone, sign: keyof typeof PATHS, title: string, sentences: readonly Html[]) {
+  return { tone, sign, title, sentences }
+}
+
 /** What became of a request, above all else. */
 export function stateHeader(
-  tone: Tone,
-  sign: keyof typeof PATHS,
-  title: string,
+  { tone, sign, title, sentences }: ReturnType<typeof state>,
   cents: number | null,
-  sentences: readonly Html[],
 ): Html {
   const amount = cents === null ? null : html`<p class="amount">${dollars(cents)}</p>`
   const text = sentences.map((one) => html`<p class="soft">${one}</p>`)

@@ -5,7 +5,7 @@ import { bankOption, type Typed } from './bank-form.ts'
 import { cardOption } from './card-form.ts'
 import { calendarDay, day, moment } from './dates.ts'
 import { type Html, html } from './html.ts'
-import { facts, instalments, items, note, progress, scheduleTable, stateHeader } from './pieces.ts'
+import { facts, instalments, items, note, progress, scheduleTable, state, stateHeader } from './pieces.ts'
 
 /** What a page shows beside its session. */
 export interface SessionView {
@@ -21,13 +21,13 @@ export interface SessionView {
 export function sessionHtml(page: PayerPage, view: SessionView) {
   const { status, session } = page
   const isOpen = page.takes_debits
-  const state = `${status}/${page.debit?.progress ?? ''}/${session.payments.length}`
+  const seen = `${status}/${page.debit?.progress ?? ''}/${session.payments.length}`
   const title = isOpen
     ? session.plan === null
       ? `Pay ${dollars(session.amount_cents)} to ${page.brand.name}`
       : `Payment plan with ${page.brand.name}`
-    : `${closedTitle(page)}: ${page.brand.name}`
-  return { title, state, isWide: isOpen, body: isOpen ? openBody(page, view) : closedBody(page, view) }
+    : `${stateOf(page).title}: ${page.brand.name}`
+  return { title, state: seen, isWide: isOpen, body: isOpen ? openBody(page, view) : closedBody(page, view) }
 }
 
 function openBody(page: PayerPage, view: SessionView): Html {
@@ -123,16 +123,11 @@ function ways(page: PayerPage, { proof, typed, faults, notice }: SessionView): H
   return html`${card}${bank}`
 }
 
-function closedTitle(page: PayerPage): string {
-  return stateOf(page).title
-}
-
 function closedBody(page: PayerPage, view: SessionView): Html {
   const { session, status } = page
-  const { tone, sign, title, sentences } = stateOf(page)
   const isDone = status === 'paid' || (status === 'scheduled' && session.plan === null)
   const isRunning = session.debit !== null
-  return html`<div class="card stack">${stateHeader(tone, sign, title, isDone ? session.amount_cents : null, sentences)}
+  return html`<div class="card stack">${stateHeader(stateOf(page), isDone ? session.amount_cents : null)}
 ${said(view)}${warned(page)}${known(page)}</div>
 <section class="card stack" aria-label="What it is for">${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.instalments, isRunning) : null}</section>
 ${page.takes_cards ? html`<section class="card ways" aria-labelledby="how"><h2 id="how">Pay again</h2><p class="soft">This link may be used more than once.</p>${ways(page, view)}</section>` : null}`
@@ -144,27 +139,21 @@ function stateOf(page: PayerPage) {
   const who = html`<bdi>${brand.name}</bdi>`
   switch (status) {
     case 'paid':
-      return {
-        ...({ tone: 'good', sign: 'check', title: 'Paid' } as const),
-        sentences: [html`Thank you. ${who} has received your payment.`],
-      }
+      return state('good', 'check', 'Paid', [html`Thank you. ${who} has received your payment.`])
     case 'scheduled':
       return scheduledState(page)
     case 'cancelled':
       return session.replaced_by === null
-        ? {
-            ...({ tone: 'calm', sign: 'cross', title: 'Payment request cancelled' } as const),
-            sentences: [html`${who} has cancelled this request. Nothing can be paid by it any more.`],
-          }
-        : {
-            ...({ tone: 'calm', sign: 'again', title: 'Replaced by a newer request' } as const),
-            sentences: [html`${who} has sent you a new link. Please use the one in the latest message.`],
-          }
+        ? state('calm', 'cross', 'Payment request cancelled', [
+            html`${who} has cancelled this request. Nothing can be paid by it any more.`,
+          ])
+        : state('calm', 'again', 'Replaced by a newer request', [
+            html`${who} has sent you a new link. Please use the one in the latest message.`,
+          ])
     default:
-      return {
-        ...({ tone: 'warn', sign: 'clock', title: 'This payment link has expired' } as const),
-        sentences: [html`It could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`],
-      }
+      return state('warn', 'clock', 'This payment link has expired', [
+        html`It could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`,
+      ])
   }
 }
 
@@ -172,28 +161,25 @@ function scheduledState(page: PayerPage) {
   const { session, debit, brand } = page
   if (session.debit === null) {
     const why = html`Your bank is paying. That takes a few banking days, and there is nothing else to do.`
-    return { ...({ tone: 'calm', sign: 'clock', title: 'Payment processing' } as const), sentences: [why] }
+    return state('calm', 'clock', 'Payment processing', [why])
   }
   const last4 = session.debit.account.account_last4
   const isStopped = session.plan_stopped
   const rest = html`${isStopped ? ' No further installment is collected.' : null} Please contact <bdi>${brand.name}</bdi>.`
   if (debit?.progress === 'returned' || (isStopped && returnedOf(page) > 0)) {
-    return {
-      ...({ tone: 'bad', sign: 'back', title: 'Returned by your bank' } as const),
-      sentences: [html`Your bank returned the payment from the account ending in ${last4}.${rest}`],
-    }
+    return state('bad', 'back', 'Returned by your bank', [
+      html`Your bank returned the payment from the account ending in ${last4}.${rest}`,
+    ])
   }
   if (debit?.progress === 'stopped') {
-    return {
-      ...({ tone: 'bad', sign: 'cross', title: 'Payment not collected' } as const),
-      sentences: [html`Nothing was taken from the account ending in ${last4}.${rest}`],
-    }
+    return state('bad', 'cross', 'Payment not collected', [
+      html`Nothing was taken from the account ending in ${last4}.${rest}`,
+    ])
   }
   if (isStopped) {
-    return {
-      ...({ tone: 'calm', sign: 'cross', title: 'Payment plan stopped' } as const),
-      sentences: [html`It was paid from the account ending in ${last4}.${rest}`],
-    }
+    return state('calm', 'cross', 'Payment plan stopped', [
+      html`It was paid from the account ending in ${last4}.${rest}`,
+    ])
   }
   const account = html`from the bank account ending in ${last4}. There is nothing else to do.`
   if (session.plan !== null) {
@@ -201,16 +187,10 @@ function scheduledState(page: PayerPage) {
     const now = amount_cents === 0 ? null : html`${dollars(amount_cents)} as a down payment`
     const then = laterOf(page) > 0 ? html`${now && ' and '}${instalments(plan.total_installments)}` : null
     const title = isPaidOff(page) ? 'Payment plan paid' : 'Payment plan scheduled'
-    return {
-      ...({ tone: 'good', sign: 'check', title } as const),
-      sentences: [html`You authorized ${now}${then} ${account}`],
-    }
+    return state('good', 'check', title, [html`You authorized ${now}${then} ${account}`])
   }
   const title = DEBIT_TITLES[debit?.progress ?? 'arranged']
-  return {
-    ...({ tone: 'calm', sign: 'clock', title } as const),
-    sentences: [html`You authorized it ${account}`],
-  }
+  return state('calm', 'clock', title, [html`You authorized it ${account}`])
 }
 
 const DEBIT_TITLES = {

@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import type { Application } from '../../application/commands/application.ts'
 import { type Played, playSession } from '../../application/payments/play-payment.ts'
 import { arrangeDebit } from '../../application/payments/sessions/arrange-debit.ts'
@@ -29,10 +29,7 @@ import { STRIPE, STRIPE_SCRIPT } from './stripe.ts'
 
 const NOTHING: Omit<SessionView, 'proof'> = { notice: null, typed: {}, faults: [] }
 const SCRIPTS = { simulated: payerScript(null), stripe: payerScript(STRIPE_SCRIPT) } as const
-const FRAMED_SCRIPTS = {
-  simulated: `${SCRIPTS.simulated}${SHOWN_SCRIPT}`,
-  stripe: `${SCRIPTS.stripe}${SHOWN_SCRIPT}`,
-} as const
+const NOT_THIS_PAGE = 'This form was not sent by the payment page. Open the payment link and try again.'
 const NOWHERE = 'There is no payment page at this address. Check that the link is complete.'
 
 export function nowhere(): HttpError {
@@ -61,20 +58,13 @@ export async function showSessionPage(
 export async function takeSessionPost(
   app: Application,
   found: PaymentSession,
-  request: Request,
   response: Response,
   ownUrl: string,
 ): Promise<void> {
-  requireOwnPage(request, ownUrl)
-  const fields = await readForm(request)
-  if (fields.proof !== proofOf(app, found)) {
-    throw new HttpError(
-      403,
-      null,
-      'This form was not sent by the payment page. Open the payment link and try again.',
-    )
-  }
-  await takeOption(app, found, fields, request, response)
+  requireOwnPage(response.req, ownUrl)
+  const fields = await readForm(response.req)
+  if (fields.proof !== proofOf(app, found)) throw new HttpError(403, null, NOT_THIS_PAGE)
+  await takeOption(app, found, fields, response)
 }
 
 /** Does what a form asks for that was sent by the page of a session. @throws HttpError 400. */
@@ -82,14 +72,13 @@ export async function takeOption(
   app: Application,
   found: PaymentSession,
   fields: Fields,
-  request: Request,
   response: Response,
 ): Promise<void> {
   switch (fields.option) {
     case 'bank':
-      return payFromBank(app, found, fields, request, response)
+      return payFromBank(app, found, fields, response)
     case 'card':
-      return payByTestCard(app, found, fields.card, request, response)
+      return payByTestCard(app, found, fields.card, response)
     case 'checkout':
       return beginCheckout(app, found, response)
     default:
@@ -103,7 +92,6 @@ async function payFromBank(
   app: Application,
   session: PaymentSession,
   fields: Fields,
-  request: Request,
   response: Response,
 ): Promise<void> {
   const { account_number = '', routing_number = '', authorized, ...others } = fields
@@ -115,16 +103,13 @@ async function payFromBank(
     authorized: authorized === 'true',
   })
   const page = await payerPage(app, session, await brandOf(app, session.tenant_id))
-  if ('faults' in checked && page.takes_debits) {
-    const typed = { ...others, routing_number }
-    writeSessionPage(app, response, 400, page, { faults: checked.faults, typed })
-    return
-  }
   if ('faults' in checked) {
-    leadBack(request, response)
+    const typed = { ...others, routing_number }
+    if (page.takes_debits) writeSessionPage(app, response, 400, page, { faults: checked.faults, typed })
+    else leadBack(response)
     return
   }
-  await answering(app, session, request, response, () =>
+  await answering(app, session, response, () =>
     arrangeDebit(app, session, payersAccount(checked.value), contextOfPayer(app, requestIdOf(response))),
   )
 }
@@ -138,11 +123,10 @@ async function payByTestCard(
   app: Application,
   session: PaymentSession,
   card: string | undefined,
-  request: Request,
   response: Response,
 ): Promise<void> {
   if (!isTestCard(card)) throw new HttpError(400, null, 'Choose a test card.')
-  await answering(app, session, request, response, async () => {
+  await answering(app, session, response, async () => {
     if (card === 'times_out') throw new ProviderUnavailable('The card processor did not answer in time')
     const failureCode = card === 'declines' ? 'card_declined' : null
     return playSession(app, session, failureCode, contextOfPayer(app, requestIdOf(response)))
@@ -171,13 +155,12 @@ const MEANWHILE = {
 async function answering(
   app: Application,
   session: PaymentSession,
-  request: Request,
   response: Response,
   act: () => Promise<PaymentSession | Played | Rejection>,
 ): Promise<void> {
-  const outcome = await whileOutside(request, act).catch(awayOf)
+  const outcome = await whileOutside(response.req, act).catch(awayOf)
   if (outcome !== null && !(isRejection(outcome) && outcome.code === 'checkout_open')) {
-    leadBack(request, response)
+    leadBack(response)
     return
   }
   const { state } = await app.commands.load(paymentSession, session.payment_session_id)
@@ -192,8 +175,8 @@ function awayOf(error: unknown): null {
 }
 
 /** To the same address, whatever stands before it: a form that was sent is not sent again by a reload. */
-function leadBack(request: Request, response: Response): void {
-  const { pathname, search } = new URL(request.originalUrl, 'http://page')
+function leadBack(response: Response): void {
+  const { pathname, search } = new URL(response.req.originalUrl, 'http://page')
   response.statusCode = 303
   response.setHeader('Location', `./${pathname.slice(pathname.lastIndexOf('/') + 1)}${search}`)
   response.setHeader('Referrer-Policy', 'no-referrer')
@@ -218,6 +201,7 @@ export function writeSessionPage(
     ancestors: brand.embedOrigins,
   }
   const isEmbedded = response.locals.isEmbedded === true
+  const script = SCRIPTS[takes_cards ? processor : 'simulated']
   const data = {
     session: session.payment_session_id,
     origins: brand.embedOrigins.join(' '),
@@ -227,8 +211,7 @@ export function writeSessionPage(
   writePage(response, status, {
     ...shown,
     brand,
-    script: (isEmbedded ? FRAMED_SCRIPTS : SCRIPTS)[takes_cards ? processor : 'simulated'],
-    ...(isEmbedded ? { data } : {}),
+    ...(isEmbedded ? { script: `${script}${SHOWN_SCRIPT}`, data } : { script }),
     isTest: is_test,
     policy,
   })
