@@ -19,21 +19,16 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
     yield { name: 'TECHNICAL_DEADLINE_SCALE', problem }
   }
   if (settings.DATABASE_URL !== undefined && settings.MASTER_KEY === undefined) {
-    yield {
-      name: 'MASTER_KEY',
-      problem:
-        ' is missing, it is required with DATABASE_URL: expected 32 bytes in base64 (openssl rand -base64 32)',
-    }
+    const expected = 'expected 32 bytes in base64 (openssl rand -base64 32)'
+    yield { name: 'MASTER_KEY', problem: ` is missing, it is required with DATABASE_URL: ${expected}` }
   }
   if (settings.DATABASE_PASSWORD !== undefined) {
     const url = settings.DATABASE_URL
     if (url === undefined) {
       yield { name: 'DATABASE_PASSWORD', problem: ' is set and DATABASE_URL is not: expected both or none' }
     } else if (new URL(url).password !== '' || new URL(url).searchParams.has('password')) {
-      yield {
-        name: 'DATABASE_PASSWORD',
-        problem: ' is set and DATABASE_URL holds a password too: expected it in one of them',
-      }
+      const problem = ' is set and DATABASE_URL holds a password too: expected it in one of them'
+      yield { name: 'DATABASE_PASSWORD', problem }
     }
   }
   yield* natsProblems(settings)
@@ -44,42 +39,37 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
       yield { name, problem: ` is ${settings[name]}, which is ${twin} too: expected a port of its own` }
     }
   }
-  const companions = [
-    ['PROCESSOR', 'stripe', ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PUBLISHABLE_KEY']],
-    ['BANKCONNECT', 'plaid', ['PLAID_CLIENT_ID', 'PLAID_SECRET']],
-    [
-      'BANK_RAIL',
-      'nacha',
-      [
-        ...(['NACHA_OUTBOX_DIR', 'NACHA_INBOX_DIR', 'NACHA_DESTINATION_ROUTING'] as const),
-        ...(['NACHA_ORIGIN_ID', 'NACHA_COMPANY_ID', 'NACHA_COMPANY_NAME'] as const),
-      ],
-    ],
-  ] as const
   yield* misplacedFolders(settings)
-  if (settings.NACHA_BALANCED) {
-    for (const name of ['NACHA_OFFSET_ROUTING', 'NACHA_OFFSET_ACCOUNT'] as const) {
-      if (settings[name] === undefined)
-        yield { name, problem: ' is missing, it is required with NACHA_BALANCED=true' }
-    }
-  }
+  yield* missingWith(settings, 'NACHA_BALANCED', true, ['NACHA_OFFSET_ROUTING', 'NACHA_OFFSET_ACCOUNT'])
   if (new URL(settings.STRIPE_API_BASE).pathname !== '/') {
     yield { name: 'STRIPE_API_BASE', problem: ' has a path: expected an address without one' }
   }
-  for (const [choice, value, names] of companions) {
-    if (settings[choice] !== value) continue
-    for (const name of names) {
-      if (settings[name] === undefined)
-        yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
-    }
+  const stripe = ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PUBLISHABLE_KEY'] as const
+  yield* missingWith(settings, 'PROCESSOR', 'stripe', stripe)
+  yield* missingWith(settings, 'BANKCONNECT', 'plaid', ['PLAID_CLIENT_ID', 'PLAID_SECRET'])
+  const folders = ['NACHA_OUTBOX_DIR', 'NACHA_INBOX_DIR', 'NACHA_DESTINATION_ROUTING'] as const
+  yield* missingWith(settings, 'BANK_RAIL', 'nacha', folders)
+  const originator = ['NACHA_ORIGIN_ID', 'NACHA_COMPANY_ID', 'NACHA_COMPANY_NAME'] as const
+  yield* missingWith(settings, 'BANK_RAIL', 'nacha', originator)
+}
+
+/** What a choice requires and is not set. */
+function* missingWith<Choice extends keyof Settings>(
+  settings: Settings,
+  choice: Choice,
+  value: Settings[Choice],
+  names: readonly (keyof Settings)[],
+): Iterable<Problem> {
+  if (settings[choice] !== value) return
+  for (const name of names) {
+    if (settings[name] === undefined)
+      yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
   }
 }
 
 function* natsProblems(settings: Settings): Iterable<Problem> {
   const { NATS_URL: urls, NATS_CLIENT_CERT_FILE: cert, NATS_CLIENT_KEY_FILE: key } = settings
-  const credentials = (['NATS_NKEY_SEED', 'NATS_CREDS'] as const).filter(
-    (name) => settings[name] !== undefined,
-  )
+  const credentials = (['NATS_NKEY_SEED', 'NATS_CREDS'] as const).filter((name) => settings[name])
   const ofTls = ['NATS_CA_FILE', 'NATS_CLIENT_CERT_FILE', 'NATS_CLIENT_KEY_FILE'] as const
   if (urls === undefined) {
     for (const name of [...credentials, ...ofTls]) {
@@ -111,10 +101,8 @@ function* misplacedFolders(settings: Settings): Iterable<Problem> {
   for (const [name, folder] of Object.entries({ NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox })) {
     if (folder === undefined) continue
     if (isWithin(settings.DATA_DIR, folder) || isWithin(folder, settings.DATA_DIR)) {
-      yield {
-        name,
-        problem: ` is in DATA_DIR (${settings.DATA_DIR}), or around it: expected a directory apart`,
-      }
+      const problem = ` is in DATA_DIR (${settings.DATA_DIR}), or around it: expected a directory apart`
+      yield { name, problem }
     }
   }
   if (outbox !== undefined && inbox !== undefined && (isWithin(outbox, inbox) || isWithin(inbox, outbox))) {

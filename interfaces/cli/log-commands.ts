@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CliIo } from './io.ts'
 import { resource } from './output.ts'
 import { Progress } from './progress.ts'
-import { verb } from './verbs.ts'
+import { untilStopped, verb } from './verbs.ts'
 
 const PLACE = 'address, name of a variable that holds one, `embedded`, or a data directory'
 
@@ -75,30 +75,17 @@ async function watched<T>(
   { json }: { readonly json?: boolean },
   work: (watch: Watch) => Promise<T>,
 ): Promise<T> {
-  const stopping = new AbortController()
-  const stop = () => stopping.abort()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
   const progress = new Progress(io, { lines: !json })
   const pace = new Pace()
+  const report = (phase: string, events: number, share: number) => {
+    const { rate, left } = pace.at(phase, events, share)
+    const note = `${events} events, ${rate}/s${left === null ? '' : `, ${left} s left`}`
+    progress.show(phase, { done: Math.floor(share * 1_000), total: 1_000, note })
+  }
   try {
-    return await work({
-      env: io.env,
-      signal: stopping.signal,
-      report(phase, events, share) {
-        const { rate, left } = pace.at(phase, events, share)
-        const note = [`${events} events`, `${rate}/s`, left === null ? '' : `${left} s left`]
-        progress.show(phase, {
-          done: Math.floor(share * 1_000),
-          total: 1_000,
-          note: note.filter(Boolean).join(', '),
-        })
-      },
-    })
+    return await untilStopped((signal) => work({ env: io.env, signal, report }))
   } finally {
     progress.stop()
-    process.off('SIGINT', stop)
-    process.off('SIGTERM', stop)
   }
 }
 

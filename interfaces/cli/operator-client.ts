@@ -43,12 +43,14 @@ interface Limit {
   readonly timeoutMs: number | null
 }
 
+export const DEFAULT_MCP = 'http://127.0.0.1:4001'
 const DEFAULT_URL = 'http://127.0.0.1:4005'
 
 /** Calls what takes the operator token. */
 export class OperatorClient {
   readonly #base: string
   readonly #token: () => Promise<string>
+  /** Of every request that has none of its own. */
   readonly #limit: Partial<Limit>
 
   /**
@@ -63,7 +65,8 @@ export class OperatorClient {
   ) {
     this.#base = baseUrl(url)
     this.#token = token
-    this.#limit = limitOf(options)
+    const { requestTimeout } = options
+    this.#limit = requestTimeout === undefined ? {} : { timeoutMs: requestTimeout * 1000 }
   }
 
   /**
@@ -101,23 +104,13 @@ export class OperatorClient {
   }
 }
 
-/** The time limit that the command line gives, for every request that has none of its own. */
-function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
-  return requestTimeout === undefined ? {} : { timeoutMs: requestTimeout * 1000 }
-}
-
 /**
  * The operator token: `--token`, `--token-file`, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE`
  * names, the file that the service keeps under `DATA_DIR`; else whoever sits at the terminal is asked.
  * @throws UsageError that says where it was looked for; CliError for a file that cannot be read.
  */
 export async function operatorToken(io: CliIo, options: OperatorOptions): Promise<string> {
-  const token = secretOf(io, {
-    option: '--token',
-    given: options.token,
-    givenFile: options.tokenFile,
-    variable: 'OPERATOR_TOKEN',
-  })
+  const token = secretOf(io, options, 'token', 'OPERATOR_TOKEN')
   if (token !== null) return token
   const file = join(io.env.DATA_DIR ?? './data', 'operator-token')
   try {

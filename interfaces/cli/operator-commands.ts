@@ -13,13 +13,12 @@ import {
 } from './endpoint-commands.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { importLines } from './legacy-import.ts'
-import { AS_LONG_AS_IT_TAKES, type OperatorClient } from './operator-client.ts'
+import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP, type OperatorClient } from './operator-client.ts'
 import { type Output, printable, resource } from './output.ts'
 import { Progress } from './progress.ts'
 import { confirm, isAttended } from './secrets.ts'
 import { verb } from './verbs.ts'
 
-const DEFAULT_MCP = 'http://127.0.0.1:4001'
 const WATCH_MS = 500
 /** What the service waits for when it is not told. */
 const DRAIN_SECONDS = 30

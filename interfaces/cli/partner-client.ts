@@ -104,12 +104,7 @@ function signatureOf(secret: string, text: string): Record<string, string> {
 }
 
 async function clientSecretOf(io: CliIo, options: PartnerOptions, mayAsk: boolean): Promise<string> {
-  const secret = secretOf(io, {
-    option: '--client-secret',
-    given: options.clientSecret,
-    givenFile: options.clientSecretFile,
-    variable: 'COMPSTREAM_CLIENT_SECRET',
-  })
+  const secret = secretOf(io, options, 'clientSecret', 'COMPSTREAM_CLIENT_SECRET')
   if (secret !== null) return secret
   if (mayAsk && isAttended(io)) return askSecret(io, 'Client secret')
   throw new UsageError(

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { CliError, type CliIo, EXIT } from './io.ts'
+import { DEFAULT_MCP } from './operator-client.ts'
 import { amount, type Output, printable, rows } from './output.ts'
 import { PartnerClient, type PartnerOptions } from './partner-client.ts'
 import { describeColumns, type PayrollCsv, type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
@@ -20,7 +21,6 @@ export interface SubmitOptions extends PartnerOptions {
   readonly timeout: number
 }
 
-const DEFAULT_MCP = 'http://127.0.0.1:4001'
 /** What the core API takes, in bytes. */
 const MAX_BODY = 10 * 1024 * 1024
 const FIRST_POLL_MS = 100
@@ -46,7 +46,7 @@ interface RedRow {
 
 /** Submits a CSV as a payroll report and waits until its premium is known. */
 export async function submitPayrollFile(io: CliIo, file: string, options: SubmitOptions): Promise<Output> {
-  const agentKey = agentKeyOf(io, options)
+  const agentKey = secretOf(io, options, 'agentKey', 'COMPSTREAM_AGENT_KEY')
   const core = await PartnerClient.from(io, options, 'core', file !== '-')
   const progress = new Progress(io)
   try {
@@ -85,15 +85,6 @@ function reportBody(records: readonly PayrollRecord[], options: SubmitOptions): 
       ? {}
       : { pay_period: { start_date: periodStart, end_date: periodEnd } }),
     employees: records,
-  })
-}
-
-function agentKeyOf(io: CliIo, options: SubmitOptions): string | null {
-  return secretOf(io, {
-    option: '--agent-key',
-    given: options.agentKey,
-    givenFile: options.agentKeyFile,
-    variable: 'COMPSTREAM_AGENT_KEY',
   })
 }
 

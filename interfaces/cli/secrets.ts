@@ -4,31 +4,30 @@ import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
 import { ConfigError } from '../../infrastructure/config-error.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 
-/** Where a secret may come from. */
-export interface SecretSources {
-  /** The option that takes the secret itself; the one that takes a file is called `<option>-file`. */
-  readonly option: string
-  readonly given?: string | undefined
-  readonly givenFile?: string | undefined
-  /** The environment variable that holds it; `<variable>_FILE` names a file with it. */
-  readonly variable: string
-}
-
 /**
  * Looks a secret up: the option, the option's file, the variable, the variable's file.
+ * @param options as they were given.
+ * @param name the option that takes the secret itself, such as `agentKey`; `<name>File` takes a file.
+ * @param variable the environment variable that holds it; `<variable>_FILE` names a file with it.
  * @returns null when it is nowhere.
  * @throws CliError when a file cannot be read; UsageError when both options are given. Neither quotes a secret.
  */
-export function secretOf(io: Pick<CliIo, 'env'>, sources: SecretSources): string | null {
-  const { option, given, givenFile, variable } = sources
+export function secretOf<Name extends string>(
+  { env }: Pick<CliIo, 'env'>,
+  options: { readonly [Key in Name | `${Name}File`]?: string },
+  name: Name,
+  variable: string,
+): string | null {
+  const { [name]: given, [`${name}File` as const]: givenFile } = options
+  const option = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
   if (given !== undefined && givenFile !== undefined) {
     throw new UsageError(`Give either ${option} or ${option}-file.`)
   }
   if (given) return given
   if (givenFile !== undefined) return inFile(`${option}-file`, givenFile)
-  const value = io.env[variable]?.trim()
+  const value = env[variable]?.trim()
   if (value) return value
-  const named = io.env[`${variable}_FILE`]?.trim()
+  const named = env[`${variable}_FILE`]?.trim()
   return named ? inFile(`${variable}_FILE`, named) : null
 }
 

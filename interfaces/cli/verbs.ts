@@ -35,6 +35,19 @@ export function verb<Options = object>(
   })
 }
 
+/** Does what goes on until it is stopped: Ctrl-C, or SIGTERM, aborts the signal. */
+export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const name of signals) process.once(name, stop)
+  try {
+    return await work(stopping.signal)
+  } finally {
+    for (const name of signals) process.off(name, stop)
+  }
+}
+
 /** An option that is a whole number of 0 or more. */
 export function wholeNumber(text: string): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN

@@ -4,7 +4,7 @@ import { type CliIo, UsageError } from './io.ts'
 import { resource } from './output.ts'
 import { PartnerClient, type PartnerOptions, partnerOptions } from './partner-client.ts'
 import { secretHelp } from './secrets.ts'
-import { seconds, verb } from './verbs.ts'
+import { seconds, untilStopped, verb } from './verbs.ts'
 import type { ListenOptions } from './webhook-listen.ts'
 import { triggerWebhook } from './webhook-trigger.ts'
 
@@ -33,16 +33,7 @@ export function webhookCommands(io: CliIo, program: Command): void {
     async ({ options }) => {
       const { listen } = await import('./webhook-listen.ts')
       const client = await PartnerClient.from(io, options, 'payments')
-      const stopping = new AbortController()
-      const stop = () => stopping.abort()
-      process.once('SIGINT', stop)
-      process.once('SIGTERM', stop)
-      try {
-        return await listen(io, client, options, stopping.signal)
-      } finally {
-        process.off('SIGINT', stop)
-        process.off('SIGTERM', stop)
-      }
+      return untilStopped((signal) => listen(io, client, options, signal))
     },
   )
   verb<PartnerOptions & { readonly subscription?: string; readonly of?: string }>(

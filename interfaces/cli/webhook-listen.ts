@@ -145,13 +145,8 @@ function forget(seen: Set<string>): void {
   }
 }
 
-function givenSecret(io: CliIo, { webhookSecret, webhookSecretFile }: ListenOptions): string | null {
-  const secret = secretOf(io, {
-    option: '--webhook-secret',
-    given: webhookSecret,
-    givenFile: webhookSecretFile,
-    variable: 'COMPSTREAM_WEBHOOK_SECRET',
-  })
+function givenSecret(io: CliIo, options: ListenOptions): string | null {
+  const secret = secretOf(io, options, 'webhookSecret', 'COMPSTREAM_WEBHOOK_SECRET')
   if (secret !== null && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) {
     throw new CliError('The secret to sign with must be whsec_ and base64 behind it')
   }
