@@ -11,7 +11,7 @@ import {
 } from '../../../application/parties/sync-employees.ts'
 import { MAX_ROWS } from '../../../application/payroll/submit-payroll.ts'
 import { employeeSync } from '../../../domain/parties/employee-sync.ts'
-import { Answer, accepted } from '../../endpoints/endpoint.ts'
+import { accepted } from '../../endpoints/endpoint.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { MOST_NAMED, REQUIRED } from '../../endpoints/faults.ts'
 import { date, rows, visible } from '../../endpoints/fields.ts'
