@@ -57,10 +57,9 @@ export class Metrics {
   readonly #managerLagSeconds = this.#gauge('process_manager_lag_seconds', 'Time behind the log', [
     'process_manager',
   ])
-  readonly #parked = this.#gauge(
-    'parked_streams',
-    'Streams set aside behind an event that cannot be applied',
-    ['reader'],
+  /** `parked_streams` is the former name, kept for one release. */
+  readonly #deadLettered = ['dead_lettered_streams', 'parked_streams'].map((name) =>
+    this.#gauge(name, 'Streams that wait behind an event which cannot be handled', ['reader']),
   )
   readonly #workDue = this.#gauge('work_due', 'Work that is due and not taken', ['queue'])
   readonly #workFailed = this.#gauge('work_failed', 'Work that failed, waiting for the operator', ['queue'])
@@ -282,8 +281,10 @@ export class Metrics {
 
   /** Streams that a reader of the log has set aside; null while that is not known. */
   parked(reader: string, streams: number | null): void {
-    if (streams === null) this.#parked.remove({ reader })
-    else this.#parked.set({ reader }, streams)
+    for (const gauge of this.#deadLettered) {
+      if (streams === null) gauge.remove({ reader })
+      else gauge.set({ reader }, streams)
+    }
   }
 
   /** Has `refresh` set gauges that are only worth reading when somebody looks; a failing one is left out. */

@@ -6,10 +6,10 @@ test('projections that are not known take away their own parked streams, not tho
   const lag = { events: 0, seconds: 0 }
   metrics.projections([{ name: 'employers', state: 'parked', owner: 'a', lag, parked_streams: 2 }])
   metrics.parked('integration-events', 1)
-  const shown = async () => (await metrics.text()).match(/^compstream_parked_streams.*$/gm) ?? []
+  const shown = async () => (await metrics.text()).match(/^compstream_dead_lettered_streams.*$/gm) ?? []
   expect(await shown()).toHaveLength(2)
   metrics.projections(null)
-  expect(await shown()).toEqual(['compstream_parked_streams{reader="integration-events"} 1'])
+  expect(await shown()).toEqual(['compstream_dead_lettered_streams{reader="integration-events"} 1'])
   expect(await metrics.text()).not.toContain('projection="employers"')
 })
 

@@ -211,6 +211,7 @@ describe('metrics', () => {
       'compstream_process_manager_up{process_manager="webhooks"} 0',
       'compstream_process_manager_lag_events{process_manager="webhooks"} 8',
       'compstream_process_manager_lag_seconds{process_manager="webhooks"} 2',
+      'compstream_dead_lettered_streams{reader="policies"} 1',
       'compstream_parked_streams{reader="policies"} 1',
       'compstream_work_due{queue="webhooks"} 2',
       'compstream_work_failed{queue="webhooks"} 1',
@@ -232,7 +233,7 @@ describe('metrics', () => {
     metrics.integrationEventsBehind(5)
     const figures = async () =>
       (await metrics.text()).match(
-        /^compstream_(projection_lag|projection_up|process_manager|parked|work|integration_events_behind)\S* \S+$/gm,
+        /^compstream_(projection_lag|projection_up|process_manager|dead_lettered|work|integration_events_behind)\S* \S+$/gm,
       )
     expect(await figures()).toHaveLength(12)
     metrics.projections(null)
