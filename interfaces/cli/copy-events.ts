@@ -25,7 +25,7 @@ import {
 } from './log-places.ts'
 
 /** What a command works with: settings, where it reports, and when it is to stop. */
-interface Given {
+export interface Given {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Told of every page: events so far, and the share of the log that they are, 0 to 1. */
   readonly report: (phase: MovePhase, events: number, share: number) => void

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Given } from './copy-events.ts'
 import type { CliIo } from './io.ts'
 import { resource } from './output.ts'
 import { Progress } from './progress.ts'
@@ -60,12 +61,6 @@ export function logCommands(io: CliIo, events: Command): void {
   )
 }
 
-interface Watch {
-  readonly env: CliIo['env']
-  readonly report: (phase: string, events: number, share: number) => void
-  readonly signal: AbortSignal
-}
-
 /**
  * Shows progress on stderr, as a bar on a terminal and in lines elsewhere (none with `--json`: there is nothing but
  * errors), and stops in good order on Ctrl-C.
@@ -73,7 +68,7 @@ interface Watch {
 async function watched<T>(
   io: CliIo,
   { json }: { readonly json?: boolean },
-  work: (watch: Watch) => Promise<T>,
+  work: (given: Given) => Promise<T>,
 ): Promise<T> {
   const progress = new Progress(io, { lines: !json })
   const pace = new Pace()

@@ -221,24 +221,24 @@ async function submitPayrollData(
   return outcome.body
 }
 
+const STILL_RUNNING = 'validation is still running. Follow it with get_submission_status.'
+
 /** The answer to a real submission, by its file. */
 function submissionResult(file: PayrollFile): Record<string, unknown> {
   const { received, validated, failed } = file
   const { outcome, rowCount, error } = resultOf(file, 'phase_1')
-  const status =
+  const rowsWere = rowCount === 1 ? '1 row was' : `${rowCount} rows were`
+  const { green, red } = validated
+  const advice = red > 0 ? ' Read why with get_validation_errors.' : ''
+  const [status, message] =
     outcome === 'failed'
-      ? 'submission_failed'
+      ? ['submission_failed', `The submission failed: ${error ?? 'the payroll pipeline did not finish'}`]
       : outcome === 'background'
-        ? 'submitted_validation_pending'
-        : 'submitted_and_validated'
-  const message =
-    outcome === 'failed'
-      ? `The submission failed: ${error ?? 'the payroll pipeline did not finish'}`
-      : outcome === 'background'
-        ? `${rowsWere(rowCount)} stored; validation is still running. Follow it with get_submission_status.`
-        : `${rowsWere(rowCount)} submitted: ${validated.green} passed validation, ${validated.red} failed.${
-            validated.red > 0 ? ' Read why with get_validation_errors.' : ''
-          }`
+        ? ['submitted_validation_pending', `${rowsWere} stored; ${STILL_RUNNING}`]
+        : [
+            'submitted_and_validated',
+            `${rowsWere} submitted: ${green} passed validation, ${red} failed.${advice}`,
+          ]
   return {
     submission_id: received!.source.submission_id,
     // a file that could not even be created is no file to look at
@@ -247,10 +247,6 @@ function submissionResult(file: PayrollFile): Record<string, unknown> {
     row_count: rowCount,
     message,
   }
-}
-
-function rowsWere(count: number): string {
-  return count === 1 ? '1 row was' : `${count} rows were`
 }
 
 async function employerFor(app: Reads, agent: AgentCredential, employerId: string): Promise<Employer> {
