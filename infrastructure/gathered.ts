@@ -2,11 +2,11 @@ import { technicalDeadline } from '../application/commands/technical-deadlines.t
 
 /** How long a look may take before it is made once more, in milliseconds: its connection may lead nowhere. */
 const LATE_MS = 2_000
-/** Looks under way: a database that is slow for everybody does not get ever more of them. */
+/** Looks under way: a slow database does not get ever more of them. */
 const MOST_AT_ONCE = 2
 
 /**
- * Answers everybody who asks at about the same time with one look: a look that begins after all of their questions,
+ * Answers concurrent questions with one look: a look that begins after all of them,
  * so that nobody is told what was true before he asked. A look that is late is made a second time, and the first answer counts.
  */
 export class Gathered<Question, Answer> {
@@ -35,7 +35,7 @@ export class Gathered<Question, Answer> {
     return this.#next.answer
   }
 
-  /** Everybody who asks in this turn of the event loop comes along. */
+  /** All questions of this turn of the event loop share it. */
   #beginSoon(): void {
     setImmediate(() => {
       if (!this.#next || this.#underWay === (this.#isOrdered ? 1 : MOST_AT_ONCE)) return

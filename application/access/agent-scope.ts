@@ -52,7 +52,7 @@ export async function isActiveApiKey(app: Pick<Application, 'commands'>, value: 
 
 /**
  * The employer with that id, if the agent may act for it at this moment: the one employer of an
- * employer's agent, or whoever is linked to the payroll company of a payroll company's agent.
+ * employer's agent, or an employer that is linked to the payroll company of a payroll company's agent.
  * @returns null outside the scope, and for ids that exist nowhere: the two look the same.
  */
 export async function employerInScope(

@@ -33,7 +33,7 @@ export interface Creation<State> extends Loaded<State> {
   readonly keyedRequest: KeyedRequest | null
 }
 
-/** What those work with who only read. */
+/** The part for callers that only read. */
 export interface Reads {
   readonly commands: Pick<Aggregates, 'load'>
 }
@@ -48,7 +48,7 @@ const LOADED_AT_ONCE = 64
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
 const CACHE_BYTES = 48 * 1024 * 1024
-/** Streams without events that are known as such: who probes with invented ids pushes out others of these only. */
+/** Streams that are known to be empty, in a cache of their own: probes with invented ids push out no aggregates. */
 const EMPTY_STREAMS = 10_000
 /** How long one look at the log counts for a request, in milliseconds: one that waits for others looks again. */
 const LASTS_MS = 1_000
@@ -234,7 +234,7 @@ export class Aggregates {
     return this.cache.get(stream) as Kept<State> | undefined
   }
 
-  /** Forgets a stream: whoever goes on reads what stands. */
+  /** Forgets a stream: the next load reads what is stored. */
   protected forget(stream: string): void {
     this.cache.delete(stream)
   }

@@ -41,8 +41,8 @@ interface Step<State, Command, Event extends DomainEvent> {
 const ATTEMPTS = 10
 
 /**
- * Runs commands on aggregates: decide on the cached state, append at exactly its revision. Who meets a conflict reads on and
- * decides again, after all who met one in this process before; nobody is refused by a state that may be stale.
+ * Runs commands on aggregates: decide on the cached state, append at exactly its revision. After a conflict a command reads on and
+ * decides again, after all that met one in this process before; no command is refused by a state that may be stale.
  */
 export class CommandHandler extends Aggregates {
   readonly #clock: Clock
@@ -105,7 +105,7 @@ export class CommandHandler extends Aggregates {
     })
   }
 
-  /** @param isFresh whether a refusal by that state counts. @returns the conflict when somebody else wrote in between. */
+  /** @param isFresh whether a refusal by that state counts. @returns the conflict when another writer came in between. */
   async #attempt<State, Command, Event extends DomainEvent>(
     step: Step<State, Command, Event>,
     at: Kept<State>,
@@ -151,7 +151,7 @@ export class CommandHandler extends Aggregates {
   /**
    * Appends events decided by the caller at exactly a revision, without deciding again on conflict: for who creates a
    * stream, and for writers that own one for a while, such as the payroll pipeline. They go by the state alone.
-   * @throws WrongExpectedRevision when somebody else wrote in between.
+   * @throws WrongExpectedRevision when another writer came in between.
    */
   async appendAt<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
@@ -168,7 +168,7 @@ export class CommandHandler extends Aggregates {
       const commandId = commandIdOf(context, stream, 'append')
       return await this.#append(decider, stream, before, decided, commandId, context)
     } catch (error) {
-      // who goes on from here reads what stands
+      // the next command reads what is stored
       this.forget(stream)
       throw error
     }

@@ -113,7 +113,7 @@ export class EventRegistry {
   /**
    * Parses a stored event, brings it to the current version and checks it. The result is remembered
    * with the stored event, so that several readers of one page parse it once; treat it as immutable.
-   * @param remember false for who reads long stretches alone: it would only keep garbage alive.
+   * @param remember false for long reads of one caller: it would only keep garbage alive.
    * @throws UnreadableEvent
    */
   decode(stored: StoredEvent, remember = true): RecordedEvent {

@@ -15,7 +15,7 @@ import type { Turns } from './turns.ts'
 
 /** A request that may carry an idempotency key. */
 export interface KeyedCall {
-  /** Who sent it: client, credential, connection or operator. Keys of two callers never meet. */
+  /** The sender: client, credential, connection or operator. Keys of two callers never meet. */
   readonly caller: string
   /** What it asks for; one key may serve several operations. The same in every release. */
   readonly operation: string

@@ -54,7 +54,7 @@ export function webHostReservation(personalData: PersonalData, host: string): Re
   return { kind: 'web_host', fingerprint, id: `web_host_${fingerprint}` }
 }
 
-/** Whoever is to hold a value: the aggregate that a command is about to create. */
+/** The future owner of a value: the aggregate that a command is about to create. */
 interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State | null, Command, Event>
   /** Type of the command that creates it. */
@@ -77,7 +77,7 @@ export async function isTaken<State, Command, Event extends DomainEvent>(
 
 /**
  * Reserves a value for an aggregate that the context's command creates next. A reservation is an id:
- * whoever creates the aggregate of that id holds the value, and of several who try the aggregate's stream
+ * the command that creates the aggregate of that id holds the value, and of several that try the aggregate's stream
  * lets one win. One that was left without its aggregate, because its command died, is thus open to
  * everybody at once, and cannot be lost to a command that goes on late.
  * @returns the id to create the aggregate under; null when the value is held by another.
@@ -102,7 +102,7 @@ export async function reserve<State, Command, Event extends DomainEvent>(
 /**
  * Reserves a value for an aggregate that is there already. It takes none that was left without its aggregate: the command
  * that reserved it may still go on.
- * @returns who holds the value now: the aggregate, or another one that is in the way.
+ * @returns the present owner of the value: the aggregate, or another one that is in the way.
  */
 export async function reserveFor<State, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands'>,
@@ -121,18 +121,18 @@ export async function reserveFor<State, Command, Event extends DomainEvent>(
   const reserving = { type: 'Reserve', data, ...(holder !== null && { replaces: holder }) } as const
   const outcome = await decideNow(app, value, reserving, context)
   if (!isRejection(outcome) && outcome.state.owner_id === id) return id
-  // somebody was faster
+  // another command was faster
   const faster = await holderOf(app, value)
   // and has given it back since
   return faster ?? reserveFor(app, value, { decider, id, hasLost }, context)
 }
 
-/** Who a value is reserved for; null when it is free. */
+/** The owner that a value is reserved for; null when it is free. */
 export async function holderOf({ commands }: Reads, value: ReservedValue): Promise<string | null> {
   return (await commands.load(reservation, value.id)).state.owner_id
 }
 
-/** How a value stands for whoever is to hold it: another's, reserved under an id, or to be reserved. */
+/** How a value stands for its future owner: another's, reserved under an id, or to be reserved. */
 async function standingOf<State, Command, Event extends DomainEvent>(
   { commands }: Pick<Application, 'commands'>,
   value: ReservedValue,
@@ -163,7 +163,7 @@ export async function release(
 }
 
 /**
- * Reserves or gives back by who holds the value now. A command that once reserved it must not pass for done where somebody
+ * Reserves or releases a value, by its present owner. A command that once reserved it must not count as done where another
  * has given it back since: at each revision of the reservation it is another one.
  */
 async function decideNow(

@@ -52,7 +52,7 @@ export function connectionSubject(
 
 /**
  * The data subject of a person, by what identifies it within its employer. Rows that carry personal
- * values but identify nobody share one subject of the employer.
+ * values but identify no person share one subject of the employer.
  */
 export function personSubject(
   personalData: Pick<PersonalData, 'subjectId'>,

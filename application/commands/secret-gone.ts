@@ -2,7 +2,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 
 const CODE = 'already_created'
 
-/** A retry under the same command finds the first attempt's secret, which nobody can show again. */
+/** A retry under the same command finds the first attempt's secret, which cannot be shown again. */
 export function secretGone(what: string, id: string, done = 'created'): Rejection {
   return reject(
     'conflict',

@@ -1,5 +1,5 @@
 /**
- * Long computations, cut into slices so that they hold up nobody else of the process: after about
+ * Long computations, cut into slices so that they hold up nothing else in the process: after about
  * {@link SLICE_MS} each lets the event loop go on. Of all that wait to continue, one continues per
  * turn of the event loop, in the order in which they asked: ten long computations delay a short
  * request by one slice, not by ten.

@@ -1,4 +1,4 @@
-/** Runs work on the same thing one after the other in this process, so that who comes in numbers does not meet in conflicts. */
+/** Runs work on the same thing one after the other in this process, so that concurrent requests meet no conflicts. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>()
 
@@ -14,7 +14,7 @@ export class Turns {
     }
   }
 
-  /** Resolves when it is nobody's turn. */
+  /** Resolves when no turn is under way. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
   }

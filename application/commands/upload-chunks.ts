@@ -11,7 +11,7 @@ import { nextTurn } from './time-slices.ts'
 export interface Upload {
   readonly received: { readonly chunk_count: number } | null
   readonly chunks_recorded: number
-  /** Set when somebody gave the upload up; no more chunks are taken then. */
+  /** Set when the upload was given up; no more chunks are taken then. */
   readonly failed?: object | null
 }
 
@@ -46,7 +46,7 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
     }
     const chunk = chunks.slice(first, first + 1)
     const decided = orThrow(decideAll(decider, received ? chunk : [receive, ...chunk], at.state))
-    // whoever asks again for the same would ask for ever
+    // a repetition of the same would never end
     if (decided.events.length === 0) throw new Error(`The upload ${id} has nothing left to store`)
     // encoding a chunk holds the event loop, longest for EventStoreDB: of all large uploads, one does so per turn
     if (chunks.length > 1) await nextTurn()

@@ -19,7 +19,7 @@ export function within(context: CommandContext, { tenant_id, environment }: Owne
 }
 
 /**
- * Changes an aggregate in the name of whoever it belongs to, and waits until it can be read.
+ * Changes an aggregate under its own tenant and environment, and waits until the change can be read.
  * @returns its state, or the rejection; what does not exist is not found.
  */
 export async function changed<

@@ -178,7 +178,7 @@ const SOURCES: readonly Source[] = [
   on(PayrollPremiumCalculated, async ({ file_id, last, completed }, commands) => {
     if (!last) return null
     if (completed) {
-      // from which account a premium is debited is nobody's business outside
+      // consumers need not know the account that a premium is debited from
       const { debit_account_id: _, ...told } = completed
       return { type: 'payroll.file_completed', data: { file_id, ...told } }
     }
@@ -221,7 +221,7 @@ export async function integrationEventOf(
 ): Promise<IntegrationEvent | null> {
   const { tenant_id, environment, recorded_at, correlation_id } = event.metadata
   const source = SOURCES_BY_TYPE.get(event.type)
-  // what belongs to no tenant is of nobody's concern outside
+  // events without a tenant are not published
   if (!source || tenant_id === null || environment === null) return null
   if (!isId(tenant_id)) throw new UnreadableEvent(event, 'its tenant is none')
   const told = await source.tell(event.data as never, commands)

@@ -67,7 +67,7 @@ export class KeySlots {
       const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
       const own = Math.max(slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
       const more = Math.max(0, Math.min(own, ...shares.map(leftOf)))
-      // what is left goes to others only where there is work for it: first slots are offered to all, and who is refused waits
+      // first slots are offered to all keys; the rest goes to keys that have work for it, and others wait
       const first = this.#waiting.has(key)
         ? 0
         : Math.min(slots - (this.#taken.get(key) ?? 0), ...shares.map((shared) => this.#leftOf(shared)))

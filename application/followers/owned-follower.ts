@@ -215,7 +215,7 @@ export interface FollowerStatus {
   /** `idle`: no process runs it; `problem`: see there. */
   readonly state: 'active' | 'idle' | 'problem'
   readonly problem: string | null
-  /** Who runs it; null when nobody does. */
+  /** The process that runs it; null: none. */
   readonly owner: string | null
   /** Streams that wait behind an event that it could not handle. */
   readonly parkedStreams: number

@@ -49,7 +49,7 @@ export class PageFeed {
     this.#wake()
   }
 
-  /** Ends it for who waits for a page, and the subscription; that is not waited for, its server may not answer. */
+  /** Ends the wait for a page, and the subscription; the end is not awaited, since its server may not answer. */
   close(): void {
     this.#next = 'ended'
     this.#wake()

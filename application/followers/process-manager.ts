@@ -104,7 +104,7 @@ export interface WorkItem<Payload = unknown> {
   readonly key: string
   /**
    * The same at every attempt of this piece, in whichever process, also after a redrive. Commands and keys of calls to
-   * providers derive from it: who takes the piece over after silence repeats what the silent one may have done, under
+   * providers derive from it: a process that takes the piece over repeats what the silent one may have done, under
    * the same keys, and the other side answers with what it did the first time.
    */
   readonly commandId: string

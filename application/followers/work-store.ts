@@ -120,7 +120,7 @@ export interface WorkCounts {
   readonly failed: number
 }
 
-/** A process manager's checkpoint was moved by somebody else: nothing was written. */
+/** Another process moved the process manager's checkpoint: nothing was written. */
 export class CheckpointMoved extends SafeError {
   constructor(processManager: string) {
     super(`The checkpoint of process manager ${processManager} was moved by another owner`)
@@ -163,7 +163,7 @@ export interface WorkStore {
   /**
    * Makes work due whose time has come or whose pause is over, and such whose lease ran out or whose owner is gone.
    * @param now service-clock milliseconds.
-   * @param owner who asks: never gone.
+   * @param owner the asking process, which is never gone.
    * @param running tokens of all claims of its own that have no end in time; what else it claimed so is due again. Default:
    *   nothing is.
    * @returns the tokens of those that still stand.

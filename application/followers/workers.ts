@@ -220,7 +220,7 @@ export class Workers {
     }
   }
 
-  /** Leaves a piece to whoever has a slot for it. */
+  /** Leaves a piece to the next process with a slot for it. */
   async #giveBack(claim: ClaimedWork): Promise<void> {
     try {
       const left = await this.#parts.store.end(claim, { end: 'interrupted' })

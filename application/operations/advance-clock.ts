@@ -62,7 +62,7 @@ export async function advanceClock(
   // one after the other: the second counts its seconds from where the first ends
   const before = lastMoves.get(clock) ?? Promise.resolve()
   const move = inTurn(parts, before, performance.now() + turnMs, () => advance(parts, clock, by, context))
-  // who did not get its turn leaves the move before it under way
+  // a request that did not get its turn leaves the earlier move under way
   lastMoves.set(clock, Promise.allSettled([before, move]))
   return move
 }

@@ -71,11 +71,11 @@ export interface AlertKind {
   readonly type: EventType
   /** One sentence: what happened, and what to do. */
   readonly message: string
-  /** What it is about; null where the event calls for nobody. */
+  /** What it is about; null where the event raises no alert. */
   readonly about: (data: never) => About | null
   /** What has one open alert at the most, which counts; absent where each event has an alert of its own. */
   readonly per?: (data: never) => string
-  /** Events of the same `per` that settle it: nobody need take note any more. */
+  /** Events of the same `per` that settle it, so that it needs no acknowledgement. */
   readonly settledBy?: readonly EventType[]
 }
 

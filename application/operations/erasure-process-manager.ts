@@ -26,7 +26,7 @@ export function erasure({ personalData }: Pick<Application, 'personalData'>) {
           timeLimitMs: 30_000,
         },
         async ({ payload: { subject, generation } }) => {
-          // by its number: late or repeated, it does not touch the newer key of a person who was reported again
+          // by its number: late or repeated, it never touches the newer key of a person that was reported again
           await personalData.destroyKey(subject, generation)
           return { outcome: 'done' }
         },

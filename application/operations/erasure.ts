@@ -48,7 +48,7 @@ const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
 
 /**
  * Erases a data subject: the erasure is recorded first, then the subject's data key is destroyed,
- * after which every copy of its values reads as erased. Whoever was erased and reported again since
+ * after which every copy of its values reads as erased. A person that was erased and reported again since
  * is erased again; what broke off after it was recorded is finished by the process manager `erasure`.
  * A subject that never had a data key is not found, and nothing is recorded of it.
  * @param subject `person/<24 hex>` or `employer/<24 hex>`.

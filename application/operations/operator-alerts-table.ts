@@ -7,7 +7,7 @@ export const operatorAlerts = table('operator_alerts', {
     alert_id: text(),
     /** A key of `ALERTS`. */
     kind: text(),
-    /** Null where it is nobody's in particular, as is the environment. */
+    /** Null where the alert belongs to no tenant, as is the environment. */
     tenant_id: orNull(text()),
     environment: orNull(text<Environment>()),
     /** Ids of what it is about, by their names. */

@@ -98,7 +98,7 @@ export async function acknowledgeAlert(
   return findAlert(app, alertId)
 }
 
-/** How many alerts of each kind nobody has taken note of. */
+/** How many alerts of each kind are not acknowledged. */
 export async function openAlerts({
   read,
 }: Pick<Application, 'read'>): Promise<Readonly<Record<AlertKindName, number>>> {

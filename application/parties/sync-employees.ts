@@ -40,7 +40,7 @@ interface RecordFault {
   readonly message: string
 }
 
-/** A checked sync and who sent it. */
+/** A checked sync and its sender. */
 export interface EmployeeChanges {
   readonly sender_id: string
   readonly tenant_id: string

@@ -32,7 +32,7 @@ export function checkoutSettings(app: Application) {
           logo_url === null ? cancel('copy-logo', tenant_id) : perform('copy-logo', tenant_id, { logo_url }),
         ]
       }),
-      // nobody asks about what the operator vouched for
+      // an address that the operator vouched for is not looked at
       on(WebAddressVerified, ({ data: { tenant_id, by, ...data } }) => [
         by === 'operator' ? cancel('look', tenant_id) : lookLater(tenant_id, data),
       ]),
@@ -65,7 +65,7 @@ export function checkoutSettings(app: Application) {
           const { web_address } = state.settings
           if (web_address === null || !isSameAddress(state.settings, item.payload)) return { outcome: 'done' }
           const { look, isAnswered } = await lookAt(app, item.key, web_address, item.signal)
-          // it may be that nobody is reached from here
+          // this process may reach no address at all
           if (!isAnswered && state.web_address_proof !== null && !item.isLastTry) {
             return { outcome: 'retry', why: 'Neither the name servers nor the host answered' }
           }

@@ -48,7 +48,7 @@ export async function followNotices(
       const pause = (ms: number) => delay(ms, null, { signal: ended }).catch(() => undefined)
       let since = (await app.commands.load(processorNotices, sender.kind)).state.until ?? 0
       while (!ended.aborted) {
-        // nobody is asked about nothing
+        // nothing to ask about
         const isAwaited = await hasLiveSales(app)
         if (isAwaited) since = await catchUp(app, sender, since, { ended, failed })
         progressed()

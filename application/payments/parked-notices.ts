@@ -18,7 +18,7 @@ import { processorOf } from './processor/processor-of.ts'
 
 /**
  * Keeps a signed notice that was not understood, once, where it names something of ours: an operator is alerted, and it is
- * read again when its work is. One that names nothing of ours is nobody's here.
+ * read again when its work is. One that names nothing of ours is ignored.
  * @throws ProviderUnavailable: whose it is, the processor has to say.
  */
 export async function parkNotice(
@@ -35,7 +35,7 @@ export async function parkNotice(
   const known = noticeId ?? personalData.fingerprint('processor_notice', body)
   const notice_id = derivedId(`${source.processor}/${known}`, processorNotice.category)
   const { state } = await app.commands.load(processorNotice, notice_id)
-  // of one that was seen to nothing is kept any more, however often it is told
+  // nothing is kept of a notice that was resolved, however often it comes
   if (state !== null && state.status !== 'not_understood') return
   const place = placeOf({ notice_id })
   const subject = employerSubject(personalData, employer_id)

@@ -22,7 +22,7 @@ export interface Played {
   readonly alreadyPaid: boolean
 }
 
-/** The payment method that a payer leaves who is played. */
+/** The payment method that a simulated payer leaves. */
 const PAYERS_METHOD = 'pm_card_payer'
 
 /**

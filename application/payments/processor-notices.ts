@@ -38,7 +38,7 @@ export async function takeNotice(
 
 /**
  * Does what a notice of a card processor tells, once: the commands of the same notice have the same ids, and find
- * themselves in the stream that they change. What is told of something unknown is nobody's here.
+ * themselves in the stream that they change. A notice of something unknown is ignored.
  * @param source where the notice comes from: it tells of nothing that is elsewhere.
  * @returns whether it is about something that is known.
  * @throws ProviderUnavailable: the processor has to say what it means.

@@ -87,7 +87,7 @@ async function faultOf(look: () => Promise<string | null>) {
 /**
  * Looks at the web address of a tenant, or takes the operator's word for it, and records what it found.
  * @param byOperator the operator vouches for it: nobody looks.
- * @param ownHosts of the service itself, which are nobody's.
+ * @param ownHosts of the service itself, which belong to no tenant.
  */
 export async function verifyWebAddress(
   app: Application,
@@ -140,7 +140,7 @@ export interface TenantHost {
   readonly tokensIn: (pathAndQuery: string) => readonly string[]
 }
 
-/** The tenant that a host was verified for, whether it still is or not: links to it are out. Null: it is nobody's. */
+/** The tenant that a host was verified for, whether it still is or not: links to it are out. Null: no tenant's. */
 export async function tenantOfHost(
   app: Pick<Application, 'commands' | 'personalData'>,
   host: string,

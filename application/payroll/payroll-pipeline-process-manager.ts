@@ -163,7 +163,7 @@ async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
         }
       }
     } catch (error) {
-      // somebody else is on the file, too: what they stored is where this goes on
+      // another process works on the file, too: this goes on behind what it stored
       if (!(error instanceof WrongExpectedRevision)) throw error
     }
   }
@@ -240,7 +240,7 @@ function decide(command: PayrollFileCommand, state: PayrollFile): readonly Payro
   return orThrow(payrollFile.decide(command, state))
 }
 
-/** @throws WrongExpectedRevision when somebody else wrote to the file since it was loaded. */
+/** @throws WrongExpectedRevision when another process wrote to the file since it was loaded. */
 function append(
   parts: Parts,
   item: WorkItem,

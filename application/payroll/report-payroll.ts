@@ -14,7 +14,7 @@ import { feinReservation, policyNumberReservation } from '../commands/reservatio
 import { opened } from '../commands/sealed-fields.ts'
 import { resultOf, type SubmittedPayroll, submitPayroll } from './submit-payroll.ts'
 
-/** Who reports, and for whom it may. */
+/** The reporting caller, and the employers that it may report for. */
 export interface ReportSender {
   readonly source: 'report' | 'inbound_webhook'
   /** Client or connection id. */

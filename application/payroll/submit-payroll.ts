@@ -38,7 +38,7 @@ export interface SubmittedPayroll {
 }
 
 /**
- * Accepts payroll rows as a new file. Rows are normalized, who they are about is sealed, and
+ * Accepts payroll rows as a new file. Rows are normalized, their persons are sealed, and
  * everything is stored before this returns. A file of one chunk is taken through all phases at once
  * and stored with them in one append; a larger one is left to the payroll pipeline.
  *
@@ -191,7 +191,7 @@ function isSettled(file: PayrollFile, waitFor: PayrollSubmission['waitFor']): bo
 
 function outcomeOf(file: PayrollFile, waitFor: PayrollSubmission['waitFor']): SubmittedPayroll['outcome'] {
   if (file.failed) return 'failed'
-  // the answer for so many rows is that they are processed in the background, also to who asks when that is done
+  // so many rows are answered as processed in the background, also when that is already done
   const isBackground = waitFor === 'complete' && file.received!.row_count > SYNCHRONOUS_ROWS
   if (nextStep(file).step === 'complete') return isBackground ? 'background' : 'complete'
   return isSettled(file, waitFor) ? 'validated' : 'background'

@@ -286,7 +286,7 @@ async function registered(
       : await employers.register(app, registration, context)
     if (isRejection(made) && made.code !== 'fein_taken') return made
   }
-  // whoever had the FEIN reserved under this id at the same time may have registered it
+  // a concurrent request that reserved the FEIN under this id may have registered it
   const { state } = await app.commands.load(employer, employer_id)
   if (state?.tenant_id !== tenant_id) return feinConflict()
   return mayBeSameFein(feinNotation, state.fein_notation) ? state : notationConflict(state)

@@ -116,7 +116,7 @@ export async function activate(
   }
   const outcome = await app.commands.execute(policy, policyId, { type: 'Activate' }, scoped)
   if (isRejection(outcome)) {
-    // it was cancelled meanwhile, and whoever did that may have looked for the number before
+    // it was cancelled meanwhile, and that request may have looked for the number before
     await release(app, number, policyId, scoped)
     return outcome
   }

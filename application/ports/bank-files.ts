@@ -5,7 +5,7 @@ export type FilePlace =
   /** Beside its place, under another name, whole. */
   | 'staged'
   | 'exposed'
-  /** Whoever fetches files has renamed it. */
+  /** The carrier that fetches files has renamed it. */
   | 'fetched'
   /** None of these. */
   | 'absent'
@@ -35,7 +35,7 @@ export interface BankFolders {
   expose(name: string, sha256: string): Promise<void>
   /** Removes what was staged of a file: it holds account numbers, and goes nowhere. */
   withdraw(name: string): Promise<void>
-  /** Names of files that have come, in their order; whoever brings one gives it its name when it is whole. */
+  /** Names of files that have come, in their order; a file gets its name when it is whole. */
   incoming(): Promise<readonly string[]>
   /** A file that has come; null: it is gone. */
   read(name: string): Promise<IncomingFile | null>

@@ -36,7 +36,7 @@ export interface BankLink {
 export interface AskedLinkToken {
   /** Tells users apart; it names nobody. */
   readonly userId: string
-  /** Whom the widget names as the one who asks. */
+  /** The name that the widget shows as the asking party. */
   readonly clientName: string
   /** Of an item that is there, to which products and accounts are added; null: a new one. */
   readonly token: string | null

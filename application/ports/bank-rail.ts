@@ -5,7 +5,7 @@ export interface BankRail {
   /** The simulated one moves nothing: operators play what banks report. The other writes files for a bank. */
   readonly kind: 'simulated' | 'nacha'
   /**
-   * Hands over a batch that has closed. The same batch again is the same one: whoever died meanwhile repeats it, and what
+   * Hands over a batch that has closed. The same batch again is the same one: a repetition after a crash is safe, and what
    * was handed over is not handed over again.
    * @throws ProviderUnavailable, ProviderRefused: then nothing more of it moves.
    */

@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 
-/** Who caused an event. */
+/** The actor that caused an event. */
 export interface Actor {
   readonly type: 'api_client' | 'agent' | 'inbound_connection' | 'operator' | 'payer' | 'system'
   readonly id: string

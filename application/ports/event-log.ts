@@ -12,7 +12,7 @@ import { ServiceUnavailable } from './unavailable.ts'
  * that readers in the same process need not parse what was written a moment ago.
  */
 export interface WrittenFrom {
-  /** Who wrote it, and alone may read it. */
+  /** The module that wrote it, and alone may read it. */
   readonly by: object
   /** The JSON text of the data; it tells a copy with other data. */
   readonly text: string
@@ -59,7 +59,7 @@ export interface LogMark {
 export type AppendResult = LogMark
 
 /**
- * The stream's last event is not at the revision that the append was decided on. Nothing was written; who reads the
+ * The stream's last event is not at the revision that the append was decided on. Nothing was written; a caller that reads the
  * stream then finds what stands there.
  */
 export class WrongExpectedRevision extends SafeError {
@@ -159,7 +159,7 @@ export interface EventLog {
    * @param revision of the stream's last event, -1 for a new stream.
    * @param events at least one.
    * @throws WrongExpectedRevision, EventTooLarge, or {@link EventLogUnavailable} after which the outcome is unknown:
-   *   whoever needs to know reads the stream.
+   *   a caller that needs to know reads the stream.
    */
   append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult>
 

@@ -18,7 +18,7 @@ export interface Lease {
 /** The leases of this process: one owner, one heartbeat for all of them. */
 export interface Leases {
   readonly owner: string
-  /** Takes a lease, which lasts until it is released. @returns null while somebody else holds it. */
+  /** Takes a lease, which lasts until it is released. @returns null while another process holds it. */
   acquire(name: string): Promise<Lease | null>
   /** Names of the leases that some process holds now, with their owners. */
   holders(names: readonly string[]): Promise<ReadonlyMap<string, string>>

@@ -3,7 +3,7 @@ import type { DeliveryChannel } from '../../domain/payments/links/payment-link-e
 /** E-mails and texts to customers. */
 export interface Messages {
   /**
-   * Hands a message to whoever delivers it.
+   * Hands a message to its delivering provider.
    * @throws ProviderUnavailable or ProviderRefused when it was not taken over.
    */
   send(message: OutgoingMessage): Promise<void>

@@ -1,4 +1,4 @@
-/** What a server of somebody else answered. */
+/** The answer of a partner's server. */
 export interface OutsideAnswer {
   readonly statusCode: number
   readonly body: Buffer

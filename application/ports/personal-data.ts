@@ -16,7 +16,7 @@ export interface PersonalData {
   open(items: readonly { value: Sealed; context: string }[]): Promise<readonly string[]>
   /**
    * Which data key of a subject is its latest, destroyed or not, counted from 1; null when it never
-   * had one. Who is sealed again after a destruction gets the next one.
+   * had one. A person that is sealed again after a destruction gets the next one.
    */
   keyGeneration(subject: string): Promise<number | null>
   /** Destroys one data key of a subject, for ever, in every process; later ones stay. Idempotent. */

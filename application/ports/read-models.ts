@@ -23,7 +23,7 @@ export interface ReadModels {
 
   /**
    * Waits until every projection that handles events of an aggregate has applied the log up to `position`, for at most
-   * 5 seconds: who writes can read it then.
+   * 5 seconds: the writer can read it then.
    * @returns false when the time ran out first.
    */
   tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean>

@@ -28,7 +28,7 @@ export const date = () => column<string>('date')
 export const timestamptz = () => column<string>('timestamptz')
 export const jsonb = <Value>() => column<Value>('jsonb')
 
-/** A column that may be null; who writes a row may leave it out. */
+/** A column that may be null, and left out of a row. */
 export function orNull<Read, Written>(
   column: Column<Read, Written>,
 ): Column<Read | null, Written | null | undefined> {

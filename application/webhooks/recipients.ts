@@ -29,7 +29,7 @@ const READ_PAGE = 32
 /** Subscriptions that are remembered of all tenants together, about. */
 const REMEMBERED = 50_000
 
-/** Finds out who receives events: the subscriptions as of each event's position in the log, whatever happened since. */
+/** Finds the recipients of events: the subscriptions as of each event's position in the log. */
 export class Recipients {
   readonly #log: Pick<EventLog, 'readStream'>
   readonly #registry: EventRegistry

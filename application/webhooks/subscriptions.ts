@@ -20,7 +20,7 @@ import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
 
 /**
  * Webhook subscriptions of a tenant and environment. One receives what lay in the scope of the key that registered it,
- * for ever; so it is managed by keys whose own scope holds all of that. For others it is out of reach: whoever moved it
+ * for ever; so it is managed by keys whose own scope holds all of that. For others it is out of reach: a key that moved it
  * to another address, or got its secret or its deliveries, would be told of what their key must not see.
  */
 
@@ -236,7 +236,7 @@ export async function test(
   const eventId = app.randomness.id()
   const eventType = type ?? found.events[0]!
   const body = JSON.stringify(samplePayload(eventType, at))
-  // whoever goes away before the answer has still made the attempt
+  // a caller that leaves before the answer has still made the attempt
   const { signal } = new AbortController()
   const request = { url, secret, eventId, eventType, body, timestamp: at }
   const answer = await app.webhooks.sender.post(request, signal)

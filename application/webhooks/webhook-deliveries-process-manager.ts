@@ -29,7 +29,7 @@ const FIRST_SLOTS = 2_048
 const LATER_SLOTS = 1_024
 
 /**
- * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more. All for one
+ * A receiver that is new or slow has few deliveries under way at a time; a quick one has more. All for one
  * host together are bounded, and all of one tenant, however many subscriptions these are. What a receiver has answered
  * counts no more, though its result is not stored yet.
  */

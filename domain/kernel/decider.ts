@@ -21,7 +21,7 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
   decide(command: Command, state: State): readonly Event[] | Rejection
 }
 
-/** What every decider is, whatever its state, commands and events: enough to fold any stream. */
+/** The part of a decider that folds a stream, for any state, commands and events. */
 export interface Aggregate {
   readonly category: string
   readonly events: readonly EventType[]

@@ -6,7 +6,7 @@ import { type Rejection, reject } from './rejection.ts'
 
 /**
  * One idempotency key of one caller on one operation. The claim fixes the command id, from which the ids of all
- * commands and of what they create derive: whoever finishes the work after a crash finds what is done already.
+ * commands and of what they create derive: a repetition after a crash finds what is done already.
  */
 export const IdempotencyKeyClaimed = eventType('IdempotencyKeyClaimed', {
   fingerprint: z.string(),

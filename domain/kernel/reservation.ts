@@ -24,14 +24,14 @@ export const ReservationReleased = eventType('ReservationReleased', {
 const events = [ValueReserved, ReservationReleased] as const
 export type ReservationEvent = EventOf<(typeof events)[number]>
 export interface Reservation {
-  /** Who holds the value now; null when nobody does. */
+  /** The owner of the value; null while it is free. */
   readonly owner_id: string | null
 }
 export type ReservationCommand =
   | {
       readonly type: 'Reserve'
       readonly data: z.output<typeof ValueReserved.schema>
-      /** An owner who is known to have lost its claim (an expired policy) and may be replaced. */
+      /** An owner that has lost its claim (an expired policy) and may be replaced. */
       readonly replaces?: string
     }
   | { readonly type: 'Release'; readonly data: z.output<typeof ReservationReleased.schema> }

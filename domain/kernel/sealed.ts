@@ -60,7 +60,7 @@ export function maybeSealed(field: SealedField) {
   return z.string().register(sealedFields, { ...field, mayBePlain: true })
 }
 
-/** Schema of a text that is not personal and still nobody's to read: the hash of a secret, its place in the vault. */
+/** Schema of a text that is confidential without being personal: the hash of a secret, its place in the vault. */
 export function secret() {
   return z.string().register(secretFields, {})
 }
@@ -101,7 +101,7 @@ export function sensitiveValues(schema: z.ZodType, data: unknown): readonly Sens
   return found
 }
 
-/** Those of {@link sensitiveValues} that are nobody's to read. */
+/** The {@link sensitiveValues} that are confidential. */
 export function hiddenValues(schema: z.ZodType, data: unknown): readonly SensitiveValue[] {
   return sensitiveValues(schema, data).filter(({ sealed, value }) => !sealed?.mayBePlain || isSealed(value))
 }

@@ -14,7 +14,7 @@ export const OperatorAlertAcknowledged = eventType('OperatorAlertAcknowledged', 
 const events = [OperatorAlertAcknowledged] as const
 export type OperatorAlertEvent = EventOf<(typeof events)[number]>
 export interface OperatorAlert {
-  /** How often what it is about had happened when somebody took note. */
+  /** How often it had happened when it was acknowledged. */
   readonly noted: number
 }
 export type OperatorAlertCommand = {
@@ -27,6 +27,6 @@ export const operatorAlert: Decider<OperatorAlert, OperatorAlertCommand, Operato
   events,
   initialState: { noted: 0 },
   evolve: (_, { data }) => ({ noted: data.times ?? 1 }),
-  // the first one who takes note counts
+  // the first acknowledgement counts
   decide: ({ data }, { noted }) => ((data.times ?? 1) <= noted ? [] : [OperatorAlertAcknowledged.of(data)]),
 }

@@ -26,7 +26,7 @@ export const readModelRebuild: Decider<
   events: [ReadModelRebuildHeldBack],
   initialState: { heldBack: 0 },
   evolve: (_state, { data }) => ({ heldBack: data.generation }),
-  // who takes a projection over may find the same once more
+  // the next owner of the projection may find the same once more
   decide: ({ data }, { heldBack }) =>
     data.generation === heldBack ? [] : [ReadModelRebuildHeldBack.of(data)],
 }

@@ -6,7 +6,7 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import { maybeSealed, type SealedField, sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
- * An employer: who is insured and whose payroll is reported. Name, FEIN, address and contact are sealed
+ * An employer: the insured party, whose payroll is reported. Name, FEIN, address and contact are sealed
  * under the employer's own data key (a FEIN may be a person's number); links to payroll companies
  * decide which agents may act for it.
  */

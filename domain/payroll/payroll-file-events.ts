@@ -7,7 +7,7 @@ import { premiumResult, validationResult, wagesResult } from './phases.ts'
 
 /** What happens to a payroll file. Times are in the metadata, amounts in cents. */
 const period = z.object({ start: z.string(), end: z.string() }).nullable()
-/** What who hears of a file's end need not look up. */
+/** Facts of the file that its last event repeats, so that readers of that event look nothing up. */
 const whose = {
   employer_id: id(),
   policy_id: id(),
@@ -94,7 +94,7 @@ export const PayrollWagesCalculated = eventType('PayrollWagesCalculated', {
 export const PayrollPremiumCalculated = eventType('PayrollPremiumCalculated', {
   ...ofChunk,
   ...premiumResult.shape,
-  /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
+  /** With the last chunk, the totals of the whole file, so that readers of this event need not read the rows. */
   completed: z
     .object({
       ...whose,

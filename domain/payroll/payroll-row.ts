@@ -4,11 +4,11 @@ import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * One payroll row in the canonical form: what every source (tool, report, inbound webhook) is
- * normalized to before it is stored. Who the row is about stays apart, sealed under that person's
+ * normalized to before it is stored. The person is kept apart, sealed under that person's
  * data key.
  */
 
-/** Who a row is about: sealed JSON of a {@link Person}, one and the same wherever the row is told of. */
+/** The person of a row: sealed JSON of a {@link Person}, the same text in every event of the row. */
 export const rowPerson = (rowNumberField: string) =>
   sealed({
     subject: 'person',
@@ -88,7 +88,7 @@ export interface Person {
   other?: Record<string, unknown>
 }
 
-/** A row split into what rules work on and who it is about. */
+/** A row split into the part that rules work on and the person. */
 export interface NormalizedRow {
   readonly row: CanonicalRow
   readonly person: Person | null
@@ -255,7 +255,7 @@ export function normalizeRow(
     ) {
       person[as] = String(value)
     } else {
-      // no text, or a number that was rounded by whoever read it: two people may have become one
+      // no text, or a number that a reader has rounded: two people may have become one
       malformed.push({ field, code: 'not_a_string' })
       other[key] = value
     }

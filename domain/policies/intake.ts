@@ -7,7 +7,7 @@ import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * One intake: an employer and a policy that a partner asked for in one call, under a key of its own. What was sent is
- * kept, so that whoever finishes an intake that broke off creates what was asked for first, and for audit.
+ * kept for audit, and so that the end of an intake that broke off creates what was asked for first.
  */
 const personal = (subject: 'employer' | 'person') =>
   sealed({
@@ -22,7 +22,7 @@ export const IntakeReceived = eventType('IntakeReceived', {
   /** From which the ids of all that is created derive. */
   command_id: z.string(),
   carrier_id: id(),
-  /** For whom the FEIN is reserved: one that is there, or that is registered next. */
+  /** The employer that the FEIN is reserved for: registered already, or next. */
   employer_id: id(),
   /** JSON of the employer as it was sent, the FEIN normalized, sealed. */
   employer: personal('employer'),

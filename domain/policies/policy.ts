@@ -49,11 +49,11 @@ export const PolicyCancelled = eventType('PolicyCancelled', {
 })
 
 export const PolicyActivated = eventType('PolicyActivated', { policy_id: id() })
-/** It was paid for, or asked for otherwise, and still is not active: somebody must look after it. */
+/** It was paid for, or asked for otherwise, and still is not active: an operator must see to it. */
 export const PolicyNotActivated = eventType('PolicyNotActivated', {
   policy_id: id(),
   reason: z.enum(['policy_cancelled', 'policy_number_taken']),
-  /** Who has the number, where that is the reason. */
+  /** The policy that has the number, where that is the reason. */
   holder_policy_id: id().nullable(),
 })
 

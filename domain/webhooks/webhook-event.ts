@@ -6,7 +6,7 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from './event-types.ts'
 
 /**
- * Something that partners are told of, with its body, frozen when it was raised. Who receives it are the subscriptions
+ * Something that partners are told of, with its body, frozen when it was raised. Its recipients are the subscriptions
  * as of the position of the event.
  */
 export const WebhookEventRaised = eventType('WebhookEventRaised', {

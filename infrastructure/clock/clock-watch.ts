@@ -33,7 +33,7 @@ export class ClockWatch {
     clearInterval(this.#timer)
   }
 
-  /** Compares them now; who asks while a look is under way gets that one, so that no late answer overtakes a newer one. */
+  /** Compares them now; a call while a look is under way shares it, so that no late answer overtakes a newer one. */
   look(): Promise<void> {
     this.#underWay ??= this.#look().finally(() => {
       this.#underWay = null

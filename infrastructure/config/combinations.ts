@@ -94,7 +94,7 @@ function* natsProblems(settings: Settings): Iterable<Problem> {
   }
 }
 
-/** Folders of a bank hold account numbers in plain text; whoever carries files has no business in the data directory. */
+/** Folders of a bank hold account numbers in plain text, and their carrier must not reach the data directory. */
 function* misplacedFolders(settings: Settings): Iterable<Problem> {
   if (settings.BANK_RAIL !== 'nacha') return
   const { NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox } = settings

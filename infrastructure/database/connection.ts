@@ -51,7 +51,7 @@ export interface DatabaseLog {
 
 /** The database cannot be reached or used in time; the message is one clear line without the password. */
 export class DatabaseUnavailable extends ServiceUnavailable {
-  /** Where without who: `host:port/name`. */
+  /** The address without the user: `host:port/name`. */
   readonly target: string
   constructor(
     target: string,
@@ -179,7 +179,7 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
 
 /** When a connection was last found to lead nowhere, real milliseconds of this process. */
 let lastDeadEnd = Number.NEGATIVE_INFINITY
-/** One question at a time: a server that is slow for everybody gets one more session from this process, not many. */
+/** One question at a time: a server that is slow gets one more session from this process, not many. */
 let asking: Promise<unknown> = Promise.resolve()
 
 /**
@@ -262,7 +262,7 @@ class DeadlineClient extends pg.Client {
   override query(...statement: any[]): any {
     if (!this.#watch) this.#watchFor(this.#heardAt < lastDeadEnd ? SUSPECT_MS : SILENT_MS)
     const answer: unknown = super.query(...(statement as [string]))
-    // who gives a callback, as the pool does, ends the connection by itself
+    // a caller with a callback, as the pool, ends the connection by itself
     if (answer instanceof Promise) {
       answer.catch((error: Error) => {
         if (error.message === 'Query read timeout') void this.end()
@@ -303,7 +303,7 @@ export class DeadlinePool extends pg.Pool {
 /** Connects once. @throws DatabaseUnavailable */
 export async function connectClient(target: DatabaseTarget, config: pg.ClientConfig): Promise<pg.Client> {
   const client = new DeadlineClient(config)
-  // a session that is ended as soon as it stands would end the process; who uses it hears of its end
+  // a session that is ended as soon as it stands would end the process; its user gets the error
   client.on('error', () => undefined)
   try {
     await client.connect()

@@ -46,11 +46,11 @@ const POOL_SIZE = { requests: 6, background: 5, leases: 2 }
 
 /** Access to one PostgreSQL database. Its sessions run as {@link SERVICE_ROLE} where `serviceRole` says so. */
 export interface Database {
-  /** Where without who: `host:port/name`, or as it was called. */
+  /** The address without the user: `host:port/name`, or as it was called. */
   readonly name: string
-  /** For requests: what a caller waits for; and for data keys and secrets, whoever asks for them. */
+  /** For requests, which a caller waits for, and for all data keys and secrets. */
   readonly pool: pg.Pool
-  /** For projections, process managers, and whatever else nobody waits for. */
+  /** For projections, process managers, and all else that no caller waits for. */
   readonly background: pg.Pool
   /** For leases and other signs of life. */
   readonly leases: pg.Pool
@@ -60,7 +60,7 @@ export interface Database {
   withClient<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
   /** Runs `work` in a transaction, see {@link inTransaction}. */
   transaction<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
-  /** Runs `work` on a connection of its own as the connecting user, who owns the schemas: for DDL, which may be long. */
+  /** Runs `work` on a connection of its own as the connecting user, which owns the schemas: for DDL, which may be long. */
   withOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
   /**
    * Opens a connection of its own beside the pool, as the service role; the caller ends it and hears of its loss
@@ -133,7 +133,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const openPool: Database['openPool'] = ({ purpose, poolSize, statementMs, settings }) => {
     const pool = new DeadlinePool(target, { ...configure(purpose, statementMs, settings), max: poolSize })
     // an idle connection was lost: the pool has dropped it and opens another when needed
-    // without a listener the loss of a connection in use would end the process; who uses it hears of it anyway
+    // without a listener the loss of a connection in use would end the process; its user gets the error anyway
     pool.on('connect', (client) => client.on('error', () => undefined))
     pool.on('error', (error) => {
       // the server may end sessions of a closed pool before they have said goodbye

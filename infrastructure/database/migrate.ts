@@ -15,7 +15,7 @@ import { ensureServiceRole, grantToServiceRole } from './service-role.ts'
 const MIGRATION_TABLE = 'migration'
 const MIGRATION_SCHEMA = 'schema_history'
 
-/** How long a migration waits for the lock of a table: whoever reads it next waits behind. */
+/** How long a migration waits for the lock of a table: later readers wait behind it. */
 const TABLE_LOCK_MS = 500
 const PAUSE_MS = 1_000
 const LOCK_NOT_AVAILABLE = '55P03'

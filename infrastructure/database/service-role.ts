@@ -34,7 +34,7 @@ export async function ensureServiceRole(client: pg.ClientBase): Promise<boolean>
       const code = (error as { code?: string }).code
       // 42501: this user may not; then the triggers alone protect the events
       if (code === '42501') return false
-      // 42710, 23505: created by somebody else meanwhile; XX000: tuple concurrently updated
+      // 42710, 23505: created by another process meanwhile; XX000: tuple concurrently updated
       if (attempt >= ATTEMPTS || !['42710', '23505', 'XX000'].includes(code ?? '')) throw error
     }
   }

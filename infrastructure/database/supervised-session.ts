@@ -12,7 +12,7 @@ interface Parts {
   /** The database, for messages. */
   readonly name: string
   readonly connect: (onLost: (error: Error) => void) => Promise<pg.Client>
-  /** Makes a connection what the session is for, before anybody gets it. */
+  /** Prepares a connection before its first use. */
   readonly prepare: (client: pg.Client) => Promise<void>
   /** Whether it is asked for signs of life: one whose other end vanished without a word is found out. */
   readonly hasHeartbeat: boolean
@@ -53,7 +53,7 @@ export class SupervisedSession {
     return this.#connecting
   }
 
-  /** Gives the connection up: nobody knows what becomes of what was sent on it. */
+  /** Gives the connection up: the outcome of what was sent on it is unknown. */
   cut(): void {
     if (this.#client) this.#lose(this.#client, new Error('no answer'))
   }
@@ -119,7 +119,7 @@ export class SupervisedSession {
     void this.#reconnect()
   }
 
-  /** Waits for nobody who needs the connection: it tells others that this process is there. */
+  /** Waits for no user of the connection: it shows others that this process is alive. */
   async #reconnect(): Promise<void> {
     for (let attempt = 1; !this.#client && !this.closing.aborted; attempt += 1) {
       await this.client().catch(() => backOff(attempt, RECONNECTING, this.closing))

@@ -10,7 +10,7 @@ interface ToolResult {
   readonly stderr: string
 }
 
-/** How programs of the server are started: as whom, and through which wrapper. */
+/** How programs of the server are started: under which account, and through which wrapper. */
 export interface ServerAccount {
   /** owner of the cluster's files; null when that is simply the current user */
   readonly owner: { readonly uid: number; readonly gid: number } | null

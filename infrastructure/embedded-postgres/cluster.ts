@@ -14,7 +14,7 @@ export const DATABASE = 'compstream'
 /** Beginning of the names of unfinished clusters below the data directory. */
 export const clusterDraftPrefix = 'postgres.init-'
 
-/** Where a cluster lies, and who runs its programs. */
+/** The directory of a cluster, and the account that runs its programs. */
 interface Cluster {
   readonly dataDir: string
   /** `<dataDir>/postgres` */
@@ -55,7 +55,7 @@ export async function clearPrevious(clusterDir: string, log: (line: string) => v
       `PostgreSQL processes of an earlier run still use ${clusterDir}: end them first`,
     )
   }
-  // whoever has that pid now, it is no server of this cluster
+  // the process with that pid is no server of this cluster
   await rm(join(clusterDir, 'postmaster.pid'), { force: true })
 }
 
@@ -136,7 +136,7 @@ async function createCluster(cluster: Cluster, statements: readonly string[]): P
   }
 }
 
-/** Runs statements on a cluster without a server, as its superuser, who needs no password there. */
+/** Runs statements on a cluster without a server, as its superuser, which needs no password there. */
 async function runSingleUser(
   { account, durable }: Cluster,
   clusterDir: string,

@@ -64,7 +64,7 @@ export async function lockDataDirectory(dataDir: string): Promise<{ release(): P
   const holder: LockHolder = { pid: process.pid, identity: await processIdentity(process.pid), token }
   const draftPath = `${lockPath}.${token}`
   try {
-    // written in full under another name, so that nobody ever reads half a lock
+    // written in full under another name, so that a lock is never read by half
     await writeFile(draftPath, `${JSON.stringify(holder)}\n`, { flag: 'wx', mode: 0o644 })
     await acquire(dataDir, lockPath, draftPath)
   } catch (error) {

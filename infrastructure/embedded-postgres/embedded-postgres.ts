@@ -34,7 +34,7 @@ const START_ATTEMPTS = 5
  * Starts the native PostgreSQL server that ships with the service on `<dataDir>/postgres`, creating the cluster and
  * the database on the first start and cleaning up after a killed predecessor. Holds the data directory's lock until it
  * is stopped. Resolves when the database accepts connections: about 1 s cold, 0.2 s warm.
- * @throws EmbeddedPostgresError with one line that says what is wrong, or who uses the directory.
+ * @throws EmbeddedPostgresError with one line that says what is wrong, or which process uses the directory.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)

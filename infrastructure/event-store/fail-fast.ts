@@ -96,7 +96,7 @@ export class FailFastLog implements EventLog {
     })()
   }
 
-  /** An answer counts also after who asked was told that there is none. */
+  /** A late answer counts, also where the caller was refused meanwhile. */
   async #counted<T>(asked: Promise<T>): Promise<T> {
     const answer = await asked
     this.#answered += 1

@@ -9,10 +9,10 @@ export interface PagesOptions {
   readonly signal: AbortSignal
 }
 
-/** What an engine offers to those who follow its log. */
+/** What an engine offers to readers that follow its log. */
 export interface FollowedLog {
   readonly feed: LiveFeed
-  /** Whoever follows it is ended. */
+  /** Ends its readers. */
   readonly closing: AbortSignal
   /** Has the feed hold events of these types from its end on, all where none are named. @returns how to end that. */
   want(types: readonly string[] | undefined): () => void

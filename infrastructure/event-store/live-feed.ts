@@ -54,7 +54,7 @@ export class LiveFeed {
     return this.#to
   }
 
-  /** Whether nobody wants anything: then it holds nothing, and is where the log was last known to end. */
+  /** Whether it has no readers: then it holds nothing, and is where the log was last known to end. */
   get isResting(): boolean {
     return this.#wanted.size === 0
   }
@@ -71,7 +71,7 @@ export class LiveFeed {
 
   /**
    * Has the stretch hold events of these types, of all types where none are named. What it lacks of them so far makes it
-   * begin anew where it ends: who is on his way to there reads the log.
+   * begin anew where it ends: a reader that is not there yet reads the log.
    * @returns how to end that; a second call does nothing.
    */
   want(types: readonly string[] = [ALL]): () => void {
@@ -112,7 +112,7 @@ export class LiveFeed {
     if (head > this.#known) this.#known = head
     if (this.isResting) {
       this.#skip(this.#known)
-      // who follows no type at all still follows how far the log is
+      // a reader without types still follows how far the log is
       this.#wake()
     }
     if (this.#known > this.#to && !this.#reading && !this.closed) void this.#readOn()
@@ -190,7 +190,7 @@ export class LiveFeed {
         page.checkpoint,
       )
       const isAll = asked.has(ALL) || [...this.#wanted.keys()].every((type) => asked.has(type))
-      // it lacks what somebody has begun to want meanwhile
+      // it lacks types that a reader has added meanwhile
       if (!isAll) this.#skip(this.#to)
     }
     // announced before the read and not there: nothing to wait for

@@ -32,7 +32,7 @@ const TABLES: readonly CarriedTable[] = [
     name: 'work',
     order: 'stored_order',
     without: ['stored_order', 'away_since'],
-    // nobody holds a lease where no service runs, the other database numbers its claims afresh, and has no holds
+    // no lease is held where no service runs, the other database numbers its claims afresh, and has no holds
     carry: (row) =>
       row.state === 'leased' || row.state === 'held'
         ? {

@@ -32,7 +32,7 @@ const SEALED = /"sld1\.([A-Za-z0-9/_:]{1,80})\.[A-Za-z0-9_-]+"/
  * Pairs a database with a log, or makes sure that they are a pair: that its checkpoints stand in this log, and that
  * its keys are those that the log was written with, and that nothing is left of events that the log has lost. Fingerprints in the log, and so every idempotency key, derive from
  * a root that stands in the database only; with another one, nothing that was acknowledged would be known again.
- * Who is refused changes nothing.
+ * A refused start changes nothing.
  * @param parts.setting names the database in messages.
  * @throws OtherEventLog, LogTooShort, KeysMissing; MasterKeyError when the master keys are not those of this database.
  */
@@ -51,7 +51,7 @@ export async function pairWithLog(parts: {
   await refuseOtherLog(pool, engine, log)
   const vault = new PostgresSecretVault(pool, masterKeys, systemClock)
   const commands = new CommandHandler(log, registry, systemClock)
-  // the log before the root: who finds an event of another process that starts here as well finds its root, too
+  // the log before the root: a process that finds the event of another start finds its root, too
   const isEmpty = (await log.head()) === LOG_START
   if (!isEmpty && (await vault.get(FINGERPRINT_ROOT)) === null) {
     throw new KeysMissing(

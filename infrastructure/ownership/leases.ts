@@ -56,7 +56,7 @@ export class PostgresLeaseStore {
 
   /** Gives a lease back; nothing happens when it is no longer this owner's under that epoch. */
   async release(name: string, owner: string, epoch: number): Promise<void> {
-    // the row stays with nobody as owner, so that epochs go on growing
+    // the row stays without an owner, so that epochs go on growing
     await this.#pool.query({
       name: 'leases/release',
       text: `UPDATE runtime.leases SET owner = '', expires_at = clock_timestamp()

@@ -4,7 +4,7 @@ import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import { DatabaseUnavailable, orUnavailable } from '../database/connection.ts'
 import { STATEMENT_LIMIT_MS } from '../database/database.ts'
 
-/** What somebody waits for is given up like any request, although it shares the connections of what nobody waits for. */
+/** A statement that a caller waits for is given up like any request, also on the connections of background work. */
 export const WAITED_FOR = {
   get query_timeout() {
     return technicalDeadline(STATEMENT_LIMIT_MS.request)

@@ -166,12 +166,12 @@ export class DataKeys {
 
   #forget(subject: string): void {
     this.#remembered.delete(subject)
-    // who asks from now on must not join a batch that may have read the key before
+    // a later request must not join a batch that may have read the key before
     this.#pending.delete(subject)
     this.#forgotten += 1
   }
 
-  /** One look at the erasures for all callers who wait for it. */
+  /** One look at the erasures for all callers that wait for it. */
   #noticeErasures(): Promise<void> {
     this.#checking ??= (async () => {
       try {

@@ -4,7 +4,7 @@ import { type MasterKeys, WRAPPED_BYTES } from '../crypto/master-keys.ts'
 /** What is stored of a subject's data key. */
 interface StoredDataKey {
   readonly subject: string
-  /** Counts the subject's keys from 1; a person who is reported again after an erasure gets the next one. */
+  /** Counts the subject's keys from 1; a person that is reported again after an erasure gets the next one. */
   readonly generation: number
   /** Null when the key of this generation was destroyed. */
   readonly wrapped: Buffer | null

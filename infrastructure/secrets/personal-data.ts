@@ -26,7 +26,7 @@ export const FINGERPRINT_ROOT = 'system/fingerprint-root'
  * Personal values under data keys of their subjects:
  * `sld1.<subject>.<base64url(generation 2 | iv 12 | tag 16 | ciphertext)>`, AES-256-GCM, bound to the context.
  *
- * Destroying a subject's key ends that generation for ever. Who is reported again later, as the law
+ * Destroying a subject's key ends that generation for ever. A person that is reported again later, as the law
  * may demand, gets a key of the next generation; values of the destroyed one stay erased.
  */
 export class EncryptedPersonalData implements PersonalData {

@@ -87,7 +87,7 @@ export class PostgresSecretVault implements SecretVault {
         new Date(this.#clock.now()),
       ],
     })
-    // of two who store at once, the first counts for both
+    // of two concurrent writes, the first counts for both
     return (await this.get(ref))!
   }
 

@@ -48,7 +48,7 @@ export function createLogger(level: LogLevel, stream?: DestinationStream): Logge
 
 function standardOutput(): DestinationStream {
   const stdout = destination({ fd: 1, sync: true })
-  // whoever read the lines is gone: no reason to end the service
+  // the reader of the lines is gone: no reason to end the service
   stdout.on('error', () => undefined)
   return stdout
 }

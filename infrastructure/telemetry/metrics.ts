@@ -116,7 +116,7 @@ export class Metrics {
 
   /** @param options.process also measure memory, processor time and event loop lag of this process, default true. */
   constructor(options: { readonly process?: boolean } = {}) {
-    // a series that begins above 0 is no increase to who watches it
+    // monitoring sees no increase in a series that begins above 0
     for (const outcome of ['delivered', 'failed', 'dropped', 'missed']) {
       this.#webhookDeliveries.inc({ outcome }, 0)
     }

@@ -73,7 +73,7 @@ export const LIST = `
   ) AS delivery JOIN webhooks.events AS event USING (event_id)
   ORDER BY delivery.created_at DESC, delivery.seq DESC`
 
-/** Those that are not over stay, however old they are: whoever drops them says so in the log. */
+/** Those that are not over stay at any age: dropping one is an event of the log. */
 export const PRUNE_DELIVERIES = `
   DELETE FROM webhooks.deliveries WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM webhooks.deliveries WHERE created_at < $1 AND next_attempt_at IS NULL LIMIT $2))`

@@ -19,7 +19,7 @@ export class HostUnknown extends Error {
   override readonly name = 'HostUnknown'
 }
 
-/** Who is asked; for tests. */
+/** The name servers; for tests. */
 export interface NameSources {
   readonly resolve4: (host: string) => Promise<readonly string[]>
   readonly resolve6: (host: string) => Promise<readonly string[]>
@@ -29,7 +29,7 @@ export interface NameSources {
 
 /**
  * Finds the addresses of hosts. Name servers are asked without threads, so that any number of hosts whose servers are
- * silent hold up nobody; only names that these do not know are left to the system (its hosts file, its search list).
+ * silent hold up nothing; only names that these do not know are left to the system (its hosts file, its search list).
  */
 export class HostResolver {
   readonly #sources: NameSources
@@ -72,7 +72,7 @@ export class HostResolver {
       ),
     )
     const all = Promise.all(asked)
-    // whoever has an address waits a moment for those of the other family
+    // the first answer waits a moment for addresses of the other family
     const first = await Promise.race([all, ...asked])
     const some = !Array.isArray(first) && first.found.length > 0 ? first.found : null
     const answers = some === null ? await all : await Promise.race([all, delay(OTHER_FAMILY_MS, null)])
@@ -92,7 +92,7 @@ export class HostResolver {
     } catch {
       throw new HostUnknown('no name server knows it')
     } finally {
-      // the place goes to whoever waits
+      // the place goes to the next look-up that waits
       const [next] = this.#waiting
       if (next) next()
       else this.#lookups -= 1
@@ -111,7 +111,7 @@ export class HostResolver {
       }
       this.#waiting.add(go)
       late.addEventListener('abort', () => {
-        // who has had its place gives it on when its look-up ends
+        // a look-up passes its place on when it ends
         if (this.#waiting.delete(go)) reject(new HostUnknown('its addresses were not found in time'))
       })
     })

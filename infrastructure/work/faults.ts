@@ -55,7 +55,7 @@ export class PostgresFaults implements Faults {
           [point, mode, times],
         )
       } else await client.query('DELETE FROM runtime.faults WHERE point = $1', [point])
-      // after that: who was about to hold its work there has done so, or finds the hold cleared
+      // after that: a process that was about to hold its work has done so, or finds the hold cleared
       if (times === 0 || mode !== 'hold') await release(client, point)
     })
     if (times > 0) this.#known.set(point, mode)
@@ -66,7 +66,7 @@ export class PostgresFaults implements Faults {
   async take(point: FaultPoint, modes: readonly FaultMode[]): Promise<FaultMode | null> {
     if (this.#isAlone() && !modes.includes(this.#known.get(point)!)) return null
     if (modes.includes('hold') && (await this.holding(point))) return 'hold'
-    // used up, the row stays with nothing left: who comes second counts on from what the first left
+    // used up, the row stays with 0: the next one counts on from there
     const result = await this.#database.pool.query<{ mode: FaultMode; times: number }>({
       name: 'faults/take',
       text: `UPDATE runtime.faults SET times = times - 1

@@ -2,11 +2,11 @@ import type { KindToClaim, WorkStore } from '../../application/followers/work-st
 import { isGone } from '../ownership/owner-session.ts'
 import { CLAIMED_DELIVERIES, DELIVERIES_DUE } from '../webhooks/delivery-queue.ts'
 
-/** What somebody had leased is due again; unless it was stored again meanwhile, which has a time of its own. */
+/** Leased work is due again; unless it was stored again meanwhile, with a time of its own. */
 const LEFT_BEHIND = `
   state = CASE WHEN again THEN 'later' ELSE 'due' END, attempts = CASE WHEN again THEN 0 ELSE attempts END`
 
-/** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
+/** Three ways to wait, each found by an index of its own. What another process has locked is left to the next look. */
 export const MAKE_DUE = `
   WITH ${DELIVERIES_DUE}, later AS (
     SELECT ctid FROM runtime.work WHERE state = 'later' AND due_at <= $1 FOR UPDATE SKIP LOCKED

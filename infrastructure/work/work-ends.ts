@@ -18,11 +18,11 @@ interface Statement {
 const ending = (set: string) =>
   `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${IS_MINE} AND NOT again RETURNING state`
 
-/** The order in which all who touch several pieces lock them, so that no two of them wait for each other. */
+/** The order in which statements on several pieces lock them, so that no two of them wait for each other. */
 export const IN_LOCK_ORDER = 'ORDER BY process_manager COLLATE "C", kind COLLATE "C", key COLLATE "C"'
 
 /**
- * Claims in the order in which all who touch several of them lock them. The commit does not wait for the disk: work whose
+ * Claims in the order in which all statements on several of them lock them. The commit does not wait for the disk: work whose
  * end a crash of the database takes away is done once more, which it must stand anyway.
  */
 const ALL_MINE = `
@@ -126,7 +126,7 @@ type Single = 'interrupted' | 'failed' | 'held' | 'retry' | 'again'
 const STATEMENTS: { readonly [End in Single]: (end: Extract<WorkEnd, { end: End }>) => Statement } = {
   interrupted: () => ({ text: ending(`state = 'due', attempts = attempts - 1`), values: [] }),
   failed: ({ why }) => ({ text: ending(`state = 'failed', last_error = $5`), values: [shown(why)] }),
-  // who clears the hold waits for this one: it finds the row held, or else this finds the hold cleared
+  // clearing the hold waits for this: it finds the row held, or this finds the hold cleared
   held: ({ at }) => ({
     text: `WITH hold AS (SELECT FROM runtime.faults WHERE point = $5 AND mode = 'hold' FOR SHARE)
            ${ending(`attempts = attempts - 1, held_at = CASE WHEN EXISTS (TABLE hold) THEN $5 END,

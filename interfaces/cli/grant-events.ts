@@ -6,7 +6,7 @@ import { placeOf } from './log-places.ts'
 
 /**
  * Gives a user of EventStoreDB the rights of the service. The administrator's address comes from a variable or a
- * file: everybody who may list processes reads command lines.
+ * file: command lines show in the list of processes.
  * @throws CliError, UsageError; messages never quote the address.
  */
 export async function grantEvents(

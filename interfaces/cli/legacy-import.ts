@@ -71,7 +71,7 @@ function mayPass(error: unknown): boolean {
   return error instanceof CliError && error.error === 'Unreachable'
 }
 
-/** The same bytes, of which is shown how much was sent. @param total bytes; null: nobody knows. */
+/** The same bytes, with progress shown. @param total bytes; null: unknown. */
 async function* followed(
   lines: AsyncIterable<Buffer>,
   total: number | null,

@@ -106,7 +106,7 @@ export class OperatorClient {
 
 /**
  * The operator token: `--token`, `--token-file`, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE`
- * names, the file that the service keeps under `DATA_DIR`; else whoever sits at the terminal is asked.
+ * names, the file that the service keeps under `DATA_DIR`; else it is asked for at the terminal.
  * @throws UsageError that says where it was looked for; CliError for a file that cannot be read.
  */
 export async function operatorToken(io: CliIo, options: OperatorOptions): Promise<string> {

@@ -42,7 +42,7 @@ export function secretHelp(
   }
 }
 
-/** Whether there is somebody to ask: a terminal on both sides. */
+/** Whether a person can be asked: a terminal on both sides. */
 export function isAttended(io: CliIo): boolean {
   return io.stdin.isTTY === true && io.stderr.isTTY === true
 }

@@ -10,7 +10,7 @@ import { triggerWebhook } from './webhook-trigger.ts'
 
 const POLL_SECONDS = 1
 
-/** webhooks listen, trigger: for partners who develop what receives webhooks. */
+/** webhooks listen, trigger: for partners that develop a receiver of webhooks. */
 export function webhookCommands(io: CliIo, program: Command): void {
   const webhooks = program.command('webhooks').description('webhooks of a partner, while it develops')
   const secret = secretHelp('the secret to sign with', 'COMPSTREAM_WEBHOOK_SECRET')

@@ -213,7 +213,7 @@ function factSchema(type: string, data: z.ZodType, schemas: Schemas): JsonSchema
   return { type: 'object', required: Object.keys(properties), properties }
 }
 
-/** What is published has these fields and no others; who reads must expect further ones. */
+/** Published messages have these fields and no others; consumers must expect further ones. */
 function open({ additionalProperties: _, ...schema }: JsonSchema): JsonSchema {
   return schema
 }

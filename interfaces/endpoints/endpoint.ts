@@ -20,13 +20,13 @@ export interface Received {
   readonly requestId: string
 }
 
-/** How a caller proves who it is. */
+/** How a caller is authenticated. */
 export interface Access<Host, Caller> {
   /** OpenAPI security requirements, any of which does: names of the API's schemes. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   /** Statuses that proving can end in, and when, for the description. */
   readonly errors: Errors
-  /** Tells who calls before a byte of the body is read. @throws HttpError 401, 403, 404, 429. */
+  /** Authenticates the caller before a byte of the body is read. @throws HttpError 401, 403, 404, 429. */
   identify(host: Host, received: Received): Promise<Caller>
   /** Whether the raw bytes are wanted where an endpoint takes no body. */
   readonly signsBytes?: (caller: Caller) => boolean
@@ -105,7 +105,7 @@ export interface Call<Host, Caller, Params, Query, Body> {
   /** What the request is refused with unless one with its key was accepted before; null: nothing. */
   readonly unlessRepeated: HttpError | null
   readonly requestId: string
-  /** A `HEAD` request: only headers are answered, and nobody looks at the rest. */
+  /** A `HEAD` request: only headers are answered. */
   readonly isHead: boolean
   /** Aborts when the caller goes away before the answer. */
   readonly signal: AbortSignal
@@ -154,7 +154,7 @@ export interface Declaration<
   /** The fields of the data stand beside it, too, outside the envelope. */
   readonly alsoBare?: true
   readonly errors?: Errors
-  /** Asks somebody outside while its caller waits, such as the card processor. */
+  /** Asks a provider while its caller waits, such as the card processor. */
   readonly asksOutside?: true
   readonly handle: (
     call: Call<Host, Caller, Output<Params, object>, Output<Query, object>, Output<Body, undefined>>,

@@ -149,7 +149,7 @@ export function* describing(
   }
 }
 
-/** What a caller sends to prove who it is, as a list in Markdown. */
+/** The credentials that a caller sends, as a list in Markdown. */
 function credentialsOf({ securitySchemes }: Api): string {
   return Object.values(securitySchemes as Readonly<Record<string, Readonly<Record<string, string>>>>)
     .map(({ type, name, description }) =>

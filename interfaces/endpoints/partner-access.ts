@@ -54,7 +54,7 @@ const REFUSALS = {
  * A partner's client, by its headers. Clients that must sign send lower-case or upper-case hex HMAC-SHA256 over
  * `${X-Timestamp}.${raw body}` under their secret; signatures of others are ignored.
  * @param options.ownWords whether errors have words of their own, or the general one for 401.
- * @param options.refuse what else refuses a client that has proven who it is.
+ * @param options.refuse what else refuses an authenticated client.
  */
 export function partnerAccess(options: {
   readonly ownWords: boolean

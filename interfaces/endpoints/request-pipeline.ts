@@ -196,7 +196,7 @@ function goneSignal(response: express.Response): AbortSignal {
   const abort = () => {
     if (!response.writableEnded) gone.abort(new CallerGone())
   }
-  // who left before the handler asked is not told of again
+  // a caller that left before the handler asked is not reported again
   if (response.req.socket.destroyed) abort()
   else response.once('close', abort)
   return gone.signal

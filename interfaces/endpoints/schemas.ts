@@ -57,7 +57,7 @@ export class Schemas {
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
     if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
     if (schema instanceof z.ZodObject && !schema.def.catchall) {
-      // answers may get further fields without anybody's programs breaking
+      // answers may get further fields without breaking clients
       if (io === 'output') delete json.additionalProperties
       else json.additionalProperties = false
     }

@@ -23,7 +23,7 @@ export interface AdmissionSettings {
   readonly now?: () => number
 }
 
-/** Who sends a request: what it says of itself may be invented, the address that it comes from is not. */
+/** The sender of a request: its claims may be invented, its address is not. */
 export interface Caller {
   readonly address: string
   /** The credential that it shows, proven or not; empty when it shows none. */
@@ -67,7 +67,7 @@ class Lane {
   }
 }
 
-/** How a request that was let in waits for somebody else. */
+/** How a request that was let in waits for a provider. */
 interface Admitted {
   receiving<Result>(wait: () => Promise<Result>): Promise<Result>
   outside<Result>(wait: () => Promise<Result>): Promise<Result>
@@ -86,9 +86,9 @@ export function whileReceiving<Result>(
 }
 
 /**
- * Asks somebody outside, such as the card processor: the request is not at work meanwhile. As many may wait so as may be
- * at work, and those hold up nobody who asks for something else.
- * @throws HttpError 503 before anybody is asked, when there is no room.
+ * Asks a provider, such as the card processor: the request is not at work meanwhile. As many may wait so as may be
+ * at work, and those hold up no other requests.
+ * @throws HttpError 503 before the provider is asked, when there is no room.
  */
 export function whileOutside<Result>(request: IncomingMessage, ask: () => Promise<Result>): Promise<Result> {
   return admitted.get(request)?.outside(ask) ?? ask()
@@ -96,9 +96,9 @@ export function whileOutside<Result>(request: IncomingMessage, ask: () => Promis
 
 /**
  * Bounds how many requests are at work in this process, over all hosts: as many as it serves within
- * {@link MAX_WAIT_S}, by the rate at which it serves them now. Beyond that, only who has less than an equal share of
+ * {@link MAX_WAIT_S}, by the rate at which it serves them now. Beyond that, only a caller with less than an equal share of
  * them at work gets in, so that one caller with many connections does not shut out others. Who invents credentials takes
- * from its own address alone. Requests that wait for their caller, or for somebody outside, are not at work.
+ * from its own address alone. Requests that wait for their caller, or for a provider, are not at work.
  */
 export class Admission {
   readonly #onRefused: () => void
@@ -123,7 +123,7 @@ export class Admission {
   }
 
   /**
-   * Does a request's work; it is at work until that is done, whoever still listens.
+   * Does a request's work; it is at work until that is done, also if the caller has gone.
    * @param caller see {@link callerOf}.
    * @throws HttpError 503 at once, and nothing is done, when there is no room.
    */
@@ -203,7 +203,7 @@ export class Admission {
 /** Where the credential of a host's callers stands; any other header may be invented for each request. */
 export type CredentialHeader = 'authorization' | 'x-client-id'
 
-/** Who sends a request: nothing is looked up for what may be refused. */
+/** The sender of a request: nothing is looked up for what may be refused. */
 export function callerOf({ headers, socket }: IncomingMessage, header: CredentialHeader): Caller {
   return { address: addressKey(socket.remoteAddress), credential: headers[header]?.toString() ?? '' }
 }

@@ -17,7 +17,7 @@ export function sendJsonText(response: ServerResponse, status: number, text: str
   response.end(text)
 }
 
-/** Answers with bytes, for whoever asked alone. */
+/** Answers with bytes that no cache may keep for others. */
 export function sendBytes(response: ServerResponse, status: number, mediaType: string, bytes: Buffer): void {
   if (response.headersSent) return
   response.statusCode = status

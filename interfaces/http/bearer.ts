@@ -20,7 +20,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** Who was refused as operator; never with what was presented. */
+/** A refused operator; never with the presented token. */
 export interface RefusedOperator {
   readonly requestId: string
   /** Address of the caller, or of the proxy before it. */
@@ -31,17 +31,17 @@ export interface RefusedOperator {
 export interface OperatorGateSettings {
   /** Tells the key of an active agent credential; asked only within the limits. */
   readonly isAgentKey: (token: string) => Promise<boolean>
-  /** Told of everyone who is refused for what was presented; within the limits, too. */
+  /** Called for every refused token, also within the limits. */
   readonly onRefused: (refused: RefusedOperator) => void
 }
 
-/** Lets the operator through, by the bearer token, and nobody else. */
+/** Lets the operator through, by the bearer token. */
 export class OperatorGate {
   readonly #token: string
   readonly #addresses: RateLimiter
   readonly #settings: OperatorGateSettings
 
-  /** @param addresses limits those who present no valid token. */
+  /** @param addresses limits callers without a valid token. */
   constructor(token: string, addresses: RateLimiter, settings: OperatorGateSettings) {
     this.#token = token
     this.#addresses = addresses

@@ -9,7 +9,7 @@ export const LARGE_BODY = 10 * 1024 * 1024
 /** Largest body of every other host, in bytes. */
 export const SMALL_BODY = 1024 * 1024
 
-/** The caller went away while its body was being read: there is nobody to answer. */
+/** The caller went away while its body was being read: no answer is needed. */
 export class CallerGone extends Error {
   constructor() {
     super('The caller closed the connection before its request was complete')
@@ -72,7 +72,7 @@ function receive(
   waitMs?: number,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // nobody would tell of what has happened already
+    // what has happened already raises no further event
     if (request.destroyed) {
       reject(new CallerGone())
       return

@@ -26,7 +26,7 @@ export class CallSlots {
 
   /**
    * Takes a slot, or waits for one.
-   * @returns what gives the slot back, to who waits for it.
+   * @returns what gives the slot back, to the next call that waits.
    * @throws HttpError 429 when none became free in time.
    */
   async acquire(caller: string): Promise<() => void> {

@@ -35,7 +35,7 @@ export class Costs {
     this.#largeCalls = largeCalls
   }
 
-  /** Runs a call; its slot among the large calls is free again when `work` is done, whoever still listens. */
+  /** Runs a call; its slot among the large calls is free again when `work` is done, also if the caller has gone. */
   static async during<Result>(limits: RateLimits, work: (costs: Costs) => Promise<Result>): Promise<Result> {
     const costs = new Costs(limits)
     try {
@@ -46,7 +46,7 @@ export class Costs {
     }
   }
 
-  /** Says who sends the call before that is proven: slots are taken on this account until then. */
+  /** Names the sender of the call before it is proven: slots are taken on this account until then. */
   identify(caller: string): void {
     this.#caller = caller
   }

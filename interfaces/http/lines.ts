@@ -42,7 +42,7 @@ export async function* linesOf(
   if (lines.length > 0) yield lines
 }
 
-/** The parts of a body. Who stops asking leaves the connection as it is, for the answer. */
+/** The parts of a body. A reader that stops leaves the connection open for the answer. */
 async function* partsOf(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
   const waiting = () => setTimeout(() => request.destroy(), SILENCE_MS)
   let silence = waiting()

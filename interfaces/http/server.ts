@@ -50,7 +50,7 @@ export interface HostSettings {
    * it throws is answered like what a handler throws.
    */
   readonly locate?: (request: IncomingMessage) => Promise<void>
-  /** Limits who asks for paths and methods that the host does not have. */
+  /** Limits requests for paths and methods that the host does not have. */
   readonly addresses: Pick<RateLimiter, 'take'>
   /** Refuses what cannot be served soon; one for all hosts of a process. */
   readonly admission: Admission
@@ -157,7 +157,7 @@ export function createHost(settings: HostSettings): express.Express {
     })
   }
 
-  /** Answers who asks for what is not there, at a bounded rate: nobody with an errand here needs it often. */
+  /** Answers requests for unknown paths, at a bounded rate: proper callers need that rarely. */
   const refuseUnknown = (
     request: express.Request,
     response: express.Response,
@@ -321,7 +321,7 @@ export async function listen(
 
 /**
  * Tells every answer when its connection closes. Node tells the one that is being written only: those to requests that
- * were sent behind it on the same connection would never close, and whoever waits for that would keep them for ever.
+ * were sent behind it on the same connection would never close, and the wait for that would keep them for ever.
  * @returns how many requests of a connection have no answer yet.
  */
 function followAnswers(server: Server): (socket: Socket) => number {

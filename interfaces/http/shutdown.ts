@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from 'node:http'
 import { type Socket, Server as TcpServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** How long a stop waits for whom, in real milliseconds. */
+/** How long a stop waits for requests and connections, in real milliseconds. */
 export interface CloseLimits {
   /** How long a connection without a request may still bring one. */
   readonly idleMs: number

@@ -19,7 +19,7 @@ import {
 
 /** Bytes of a refused request's body in which its id is looked for. */
 const ID_WITHIN = 64 * 1024
-/** Real milliseconds that it is waited for: who is refused holds no place for longer. */
+/** Real milliseconds that it is waited for: a refused caller holds no place for longer. */
 const ID_WAIT_MS = 1_000
 
 /** Answers a request as a whole with an error. @param id null where it cannot be told. */

@@ -48,7 +48,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   readonly description: string
   /** What its arguments are checked by. */
   readonly input: Input
-  /** Hints for agents and the people who supervise them. */
+  /** Hints for agents and their supervisors. */
   readonly annotations: {
     readonly title: string
     readonly readOnlyHint: boolean
@@ -255,7 +255,7 @@ async function employerFor(app: Reads, agent: AgentCredential, employerId: strin
   throw outOfScope('This credential may not act for the employer named by employer_id', 'employer_id')
 }
 
-/** Whom a submission is about, read together; the policy is null where none is to be reported against. */
+/** Employer and policy of a submission, read together; the policy is null where none can be reported against. */
 async function subjectOf(
   app: Application,
   agent: AgentCredential,

@@ -29,7 +29,7 @@ export interface OperatorSettings extends SharedSettings {
   readonly host: string
   /** Addresses that may read probes and metrics without the token. */
   readonly probeRanges: readonly AddressRange[]
-  /** Told of everyone who is refused for the token. */
+  /** Called for every caller that is refused for its token. */
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 

@@ -20,8 +20,8 @@ const SCRIPT_AGE_S = 3_600
 const MOST_KEPT = 10_000
 
 /**
- * Who may frame what goes wrong at the address of a session: browsers show nothing of an error that they must not frame.
- * They are kept of sessions that were shown, since an error may be that nothing can be looked up.
+ * Origins that may frame the errors of a session's address: browsers show nothing of an error that they must not frame.
+ * They are kept for sessions that were shown, since an error may be that nothing can be looked up.
  */
 export class EmbedAncestors {
   readonly #known = new Map<string, readonly string[]>()
@@ -84,7 +84,7 @@ export function embeddedRoutes(
       path: '/embed/:id',
       async handle(request, response) {
         const { session, brand } = await found(request, response)
-        // whoever knows the address may ask for the frame, and takes nothing from who has the secret
+        // the address alone opens the frame, and takes no rate from the bearer of the secret
         limitCredential(
           credentials,
           `frame/${session.payment_session_id}/${addressKey(request.socket.remoteAddress)}`,
@@ -100,7 +100,7 @@ export function embeddedRoutes(
         requireOwnPage(request, url())
         const { client_secret = '', ...fields } = await readForm(request)
         const isOpened = fields.proof === proofOf(app, session) || isSecretOf(session, client_secret)
-        // who guesses learns nothing that a wrong address would not tell
+        // a guess learns nothing that a wrong address would not tell
         if (!isOpened) {
           limitAddress(addresses, request)
           throw noCheckout()

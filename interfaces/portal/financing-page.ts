@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts'
 import type { Page } from './page.ts'
 import { items, note, state, stateHeader } from './pieces.ts'
 
-/** The page of a financing session: what would be financed, for whom, and how that stands. Nothing is paid on it. */
+/** The page of a financing session: amount, insured, and status. Nothing is paid on it. */
 export function financingPageHtml(page: FinancingPage): Page {
   const { seller, line_items, amount_cents, description, finance } = page
   const { accent_color: accent, logo_url: logo, support_email: supportEmail } = seller
@@ -28,7 +28,7 @@ ${items(line_items, [{ label: 'Total', amount_cents }])}</section>`,
   }
 }
 
-/** How it stands, and what that means for who is insured. */
+/** How it stands, and what that means for the insured. */
 function stateOf({ finance, refusal }: FinancingPage, who: Html) {
   if (refusal !== null) {
     return state('calm', 'cross', 'Financing closed', [

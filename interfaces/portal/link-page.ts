@@ -18,7 +18,7 @@ const SENTENCES = {
   expired: 'can no longer be paid by this link, as its time is over. Ask for a new one.',
 } as const
 
-/** The page of a payment link: what is asked for, by whom, and what became of it. */
+/** The page of a payment link: amount, payee, and status. */
 export function linkPageHtml(link: LinkPage, ownAddress: string): Page {
   const { status, seller, description, installment_plan: plan, accent_color: accent, support_email } = link
   const rows = facts([

@@ -4,7 +4,7 @@ import { palette } from './accent.ts'
 import { type Html, html } from './html.ts'
 import { accentStyle, STYLE } from './style.ts'
 
-/** Whose page it is, for those who look at it. */
+/** The tenant of a page, as its readers see it. */
 export interface PageBrand {
   readonly name: string
   /** `#rrggbb`. */
@@ -57,7 +57,7 @@ const coloursOf = kept((accent: string) => {
   return { css, hash: hashOf(css) }
 })
 
-/** Writes a page. Nothing of it is kept by browsers, and no address of it is told to anybody. */
+/** Writes a page that browsers do not keep, and that sends no referrer. */
 export function writePage(response: ServerResponse, status: number, page: Page): void {
   const { title, body, brand, script, policy = {}, isTest = false, isWide = false } = page
   const data = Object.entries({ state: page.state ?? '', ...page.data })

@@ -72,7 +72,7 @@ const begin = async () => {
     const body = new URLSearchParams(new FormData(document.getElementById('checkout')))
     const answer = await fetch(location.href, { method: 'POST', body }).catch(() => null)
     if (answer?.status === 409) return load()
-    // anything else may be a page, of whoever stands between
+    // anything else may be the page of a proxy
     const isOwn = answer?.ok || answer?.status === 502
     const checkout = isOwn ? await answer.json().catch(() => ({})) : {}
     if (!checkout.client_secret) throw new Error(checkout.message ?? 'The card form cannot be shown at the moment. Check your connection, and try again in a minute.')

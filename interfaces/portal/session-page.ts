@@ -82,7 +82,7 @@ function itemised(page: PayerPage): Html {
   ])
 }
 
-/** Told of what the payer just did, before all else. */
+/** The result of what the payer just did, before all else. */
 function said({ notice }: SessionView): Html | null {
   return notice && note('bad', notice.title, html`<span>${notice.text}</span>`, 'alert')
 }
@@ -133,7 +133,7 @@ ${said(view)}${warned(page)}${known(page)}</div>
 ${page.takes_cards ? html`<section class="card ways" aria-labelledby="how"><h2 id="how">Pay again</h2><p class="soft">This link may be used more than once.</p>${ways(page, view)}</section>` : null}`
 }
 
-/** What a state is called, and what it means for who pays. */
+/** The title of a state, and what it means for the payer. */
 function stateOf(page: PayerPage) {
   const { status, session, brand } = page
   const who = html`<bdi>${brand.name}</bdi>`

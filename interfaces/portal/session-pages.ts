@@ -43,7 +43,7 @@ export async function showSessionPage(
   brand: Brand,
   response: Response,
 ): Promise<void> {
-  // who asks for the headers alone looks at nothing
+  // a HEAD request is no look
   const isLook = response.req.method !== 'HEAD'
   const session = isLook ? await lookedAt(app, found, contextOfPayer(app, requestIdOf(response))) : found
   if (isRejection(session)) throw nowhere()

@@ -10,9 +10,9 @@ const PAGE = /^\/(pay(?=\/)|embed(?=\/[0-9a-f]{24}(?:[/?]|$)))\/([^/?]+)/
 
 /**
  * Finds pages under the host of a tenant: at the addresses that its links have, and only its own. The service's own
- * hosts, and those that are nobody's, show the pages of everybody at `/pay/`.
+ * hosts, and those that belong to no tenant, show the pages of everybody at `/pay/`.
  * @param ownHosts with their ports.
- * @param addresses limits who asks for what is not there.
+ * @param addresses limits requests for pages that do not exist.
  */
 export function locatePages(
   app: Application,

@@ -15,7 +15,7 @@ export interface LogWatch {
 
 /**
  * Begins to watch. What a process remembers of a log that went back never was, and what is appended there may be read by
- * nobody, since readers are beyond it.
+ * none, since readers are beyond it.
  * @param look finds what is wrong, null when nothing is; when it rejects, nothing is known.
  * @param options.intervalMs real milliseconds between two looks.
  */

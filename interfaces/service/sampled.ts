@@ -2,7 +2,7 @@
 const OLDEST_MS = 5_000
 const TIMES_AS_LONG = 20
 
-/** Figures that cost something to take, for whoever asks often: one is taken at a time, for all who ask meanwhile. */
+/** Figures that cost something to take: one is taken at a time, for all requests meanwhile. */
 export class Sampled<T> {
   readonly #take: () => Promise<T>
   readonly #oldestMs: number

@@ -133,7 +133,7 @@ async function compose(
   let lookAtLog: () => void = () => undefined
   const onAppend = (events: number, ms: number) => metrics.append(events, ms)
   const log = new RememberedLog(await openEventLog(config, database, logger, onAppend, () => lookAtLog()))
-  // who waits for an answer does not wait for a log that is away; work in the background does
+  // a request does not wait for a log that is away; work in the background does
   const failFast = new FailFastLog(log, {
     // in the database, reads of the log may all be in line behind slow ones
     ...(config.eventStoreUrl === null ? { ask: () => database.leases.query('SELECT 1') } : {}),
@@ -148,7 +148,7 @@ async function compose(
     engine: logEngineOf(config),
     setting: config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL',
   })
-  // nobody else can use an embedded database
+  // no other process can use an embedded database
   const isAlone = config.databaseUrl === null
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
   const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
@@ -168,7 +168,7 @@ async function compose(
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
-  // who cannot be replaced by another process need not be replaced soon
+  // a process that no other can replace need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
   const leases = await HeldLeases.open(database, { owner, ttlMs })
   closers.push(() => leases.close())

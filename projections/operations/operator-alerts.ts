@@ -13,7 +13,7 @@ const RAISING: readonly (readonly [kind: string, Pick<AlertKind, 'type' | 'about
   }),
 ]
 
-/** What calls for a person, and who has taken note of it. */
+/** Alerts for operators, and their acknowledgements. */
 export const operatorAlerts = projection({
   name: 'operator-alerts',
   version: 6,

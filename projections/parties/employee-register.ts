@@ -10,7 +10,7 @@ import {
 import { projection } from '../runtime/projection.ts'
 
 /**
- * Who is employed where, by what employee syncs report. Changes of one person come in several
+ * The employees of each employer, as employee syncs report them. Changes of one person come in several
  * streams; each row remembers up to which position of the log it has taken what, so that a stream
  * applied late does not undo what was reported after it.
  */

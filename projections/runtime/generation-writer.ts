@@ -105,7 +105,7 @@ export class GenerationWriter {
     )
   }
 
-  /** Starts over from what is stored: after a failed write nobody knows whether it went through. */
+  /** Starts over from what is stored: after a failed write it is unknown whether it went through. */
   async recover(): Promise<void> {
     this.#pending = 0
     this.#pendingBytes = 0

@@ -204,7 +204,7 @@ export class OwnedProjection {
     if (isAuto && !heldBack) await this.#switch(shadow)
   }
 
-  /** Why a shadow is not let loose on readers without anybody having looked; null when it may be. */
+  /** Why a shadow does not go live without an operator; null when it does. */
   #whyHeldBack(shadow: ProjectionRunner, comparison: Comparison | null): HeldBackRebuild | null {
     const live = this.#live
     const { generation, version } = shadow.record
@@ -213,7 +213,7 @@ export class OwnedProjection {
     if (shadow.parkedStreams > (live?.parkedStreams ?? 0)) {
       return { ...heldBack, reason: 'parked_streams' }
     }
-    // an operator who goes back to an earlier generation wants other rows
+    // going back to an earlier generation means other rows
     const isRebuild = live?.record.version === version && generation > live.record.generation
     return isRebuild && tables.length > 0 ? { ...heldBack, reason: 'rows_differ' } : null
   }
@@ -352,7 +352,7 @@ export class OwnedProjection {
       this.#over.abort()
       return result
     }
-    // it becomes a shadow only when it takes long: who breaks off before that leaves everything as it was
+    // it becomes a shadow only when it takes long: an earlier break leaves everything as it was
     const kept = this.#runnerFor(retired)
     const target = this.#live?.reached ?? live.position
     await kept.runTo(target, AbortSignal.any([over, AbortSignal.timeout(ROLLBACK_WAIT_MS)]))

@@ -11,7 +11,7 @@ export interface OwnerParts extends OwnedProjectionParts {
   readonly leases: Leases
   /** Called when this process does not run the projection any more. */
   readonly released: () => void
-  /** Real milliseconds between attempts to get a lease that somebody else holds. */
+  /** Real milliseconds between attempts to get a lease that another process holds. */
   readonly retryMs: number
 }
 

@@ -25,7 +25,7 @@ export interface RunnerEvents {
   stored(events: number, ms: number): void
   /** It stands at the end of the log; told once per start. */
   caughtUp(): void
-  /** Its epoch is outdated: somebody else owns the projection now. */
+  /** Its epoch is outdated: another process owns the projection now. */
   fenced(): void
 }
 

@@ -18,7 +18,7 @@ export interface ProjectionStatus {
   readonly head: number
   readonly lag: Lag
   readonly parked_streams: number
-  /** Who runs it; null when nobody does. */
+  /** The process that runs it; null: none. */
   readonly owner: string | null
   readonly failure: Failure | null
   readonly rebuild: {
@@ -69,7 +69,7 @@ interface Looked {
   readonly local: ProjectionOwner | undefined
   readonly generations: readonly GenerationRecord[]
   readonly head: bigint
-  /** Who holds the lease. */
+  /** The owner of the lease. */
   readonly owner: string | null
   readonly log: EventLog
   readonly lag: LogLag

@@ -36,14 +36,14 @@ interface ProjectionsOptions {
   readonly projections: readonly Projection[]
   /** What the projections follow; it may be waited for. */
   readonly log: EventLog
-  /** What those read who have a caller waiting, default the same. */
+  /** The store for reads that a caller waits for, default the same. */
   readonly askedLog?: EventLog
   readonly registry: EventRegistry
   readonly store: ProjectionStore
   readonly leases: Leases
   readonly clock: Clock
   readonly metrics?: ProjectionMetrics
-  /** They tell other processes that a projection moved on, and wake those who wait here. */
+  /** They tell other processes that a projection moved on, and wake requests that wait here. */
   readonly notices?: Notices
   readonly heldBack?: OwnedProjectionParts['heldBack']
   /** Real milliseconds between attempts to take over from another process, default 500. */

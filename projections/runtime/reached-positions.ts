@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * How far projections are, for those who wait for them. Of those that run here it is told right after each write. For
- * the others, one look at the stored checkpoints serves everybody who waits at the time; notices say when it is worth
+ * How far projections are, for requests that wait for them. Those that run here report it right after each write. For
+ * the others, one look at the stored checkpoints serves all requests that wait at the time; notices say when it is worth
  * looking, and without them it is done anyway.
  */
 export class ReachedPositions {
@@ -83,7 +83,7 @@ export class ReachedPositions {
     })
   }
 
-  /** Names that somebody waits for and others run. */
+  /** Names that requests wait for and other processes run. */
   #elsewhere(): string[] {
     return [...this.#waiting.keys()].filter((name) => !this.#here.has(name))
   }

@@ -172,7 +172,7 @@ export interface PageStore {
 export interface RequestStore {
   /** Leaves a request for the owner of a projection. @returns its id. */
   ask(projection: string, kind: RequestKind, args: Readonly<Record<string, unknown>>): Promise<string>
-  /** Unanswered requests, oldest first; who asked more than a minute ago does not wait any more. */
+  /** Unanswered requests, oldest first; those older than a minute have been given up. */
   open(projections: readonly string[]): Promise<readonly ProjectionRequest[]>
   answer(id: string, outcome: RequestOutcome): Promise<void>
   /** @returns null while unanswered. */

@@ -14,7 +14,7 @@ export type Scope = Pick<
 >
 type Parts = Pick<Application, 'commands' | 'log' | 'personalData' | 'read' | 'readModels'>
 
-/** Whom an account belongs to; null: nobody of the kind. */
+/** The owners of an account; null: none of the kind. */
 export interface Association {
   readonly employer_id: string | null
   readonly carrier_id: string | null
@@ -25,7 +25,7 @@ export interface Owned extends Association {
   readonly client_id?: string | null | undefined
 }
 
-/** Who owns an ACH account. */
+/** The owner of an ACH account. */
 export type AchAccountOwner = Pick<AchAccount, 'owner_type' | 'owner_id'>
 
 /**
@@ -47,7 +47,7 @@ export async function isInScope(
   return employer_id === null || isInsuredInScope(app, client, employer_id)
 }
 
-/** Lists for a key of some carriers need to know whom these insure. */
+/** Lists for a key of some carriers need the employers that these insure. */
 export async function insuredAsOfNow(
   { readModels, log }: Pick<Application, 'readModels' | 'log'>,
   { carrier_ids }: Scope,
@@ -57,7 +57,7 @@ export async function insuredAsOfNow(
 
 /**
  * Refuses employers and carriers that a request names: those that are not there first, then those outside the scope. A
- * carrier that is named as well does not bring in an employer that only others insure. What is nobody's is its creator's.
+ * carrier that is named as well does not bring in an employer that only others insure. Without an owner it is its creator's.
  * @throws ReadModelsLate
  */
 export async function refuseAssociation(
@@ -95,7 +95,7 @@ export async function ownersName(
   return isInside ? name : outside('owner_id')
 }
 
-/** Whom what an owner owns belongs to. */
+/** The tenant and environment of an owner's things. */
 export function associationOf({ owner_type, owner_id }: AchAccountOwner): Association {
   return owner_type === 'employer'
     ? { employer_id: owner_id, carrier_id: null }

@@ -3,7 +3,7 @@ import { type KeyScope, keyScope } from '../../queries/pages.ts'
 import { inIfGiven, type Parameter, sql } from '../../queries/statement.ts'
 import type { ReadModels } from '../../queries/table.ts'
 
-/** Tables of what belongs to an employer, a carrier, both or nobody. */
+/** Tables of what belongs to an employer, a carrier, both or neither. */
 type AccountTable = 'bank_accounts' | 'ach_accounts' | 'bank_connections' | 'bank_transactions'
 
 /** What a list of accounts, or the like, is narrowed to by its key. */
@@ -37,7 +37,7 @@ export function isAccountWithinKey<Table extends AccountTable>(
   const isAll = (ids: Expression<readonly string[] | null>) =>
     eb(eb.cast<readonly string[] | null>(ids, sql`text[]`), 'is', null)
   const isForAll = eb.and([isAll($('carrierIds')), isAll($('employerIds'))])
-  // an ACH account is somebody's
+  // an ACH account always has an owner
   const isReached =
     table === 'ach_accounts' ? isForAll : eb.or([isForAll, eb('client_id', '=', $('clientId'))])
   return eb.and([

@@ -41,13 +41,13 @@ export function bankAccounts(app: Application) {
       ]),
     ],
     work: {
-      // whoever created it chooses it as well, unless it died
+      // the request that created it chooses it as well, unless its process died
       'choose-primary': work(kind, async (item) => {
         const candidate = await chosenAtCreation(app, item.key)
         if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
         return { outcome: 'done' }
       }),
-      // whoever gave it numbers that are disabled disables it as well, unless it died
+      // the request that gave it disabled numbers disables it as well, unless its process died
       'check-numbers': work(kind, async (item) => {
         const { state } = await app.commands.load(achAccount, item.key)
         await disableIfNumbersAre(app, state!, contextOf(item))
@@ -68,7 +68,7 @@ export function bankAccounts(app: Application) {
   })
 }
 
-/** The account as a candidate of whom it was created for; null: it has moved since, and is not to be primary of either. */
+/** The account as a candidate of its first owner; null: it has moved since, and becomes primary of neither. */
 async function chosenAtCreation(app: Application, accountId: string) {
   const { commands } = app
   const { state: one } = await commands.load(achAccount, accountId)

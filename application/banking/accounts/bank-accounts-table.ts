@@ -12,7 +12,7 @@ export const bankAccounts = table('bank_accounts', {
     environment: text<Environment>(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
-    /** The client that created it: what is nobody's is its own. */
+    /** The client that created it, which also owns what belongs to no employer. */
     client_id: orNull(text()),
     connection_type: text<BankAccountRecord['connection_type']>(),
     status: text<BankAccountRecord['status']>(),

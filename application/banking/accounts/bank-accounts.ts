@@ -34,7 +34,7 @@ export interface ShownBankAccount {
 }
 
 export interface NewBankAccount extends Association {
-  /** Who created what it comes from; default: who asks. */
+  /** The creator of its connection; default: the caller. */
   readonly client_id?: string | undefined
   /** Where the same one may be asked for again; default: the id of what the context's command creates. */
   readonly bank_account_id?: string
@@ -47,7 +47,7 @@ export interface NewBankAccount extends Association {
   readonly primary: boolean
 }
 
-/** Creates an account, where the key reaches whom it is to belong to. */
+/** Creates an account, where its owner is in the key's reach. */
 export async function createBankAccount(
   app: Application,
   client: Scope,

@@ -29,7 +29,7 @@ export function keepAccount(
 
 /**
  * The same of an ACH account of an owner, where a carrier's is sealed under a data key of the carrier. The same numbers of
- * the same account are kept once, so that who died before they were named repeats it.
+ * the same account are kept once, so that a repetition after a crash is safe.
  */
 export function keepAchAccount(
   app: Pick<Application, 'vault' | 'personalData'>,

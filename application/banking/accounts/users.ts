@@ -21,7 +21,7 @@ export async function withLinkingUser<Connection extends Pick<BankConnection, 'c
   return data[0] as Connection
 }
 
-/** What the user who manages accounts is known by, within its tenant and environment. */
+/** The key of a user that manages accounts, within its tenant and environment. */
 export function userFingerprint(
   { personalData }: Pick<Application, 'personalData'>,
   { tenant_id, environment, user_id }: Pick<BankAccountRecord, 'tenant_id' | 'environment' | 'user_id'>,

@@ -53,8 +53,8 @@ export async function receiveCredit(
 
 /**
  * Finds the debit whose money a credit is: the one that its reference names, else one of its amount, to the cent. What is
- * chosen is recorded before the debit is told, so that whoever died in between is finished with the same one.
- * @param isAgain decides anew on one that was found to be nobody's money.
+ * chosen is recorded before the debit learns of it, so that a repetition after a crash takes the same one.
+ * @param isAgain decides anew on one that matched no debit.
  * @throws ReadModelsLate when it cannot be told which debits there are.
  */
 export async function matchCredit(
@@ -104,7 +104,7 @@ export async function creditsShownBefore(app: Application, legId: string): Promi
 }
 
 /**
- * Decides anew on credits that were nobody's money when they came, one after the other, until a debit has its own. Whoever
+ * Decides anew on credits that matched no debit when they came, one after the other, until a debit has its own. A process that
  * died on the way is finished by the same again.
  * @throws ReadModelsLate when it cannot be told which debits there are.
  */
@@ -209,7 +209,7 @@ async function matchOf(app: Application, credit: BankCredit, refusals: readonly 
     debit.amount_cents === amount_cents
   if (reference !== null && isId(reference)) {
     const named = (await app.commands.load(bankDebit, reference)).state
-    // what names a debit is that debit's money or nobody's
+    // a credit that names a debit matches that debit or none
     if (named) {
       const takes = fits(named) && takesCredit(named, bank_transaction_id, 'high')
       const isRefused = refusals.includes(reference)
@@ -288,7 +288,7 @@ const UNMATCHED = statement(
       .where((eb) =>
         eb.or([
           eb('booked_credits.named_id', '=', $('legId')),
-          // what names another debit is that debit's money or nobody's
+          // a credit that names another debit matches that debit or none
           eb.and([
             eb('booked_debits.leg_id', 'is', null),
             eb('booked_credits.bank_date', '>=', $('from')),

@@ -20,7 +20,7 @@ import { createDebit, type NewDebit } from './create-debit.ts'
 const PAGE = 100
 
 /**
- * Creates a debit of an ACH account, once, with the numbers that the account has now. Whoever disables the account at the
+ * Creates a debit of an ACH account, once, with the numbers that the account has now. A request that disables the account at the
  * same moment may not find the debit: it fails when its batch is handed over.
  * @param ending see {@link createDebit}.
  * @returns whether it is new, and where in the log it was created; null where it is not new.

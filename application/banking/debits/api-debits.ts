@@ -173,7 +173,7 @@ export function noAccount(field: string): Rejection {
   return reject('not_found', 'ach_account_not_found', why, field)
 }
 
-/** Refuses an account of somebody else, whom the key may not even reach. @throws ReadModelsLate */
+/** Refuses an account of another owner, also of one out of the key's reach. @throws ReadModelsLate */
 export async function refuseOwner(
   app: Application,
   client: Scope,

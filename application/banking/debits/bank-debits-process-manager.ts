@@ -116,7 +116,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(AchAccountDisabled, ({ data: { ach_account_id, return_code } }) => [
         perform('fail-debits', ach_account_id, { return_code }),
       ]),
-      // whoever received it matches it as well, unless it died
+      // the request that received it matches it as well, unless its process died
       on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
     ],
     work: {
@@ -132,7 +132,7 @@ export function bankDebits(app: Application, intervalMs: number) {
           // what armed it anew took the mark away: no gate stops what the bank may have
           if (item.payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
             await gateBatch(app, closesAt, contextOf(item))
-            // stored before anything is handed over: whoever repeats that finds the same debits
+            // stored before anything is handed over: a repetition finds the same debits
             return { outcome: 'again', afterMs: 0, payload: { is_gated: true } }
           }
           return throughOutages(
@@ -155,7 +155,7 @@ export function bankDebits(app: Application, intervalMs: number) {
         return unlessLate(async () => {
           if (credits === undefined) {
             const found = await creditsShownBefore(app, leg_id)
-            // stored before any is decided on: whoever repeats that tells the debit of what was matched
+            // stored before any is decided on: a repetition reports the same matches to the debit
             return found.length === 0
               ? { outcome: 'done' }
               : { outcome: 'again', afterMs: 0, payload: { leg_id, credits: [...found] } }
@@ -223,7 +223,7 @@ export function bankDebits(app: Application, intervalMs: number) {
           const disables = disablesAccount(return_code) && (await returnedNumbers(app, debit)).areCurrent
           await takeBack(app, sessionId, { legId, return_code, disables }, contextOf(item))
         }
-        // who debits by a call or a collection reads how it stands
+        // callers that debit by the API or a collection read the debit's status
         if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
         return { outcome: 'done' }
@@ -238,7 +238,7 @@ export function bankDebits(app: Application, intervalMs: number) {
           await raiseWebhookEvent(app, notDebitedPayload(debit, { note, at }), contextOf(item))
         }
         if (debit.cancellation_deadline === null) return { outcome: 'done' }
-        // whoever raised it may not have told of it yet
+        // the process that raised it may have died before its webhook
         if (debit.source === 'payroll_file') await tellOfMinted(app, debit, contextOf(item))
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
         return { outcome: 'done' }
@@ -264,7 +264,7 @@ function submitAfter(batchClosesAt: string) {
   return perform('submit-batch', batchClosesAt, {}, { at })
 }
 
-/** The session reads paid before anybody is told. */
+/** The session reads paid before its webhook is raised. */
 async function confirm(
   app: Application,
   { payment_session_id: sessionId, leg_id: legId }: BankDebit,

@@ -117,7 +117,7 @@ function runIdOf({ commandId }: CommandContext): string {
 }
 
 interface Judged {
-  /** Null where nothing was to be done, or somebody else did it. */
+  /** Null where nothing was to be done, or another process did it. */
   readonly outcome: Outcome | null
   readonly position: bigint | null
 }

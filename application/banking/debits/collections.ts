@@ -58,7 +58,7 @@ export async function collect(
 ): Promise<Collected | Rejection> {
   const scoped = within(context, client)
   if (fresh === null) {
-    // whoever accepted it may have died since
+    // the process that accepted it may have died since
     await createDebitsOf(app, collection, scoped)
     return { collection, isNew: false }
   }

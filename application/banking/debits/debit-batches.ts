@@ -34,7 +34,7 @@ const OF_BATCH = statement(
       .select(['leg_id', 'tenant_id', 'seq'])
       .where('batch_closes_at', '=', $('closesAt'))
       .where('environment', '=', $('environment'))
-      // whoever repeats a batch leaves what the bank has acknowledged meanwhile
+      // a repetition of a batch leaves out what the bank has acknowledged meanwhile
       .where('status', '=', $('status'))
       .where('seq', '>', $('after') as never)
       .orderBy('seq')

@@ -129,7 +129,7 @@ export async function keyTaken(
 }
 
 /**
- * Claims a key for its debit. Of many who ask for the same at once the first one claims it for all.
+ * Claims a key for its debit. Of concurrent requests for the same the first one claims it for all.
  * @param collectionId whose entry it is: the claim counts unless that is refused. Absent: it counts for good.
  * @returns why not: it stands for another debit.
  */

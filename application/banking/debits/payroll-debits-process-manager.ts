@@ -27,7 +27,7 @@ export function payrollDebits(app: Application) {
       ),
     ],
     work: {
-      // the id of the debit derives from file and policy: whoever repeats it repeats nothing
+      // the id of the debit derives from file and policy: a repetition changes nothing
       'raise-debit': work({ payload: due, retry: backoff(), timeLimitMs: 60_000 }, (item) =>
         unlessLate(async () => {
           const { amount_cents: amountCents, ach_account_id: achAccountId } = item.payload

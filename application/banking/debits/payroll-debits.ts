@@ -37,7 +37,7 @@ export async function activePrimaryAccount(
   return account?.status === 'active' ? account : null
 }
 
-/** The id of the debit of a file's premium: one for each file and policy, whoever raises it. */
+/** The id of the debit of a file's premium: one for each file and policy. */
 export function payrollLegOf(fileId: string, policyId: string): string {
   return derivedId(fileId, `payroll-debit/${policyId}`)
 }
@@ -66,7 +66,7 @@ export async function raisePayrollDebit(
   return debit
 }
 
-/** Tells partners of a debit that a payroll file raised, once, whoever comes first. */
+/** Raises the webhook of a debit that a payroll file created, once. */
 export async function tellOfMinted(
   app: Pick<Application, 'commands'>,
   debit: BankDebit,

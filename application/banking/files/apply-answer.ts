@@ -11,7 +11,7 @@ const NAME = /-([0-9a-f]{24})\.ach$/
 
 /**
  * Records how a bank answered to a file, or to a batch of it; its debits are told after that.
- * @param report.bank who answers: its routing number.
+ * @param report.bank routing number of the answering bank.
  */
 export async function applyAnswer(
   { commands, clock, bankFiles }: Pick<Application, 'commands' | 'clock'> & Pick<FileApp, 'bankFiles'>,

@@ -16,7 +16,7 @@ export const bankFiles = table('bank_files', {
     batch_closes_at: text(),
     first_trace: text(),
     last_trace: text(),
-    /** For which bank and as whom it was written; of early files only the bank whose trace numbers it has is known. */
+    /** The bank and the originator that it was written for; early files name only the bank of their trace numbers. */
     odfi: text(),
     destination_routing: orNull(text()),
     origin_id: orNull(text()),

@@ -39,7 +39,7 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
   if (file.status !== 'recorded') return
   const { name, sha256 } = file.content!
   const place = await folders.look(name, sha256)
-  // who was to expose it died, or its folder was away
+  // the process that was to expose it died, or its folder was away
   const isLate = place === 'staged' && isTooLate(file, app.clock.now())
   if (isLate) await folders.withdraw(name)
   if (isLate || place === 'absent') {

@@ -24,7 +24,7 @@ export interface FolderLook {
 
 /**
  * Looks into both folders: sees what became of what was to be fetched, then takes what has come, which may answer to it.
- * What is found is nobody's doing, whoever asks for the look.
+ * Events of a look have no actor, also where an operator asked for it.
  * @throws ProviderUnavailable
  */
 export async function lookAtFolders(

@@ -89,7 +89,7 @@ export async function* orderedDeposits(
   }
 }
 
-/** Whom an entry is for. */
+/** The receiver of an entry. */
 type Receiver = Pick<DraftEntry, 'name' | 'routing' | 'account' | 'accountType'>
 
 /** An account as a file holds it, or why none can. */

@@ -16,7 +16,7 @@ import { filesAsOfNow, type Parties, partiesOfFiles, sentEntries } from './sent-
 const AT_ONCE = 32
 
 /**
- * Carries out what a bank reported. Whoever died meanwhile repeats it: each item counts once. A file that is not whole, or
+ * Carries out what a bank reported. A repetition after a crash is safe: each item counts once. A file that is not whole, or
  * not for us, counts for nothing; an item that cannot be read is parked.
  * @throws ReadModelsLate when it cannot be told what was sent.
  */
@@ -103,7 +103,7 @@ async function recorded(
 
 interface Parsed {
   readonly format: 'nacha' | 'answers'
-  /** From which bank it is and for whom, by its line: of answers once and for nobody. */
+  /** The sending bank and the originator, by line; answers have one bank and no originator. */
   readonly headers: readonly {
     readonly line: number
     readonly origin: string

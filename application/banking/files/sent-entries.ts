@@ -33,7 +33,7 @@ const OF_TRACE = statement(
 const ORIGINATORS = statement('bank-file-originators', (db) =>
   db.selectFrom('bank_files').select(['odfi', 'destination_routing', 'origin_id']).distinct(),
 )
-/** Trace numbers begin again after ten million; older files are nobody's to return. */
+/** Trace numbers begin again after ten million; entries of older files can no longer be returned. */
 const CANDIDATES = 3
 /** Files whose entries are kept while a report is read. */
 const KEPT_FILES = 8
@@ -43,7 +43,7 @@ export async function filesAsOfNow({ readModels, log }: Pick<Application, 'readM
   if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
 }
 
-/** As whom files were written, and for which bank; null where nobody kept it. */
+/** The originator and the bank that files were written for; null where that was not kept. */
 export interface Parties {
   /** The first 8 digits of a routing number. */
   readonly odfi: string
@@ -51,7 +51,7 @@ export interface Parties {
   readonly originId: string | null
 }
 
-/** As whom files are written and were, for which banks. */
+/** The present and former originators of files, with their banks. */
 export async function partiesOfFiles({
   read,
   bankFiles,

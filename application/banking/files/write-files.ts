@@ -75,7 +75,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
   else await withdrawBegun(app, fileIdOf(closesAt, part))
 }
 
-/** Removes what whoever died before its record staged of a file that has no entries any more. */
+/** Removes what a process staged, before it died, of a file that has no entries any more. */
 async function withdrawBegun({ commands, bankFiles }: FileApp, fileId: string): Promise<void> {
   const { state } = await commands.load(bankFile, fileId)
   if (state?.status === 'begun') await bankFiles.folders.withdraw(nameOf(state))

@@ -44,7 +44,7 @@ export interface ImportOutcome {
 export const REFUSALS_TOLD = 1_000
 /** Events read at once when an import goes on: each has a thousand lines. */
 const READ_PAGE = 4
-/** Chunks that the read model may be behind: who asks for what was collected before waits for so many at the most. */
+/** Chunks that the read model may be behind, and that a question for earlier collections waits for. */
 const CHUNKS_AHEAD = 20
 /** How long an import waits for a read model before it goes on without, in real milliseconds. */
 const FOLLOW_MS = 5_000

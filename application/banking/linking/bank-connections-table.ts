@@ -12,7 +12,7 @@ export const bankConnections = table('bank_connections', {
     environment: text<Environment>(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
-    /** The client that created it: what is nobody's is its own. */
+    /** The client that created it, which also owns what belongs to no employer. */
     client_id: orNull(text()),
     status: text<ConnectionStatus>(),
     /** Order of linking. */
@@ -34,7 +34,7 @@ export const bankTransactions = table('bank_transactions', {
     environment: text<Environment>(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
-    /** The client that created it: what is nobody's is its own. */
+    /** The client that created it, which also owns what belongs to no employer. */
     client_id: orNull(text()),
     item_id: text(),
     account_id: text(),

@@ -42,8 +42,8 @@ function hashOf(text: string): string {
 }
 
 /**
- * The vault's entry of an item, by the public token that it was exchanged for: who died after that finds it there.
- * @returns null where there is none; a rejection where whoever it is of was erased.
+ * The vault's entry of an item, by the public token that it was exchanged for: a repetition after a crash finds it there.
+ * @returns null where there is none; a rejection where its user was erased.
  */
 export async function keptItem(
   { vault, personalData }: Pick<Application, 'vault' | 'personalData'>,
@@ -55,7 +55,7 @@ export async function keptItem(
 
 /**
  * Keeps an item under the data key of its employer, or, where it names none, one of its connection, so that an erasure closes
- * it as well. Of two who keep it at once, the first counts.
+ * it as well. Of two requests that keep it at once, the first counts.
  */
 export async function keepItem(
   { vault, personalData }: Pick<Application, 'vault' | 'personalData'>,

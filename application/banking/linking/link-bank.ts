@@ -60,7 +60,7 @@ export async function createLinkToken(
 
 /**
  * Exchanges a public token: the item that it stands for is a connection from then on, with a metadata account for each of
- * its accounts. Whom it belongs to was checked before. The same token, or another one of the same item, leads to the same connection and to another handle.
+ * its accounts. Its owner was checked before. The same token, or another one of the same item, leads to the same connection and to another handle.
  * @throws ProviderUnavailable
  */
 export async function exchange(
@@ -94,11 +94,11 @@ export async function exchange(
   const data = await sealFields(app.personalData, BankConnectionLinked, draft, () =>
     connectionSubject(app.personalData, draft),
   )
-  // claims the item before anything of it is anybody's: whoever repeats what broke off after that goes on with it
+  // claims the item before anything of it has an owner: a repetition after a crash goes on with it
   const link = { type: 'Link', data } as const
   const claimed = await app.commands.execute(bankConnection, connection_id, link, within(context, client))
   if (isRejection(claimed)) return claimed
-  // nobody's item that another key has linked
+  // an item without an owner, which another key has linked
   if (!(await isInScope(app, client, claimed.state!))) return connectionOutside('public_token')
   const found = await keepAccounts(app, client, claimed.state!, said, context, user_id)
   if (isRejection(found)) return found
@@ -164,7 +164,7 @@ function ownerOf(
   return JSON.stringify([tenant_id, environment, user_id, employer_id, carrier_id])
 }
 
-/** Transactions may not be there yet: who exchanged the token need not wait for them, the next sync brings them. */
+/** Transactions may not be there yet: the exchange does not wait for them, the next sync brings them. */
 async function firstTransactions(
   app: Application,
   connection: BankConnection,

@@ -41,7 +41,7 @@ export interface SyncedConnection {
   readonly transactions: TransactionCounts
 }
 
-/** Whose a connection is, and who linked it. */
+/** The owner of a connection, and the user that linked it. */
 type ConnectionOwner = Pick<
   BankConnection,
   'connection_id' | 'user_id' | 'employer_id' | 'carrier_id' | 'client_id'
@@ -50,7 +50,7 @@ type ConnectionOwner = Pick<
 /**
  * Creates the metadata accounts of an item that are not there yet. Their ids follow from the item: asked for again, or
  * deleted since, an account is not created a second time.
- * @param anew whom accounts are created for once the user who linked it was erased.
+ * @param anew the owner of new accounts once the user that linked it was erased.
  */
 export async function keepAccounts(
   app: Application,
@@ -67,7 +67,7 @@ export async function keepAccounts(
     carrier_id,
     client_id,
   } = await withLinkingUser(app, owner)
-  // nobody's word: all who were erased would be one user
+  // not the erased text: all erased users would be one
   const user_id = linkedBy === ERASED ? anew : linkedBy
   const institutionName = textOf(found.institutionName ?? '') || null
   const accounts: ShownLinkedAccount[] = []
@@ -206,7 +206,7 @@ async function tellLinked(
     if (command.type === 'Unlist' && bank_account_id === null && isListed) continue
     const outcome = await changed(app, achAccount, id, command, context)
     if (!isRejection(outcome)) told.push(outcome)
-    // deleted meanwhile, it is nobody's any more
+    // deleted meanwhile, it has no owner
     else if (outcome.kind !== 'not_found') throw new Error(outcome.message)
   }
   return told

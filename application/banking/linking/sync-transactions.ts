@@ -47,7 +47,7 @@ const runningByTurns = new WeakMap<object, Running>()
 
 /**
  * Stores what became of the transactions of a connection since they were asked for last. One sync of a connection is under
- * way in this process: who asks for one meanwhile shares what becomes of it.
+ * way in this process: a request for one meanwhile shares its result.
  * @throws ProviderUnavailable
  */
 export async function syncTransactions(
@@ -87,7 +87,7 @@ async function synced(
   return reject('conflict', 'sync_under_way', 'Another request is about to sync the same item')
 }
 
-/** Everything since a cursor; who is told that something changed meanwhile begins again. */
+/** Everything since a cursor; a change meanwhile makes it begin again. */
 async function allSince(link: BankLink, token: string, since: string | null): Promise<Told> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const told = await once(link, token, since)

@@ -207,7 +207,7 @@ function isOf({ in_file, representments, status }: BankDebit, { file_id, kind }:
   return in_file?.file_id === file_id || representments > (kind === 'retry' ? 1 : 0)
 }
 
-/** The entries of a file against its content as it was archived, and that against its hash. */
+/** Compares the entries of a file with its archived content, and that with its hash. */
 async function compareContent(
   { commands, log, registry }: Application,
   { archive }: BankFiles,

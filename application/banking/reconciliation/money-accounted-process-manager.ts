@@ -47,7 +47,7 @@ export function moneyAccounted(app: Application) {
       on(BankCreditReceived, ({ data }) => inTheNightAfter(data.received_at)),
       on(BankDebitReturned, ({ data, metadata: { tenant_id, environment } }) => [
         ...inTheNightAfter(data.at),
-        // what comes back in the sandbox came from nobody
+        // what comes back in the sandbox was no money
         ...(environment === 'live'
           ? [perform('compare-return-rates', data.leg_id, { tenant_id: tenant_id! })]
           : []),

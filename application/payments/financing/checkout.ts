@@ -30,7 +30,7 @@ export interface FinancingCheckoutRequest {
   readonly insured: Insured
   /** What the stored policy must be, where it is said. */
   readonly policy: Readonly<Record<'effective_date' | 'expiration_date' | 'policy_number', string | null>>
-  /** Who is to be invited; null: nobody. */
+  /** The recipient of the invitation; null: none. */
   readonly inviteTo: string | null
 }
 

@@ -50,7 +50,7 @@ export async function onceSettled(
 type FinancingToken = 'access' | 'checkout'
 
 /**
- * A token of a session that is to be created, the same for whoever creates it. It lies encrypted in the vault; the log has
+ * A token of a session that is to be created, the same in every attempt. It lies encrypted in the vault; the log has
  * its hash.
  * @param kind `access` opens the page; by the id in it the session is found.
  */

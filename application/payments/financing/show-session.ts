@@ -20,7 +20,7 @@ export interface ShownInvitation {
   readonly at: string
 }
 
-/** A financing session as its partner sees it, with who pays. */
+/** A financing session as its partner sees it, with its payer. */
 export interface ShownFinancingSession {
   readonly session: FinancingSession
   readonly status: ReturnType<typeof sessionStatusAt>

@@ -14,7 +14,7 @@ import type { Insured } from '../../ports/financing-provider.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
 
 /**
- * Sends a request for quotes to the provider. That it is about to be sent is recorded before: whoever finds a request
+ * Sends a request for quotes to the provider. That it is about to be sent is recorded before: a process that finds a request
  * that was begun to be sent and has no end does not send it again, but has it looked at.
  * @throws ProviderUnavailable when the provider was not reached: it is to be tried again.
  */
@@ -67,7 +67,7 @@ async function sent(
   }
 }
 
-/** What a provider is told of a session: who is insured is opened. */
+/** What a provider is sent of a session, with the insured opened. */
 export async function financedBy(
   { personalData, commands }: Pick<Application, 'personalData' | 'commands'>,
   { financing_session_id, request, amount_cents, policy_id }: FinancingSession,

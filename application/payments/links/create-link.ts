@@ -48,7 +48,7 @@ export function planOf(
 
 /**
  * Creates a payment link: the employer's customer and the link at the card processor, then one append. All keys derive
- * from the command: who asks again after a crash or an outage gets the same link.
+ * from the command: a repetition after a crash or an outage gets the same link.
  * @throws ProviderUnavailable, ProviderRefused: then there is no link here; WrongExpectedRevision when it is there.
  */
 export async function createLink(

@@ -64,7 +64,7 @@ export async function deliverLink(
   await record('RecordSent')
 }
 
-/** Who asks for the money, by name. */
+/** The payee's name. */
 export async function sellerOf(
   { commands }: Pick<Application, 'commands'>,
   { carrier_id }: Pick<PaymentLink, 'carrier_id'>,

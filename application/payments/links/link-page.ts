@@ -16,7 +16,7 @@ import { sellerOf } from './deliver-link.ts'
 /** What the page of a payment link shows: nothing of it is about the customer. */
 export type LinkPage = Exclude<Awaited<ReturnType<typeof linkPage>>, Rejection>
 
-/** The page of a payment link, for whoever has its address. */
+/** The page of a payment link, which its address opens. */
 export async function linkPage({ commands, clock }: Pick<Application, 'commands' | 'clock'>, linkId: string) {
   const link = isId(linkId) ? (await commands.load(paymentLink, linkId)).state : null
   if (link === null) return reject('not_found', 'payment_link_not_found', 'There is no such payment link')

@@ -60,7 +60,7 @@ export function paymentLinks(app: Application) {
     on: [
       on(PaymentLinkCreated, ({ data }) => {
         const { payment_link_id, environment, delivery, expires_at } = data
-        // nobody is written to from the sandbox
+        // the sandbox sends no messages
         const channels = deliveryChannel.options.filter(
           (channel) => environment === 'live' && delivery[channel],
         )
@@ -120,7 +120,7 @@ export function paymentLinks(app: Application) {
           tellHeldUp(app, 'payment_link', item),
         ),
       ),
-      // the policy first: whoever is told that it was paid finds it active; one that cannot become so holds nothing back
+      // the policy first: a receiver of the webhook finds it active; one that cannot become so holds nothing back
       complete: work({ ...kind, payload: nothing }, async (item) => {
         const link = await linkOf(app, item.key)
         await activatePolicyOf(app, link, contextOf(item))

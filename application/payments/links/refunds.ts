@@ -64,7 +64,7 @@ async function requestAndSettle(
       }
       continue
     }
-    // what nobody can carry out is not bound
+    // a refund that cannot be carried out binds no money
     if (link.payment) {
       await processorToAsk(app, link, heldUp('payment_link', linkId, 'refund'), context)
     }
@@ -111,7 +111,7 @@ function isSame(pending: Refund, link: PaymentLink, { amountCents, reason }: New
 }
 
 /**
- * Has the processor carry out a refund that was requested, and records what became of it. Whoever does so again, at
+ * Has the processor carry out a refund that was requested, and records the result. A repetition, at
  * whatever time, asks for the same refund.
  * @param isFirst the processor was not asked for it before.
  * @returns the link; the refund stays pending where the processor takes its time.
@@ -177,7 +177,7 @@ async function recordRefund(
     paymentLink,
     link.payment_link_id,
     { ...result, refundId, at: app.clock.now() },
-    // of two who settle it at once, each records what it found
+    // of two processes that settle it at once, each records what it found
     { ...within(context, link), commandId: derivedId(refundId, context.commandId) },
   )
   return orThrow(await readable(app, paymentLink, outcome))

@@ -8,7 +8,7 @@ import { refundedCents } from '../../../domain/payments/links/payment-link-refun
 import type { Application } from '../../commands/application.ts'
 import { opened } from '../../commands/sealed-fields.ts'
 
-/** A payment link as its partner sees it: who pays is opened, `(erased)` where the employer's data key was destroyed. */
+/** A payment link as its partner sees it: the payer is opened, `(erased)` where the employer's data key was destroyed. */
 export interface ShownLink {
   readonly link: PaymentLink
   /** As of now: one whose time is over reads `expired`. */

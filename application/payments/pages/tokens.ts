@@ -12,7 +12,7 @@ const TOKEN = /^[A-Za-z0-9_-]{16}[A-Za-z0-9_-]{43}$/
 
 /**
  * What opens the page of a session, once handed out: the session's id and 32 random bytes, base64url. By the id the
- * session is found without an index; only a hash of the token is stored, and whoever holds it may pay.
+ * session is found without an index; only a hash of the token is stored, and its bearer may pay.
  */
 export interface SessionToken {
   readonly token: string

@@ -16,8 +16,8 @@ export async function customerOf(
 }
 
 /**
- * The employer's customer at the card processor in use, which the first one who asks creates. The key of the call derives from
- * the employer: all who ask at once, and who asks again after one that died, get the same customer.
+ * The employer's customer at the card processor in use, created by the first request for it. The key of the call derives from
+ * the employer: concurrent requests, and a repetition after a crash, get the same customer.
  * @throws ProviderUnavailable, ProviderRefused.
  */
 export async function ensureCustomer(

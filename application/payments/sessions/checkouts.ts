@@ -152,7 +152,7 @@ export async function closeCheckouts(
   let after = session
   for (const { checkout_id: checkoutId, processor, processor_checkout_id } of openCheckouts(session)) {
     const made = { processor, environment, tenant_id }
-    // of a timer that waits, whoever keeps it tells
+    // the owner of a timer that waits reports it
     const at =
       work === 'expire'
         ? processorOf(app, made)

@@ -51,14 +51,14 @@ export async function expireSession(
 export interface Reissue {
   /** Null: as configured. */
   readonly ttlMinutes: number | null
-  /** To whom it is sent, given the customer of the session. */
+  /** The recipient, given the customer of the session. */
   readonly invitationsTo: (customer: Customer) => readonly Invitation[] | Rejection
   readonly portalUrl: string | null
 }
 
 /**
  * Issues a session anew, with a fresh token and the same details; the one that it replaces is cancelled first. The id of
- * the new one derives from the old one's: of two at once one wins, and who died in between finishes what was begun.
+ * the new one derives from the old one's: of two requests at once one wins, and a repetition after a crash finishes it.
  * @throws ProviderUnavailable, ProviderRefused.
  */
 export async function reissueSession(

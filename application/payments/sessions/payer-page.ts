@@ -14,10 +14,10 @@ import type { Application } from '../../commands/application.ts'
 import type { Reads } from '../../commands/command-handler.ts'
 import { logoPath } from '../pages/logos.ts'
 
-/** How a debit stands, for whoever pays. */
+/** How a debit stands, as the payer reads it. */
 export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned' | 'stopped'
 
-/** What a page shows of whoever is paid. */
+/** The payee, as a page shows it. */
 export interface Brand {
   readonly name: string
   /** `#rrggbb`. */
@@ -57,7 +57,7 @@ export async function payerPage(app: Application, session: PaymentSession, brand
   }
 }
 
-/** How a tenant is shown to those who pay. */
+/** How a tenant is shown to payers. */
 export async function brandOf({ commands }: Reads, tenantId: string): Promise<Brand> {
   const { settings, logo_id } = (await commands.load(checkoutSettings, tenantId)).state
   return {

@@ -63,7 +63,7 @@ export function paymentSessions(app: Application) {
       ]),
       on(PaymentSessionDebitArranged, ({ data: { payment_session_id, leg_id, instalments } }) => [
         cancel('expire', payment_session_id),
-        // whoever arranged it creates it as well, unless it died
+        // the request that arranged it creates it as well, unless its process died
         ...(leg_id === null ? [] : [perform('create-debit', leg_id, { payment_session_id })]),
         ...instalments.map(({ number, due_at }) =>
           perform(
@@ -98,7 +98,7 @@ export function paymentSessions(app: Application) {
         await createSessionDebit(app, session, signingDebit(session, item.key), contextOf(item))
         return { outcome: 'done' }
       }),
-      // the session says whether it still is to be, and the debit's id derives from it: whoever repeats it repeats nothing
+      // the session decides whether it is still due, and the debit's id derives from it: a repetition changes nothing
       mint: work({ ...kind, slots: MINTED_AT_ONCE, payload: instalment }, async (item) => {
         await mintInstalment(app, item.payload.payment_session_id, item.payload.number, contextOf(item))
         return { outcome: 'done' }

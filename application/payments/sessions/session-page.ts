@@ -14,7 +14,7 @@ import { changed } from '../../commands/verbs.ts'
 import { logoPath } from '../pages/logos.ts'
 import { sessionByToken } from '../pages/tokens.ts'
 
-/** Whoever has a token acts in the name of the customer: nobody knows more of who it is. */
+/** The bearer of a token acts as the customer: the token is the only credential. */
 export function contextOfPayer(
   { randomness }: Pick<Application, 'randomness'>,
   requestId: string,
@@ -28,7 +28,7 @@ export function contextOfPayer(
   }
 }
 
-/** The session that a token opens, as whoever has the token finds it. */
+/** The session that a token opens. */
 export async function sessionOfToken(
   app: Pick<Application, 'commands'>,
   token: string,
@@ -37,7 +37,7 @@ export async function sessionOfToken(
   return session ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
 }
 
-/** A session as whoever looks at it leaves it: who does so for the first time opens it. */
+/** A session after a look at it: the first look opens it. */
 export async function lookedAt(
   app: Application,
   session: PaymentSession,
@@ -49,7 +49,7 @@ export async function lookedAt(
 }
 
 /**
- * The page of a session, in whatever state. Who looks at it for the first time opens it.
+ * The page of a session, in any state. The first look opens the session.
  * @param context null: nobody looks.
  */
 export async function openPage(app: Application, token: string, context: CommandContext | null) {

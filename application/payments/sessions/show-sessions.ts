@@ -11,7 +11,7 @@ import type { Application } from '../../commands/application.ts'
 import { opened } from '../../commands/sealed-fields.ts'
 import type { Customer } from './create-session.ts'
 
-/** A session as its partner sees it: who pays is opened, `(erased)` where the employer's data key was destroyed. */
+/** A session as its partner sees it: the payer is opened, `(erased)` where the employer's data key was destroyed. */
 export interface ShownSession {
   readonly session: PaymentSession
   /** As of now: one whose time is over reads `expired`. */

@@ -106,7 +106,7 @@ export async function startPlanSubscription(
     { type: 'Start', data },
     within(context, link),
   )
-  // another one, who repeated it beside this one, was faster
+  // a concurrent repetition was faster
   if (isRejection(outcome)) return subscriptionId
   await readable(app, subscription, outcome)
   return subscriptionId

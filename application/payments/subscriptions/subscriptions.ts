@@ -20,7 +20,7 @@ export interface NewSubscription
   readonly payment_method_id: string
 }
 
-/** Whom a new subscription names, where it is known to be there; or what an earlier attempt of the request has started. */
+/** The employer and policy of a new subscription; or the subscription that an earlier attempt has started. */
 type Prepared =
   | { readonly started: Subscription }
   | { readonly started: null; readonly carrierId: string; readonly customerId: string }
@@ -87,7 +87,7 @@ export async function startSubscription(
 }
 
 /**
- * Refuses a subscription, or finds whom it names; nothing is stored. Nothing that changed since refuses what an earlier
+ * Refuses a subscription, or finds its employer and policy; nothing is stored. Nothing that changed since refuses what an earlier
  * attempt of the request has started.
  */
 export async function prepareSubscription(

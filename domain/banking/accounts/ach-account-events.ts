@@ -70,7 +70,7 @@ export const AchAccountVerified = eventType('AchAccountVerified', {
   note: z.string().nullable(),
   at: time(),
 })
-/** The bank link no longer vouches for a linked account, or never did and says another word for it. */
+/** The bank link no longer vouches for a linked account, or gives another reason why it does not. */
 export const AchAccountUnverified = eventType('AchAccountUnverified', {
   ...account,
   reason: z.string(),

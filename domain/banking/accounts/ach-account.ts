@@ -49,7 +49,7 @@ export interface Verification {
 
 export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
   readonly status: AchAccountStatus
-  /** Who says that it is its owner's; null: nobody does. */
+  /** The source of the proof that it belongs to its owner; null: none. */
   readonly verified_by: AchAccountData<'AchAccountVerified'>['by'] | null
   /** The last one; null: there was none. */
   readonly verification: Verification | null
@@ -313,7 +313,7 @@ export function awaitsDeposits(account: AchAccount, verificationId: string, at: 
   return isOpen && verification?.verification_id === verificationId && isUnderWay(verification, at)
 }
 
-/** Why amounts that were told are not right, by what is left of the verification. */
+/** Why entered amounts are wrong, by the tries that are left. */
 export function wrongAmounts({ tries_left }: Pick<Verification, 'tries_left'>): Rejection {
   const left =
     tries_left === 0

@@ -7,7 +7,7 @@ import { type Rejection, reject } from '../../kernel/rejection.ts'
 import { maybeSealed, sealContext } from '../../kernel/sealed.ts'
 
 /**
- * A bank account as it is displayed and associated: names, who it belongs to, how it is connected. It holds no numbers;
+ * A bank account as it is displayed and associated: names, owner, how it is connected. It holds no numbers;
  * money is moved by ACH accounts. Times are ISO 8601.
  */
 export const CONNECTION_TYPES = ['manual', 'bankconnect'] as const
@@ -27,7 +27,7 @@ export const BankAccountCreated = eventType(
     bank_account_id: id(),
     tenant_id: id(),
     environment: environment(),
-    /** The partner's own word for who manages it, which may be a name or an address. */
+    /** The partner's own id of the user that manages it, which may be a name or an address. */
     user_id: maybeSealed({
       subject: 'employer',
       boundTo: ({ data }) =>

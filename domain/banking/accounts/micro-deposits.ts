@@ -5,7 +5,7 @@ import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { id } from '../../kernel/ids.ts'
 import { nextClose } from '../debits/banking-days.ts'
 
-/** Two small credits that wait for the next file; its account says whom they are paid to. Times are ISO 8601. */
+/** Two small credits that wait for the next file; their account is the payee's. Times are ISO 8601. */
 
 export const MicroDepositsOrdered = eventType('MicroDepositsOrdered', {
   deposits_id: id(),

@@ -6,7 +6,7 @@ import { environment, id } from '../../kernel/ids.ts'
 
 /**
  * Which account of an owner is its primary one, in a layer: metadata (`bank_account`) or credentials (`ach_account`). One
- * stream for each owner and layer, so that of many who choose at once one choice is the last. No account follows one that
+ * stream for each owner and layer, so that of concurrent choices one is the last. No account follows one that
  * is deleted or is no longer to be primary.
  */
 const primary = {

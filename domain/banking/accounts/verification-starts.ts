@@ -48,7 +48,7 @@ export const verificationStarts: Decider<
   },
   decide({ data, at }, { starts }) {
     const recent = starts.filter((start) => at < Date.parse(start.at) + VERIFICATION_MS)
-    // many who start the same one at once start it once
+    // concurrent starts of the same one start it once
     const isCounted = recent.some(
       ({ ach_account_id, follows }) => ach_account_id === data.ach_account_id && follows === data.follows,
     )

@@ -93,7 +93,7 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
     }
     if (!state) return reject('not_found', 'bank_credit_not_found', 'There is no such bank credit')
     const { match, named, refusedBy } = command
-    // a match stands, but for a debit that would not have it; what is nobody's money may turn out to be a later debit's
+    // a match stands unless its debit refused it; an unmatched credit may belong to a later debit
     const stands = refusedBy === null ? state.match !== null : state.match?.legId !== refusedBy
     if (state.isDecided && (stands || (state.match === null && match === null))) return []
     const { credit_id } = state

@@ -55,7 +55,7 @@ export const BankDebitCreated = eventType(
     /** The day that the caller asked for; null: as soon as it can be. */
     effective_date: date().nullable(),
     metadata: z.record(z.string(), z.string()),
-    /** How the carrier settles, as of now; null: nobody tells that the money is there. */
+    /** How the carrier settles, as of now; null: no news of the money is expected. */
     settlement_type: settlementType.nullable(),
     /**
      * The service raised it by itself and partners are told so: the close of the batch that it goes with; until then it can

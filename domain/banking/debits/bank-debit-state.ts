@@ -193,7 +193,7 @@ export function takesCredit(debit: BankDebit, bankTransactionId: string, sure: C
 }
 
 /**
- * Whether it is in a batch that is over: the bank may have it. What stands in a file is, whatever the clock of who asks says.
+ * Whether its batch has closed, so that the bank may have it. A debit in a file is, whatever the reader's clock says.
  * @param now epoch milliseconds.
  */
 export function hasClosed({ status, batch_closes_at, in_file }: BankDebit, now: number): boolean {

@@ -117,7 +117,7 @@ export type BankDebitCommand =
       readonly fileId: string
       readonly traceNumber: string
       readonly entryDate: CalendarDate
-      /** Of the numbers of the entry; absent: nobody kept it. */
+      /** Fingerprint of the entry's numbers; absent: not kept. */
       readonly fingerprint?: string | undefined
       readonly at: number
     }

@@ -56,7 +56,7 @@ export const debitCollection: Decider<
   events,
   initialState: null,
   evolve: (_state, { type, data }) => (type === 'DebitCollectionAccepted' ? data : 'refused'),
-  // its id says what is in it: whoever sends it again means this one
+  // the id derives from the content: the same content sent again is this collection
   decide(command, state) {
     if (command.type === 'Accept') {
       if (state === 'refused') return reject('conflict', 'collection_refused', 'It was refused meanwhile')

@@ -6,7 +6,7 @@ import { type BankDebit, type DebitStatus, isGated, mayBeQuarantined } from './b
 
 /**
  * What can stop a debit that was accepted: five gates, asked in order, of which the first that stops it gives the reason.
- * Who sends a debit has no say in them. Amounts are cents, times epoch milliseconds.
+ * The sender of a debit has no say in them. Amounts are cents, times epoch milliseconds.
  */
 
 /** Days that the recent debits of an employer go back. */

@@ -5,8 +5,8 @@ import { type Rejection, reject } from '../../kernel/rejection.ts'
 
 /**
  * One key under which a partner asks for a debit, alone or as an entry of a batch collection: of a tenant and environment.
- * Whoever is about to create the debit claims the key for what is debited. It stands for what it was claimed for first, for
- * good: all who ask for the same go on under that one claim. A collection that is refused gives its claims back.
+ * A request that is about to create the debit claims the key. The key stands for what it was claimed for first, for
+ * good: all requests for the same go on under that one claim. A collection that is refused releases its claims.
  */
 const claim = {
   key: z.string(),

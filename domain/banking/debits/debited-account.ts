@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { secret } from '../../kernel/sealed.ts'
 
-/** A bank account that is debited, as events hold it: its numbers and who holds it are in the vault. */
+/** A bank account that is debited, as events hold it: its numbers and its holder are in the vault. */
 export const debitedAccount = z.object({
   /** Where the vault keeps it. */
   account_ref: secret(),

@@ -9,7 +9,7 @@ export interface ReturnCode {
   readonly group: 'unauthorized' | 'administrative' | null
   /** The account is not debited any more, until an operator enables it again. */
   readonly disables: boolean
-  /** Who returns: the receiver's bank; ours, which does not accept a return; or theirs again, which contests that. */
+  /** The bank that returns: RDFI; ODFI, which dishonors a return; or the RDFI again, which contests that. */
   readonly by: 'receiver' | 'originator' | 'contested'
 }
 
@@ -112,7 +112,7 @@ const NO_ACCOUNT: ReadonlySet<string> = new Set(['R02', 'R03', 'R04', 'R12', 'R1
 export const MOST_REPRESENTMENTS = 2
 export const REPRESENTMENT_DAYS = 180
 
-/** Whether an account is not debited any more after a return; codes that nobody knows disable nothing. */
+/** Whether an account is not debited any more after a return; unknown codes disable nothing. */
 export function disablesAccount(code: string): boolean {
   return RETURN_CODES[code]?.disables ?? false
 }

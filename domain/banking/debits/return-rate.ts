@@ -39,7 +39,7 @@ export interface CountedReturns {
   readonly returned: Readonly<Record<ReturnRateKind, number>>
 }
 
-/** The rates that count a return, by its code; one that nobody knows counts with all. */
+/** The rates that count a return, by its code; an unknown one counts with all. */
 export function ratesOf(returnCode: string): readonly ReturnRateKind[] {
   const group = RETURN_CODES[returnCode]?.group ?? null
   return group === null ? ['overall'] : [group, 'overall']

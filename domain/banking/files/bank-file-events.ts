@@ -10,7 +10,7 @@ const sha256 = () => z.string().regex(/^[0-9a-f]{64}$/)
 const sequence = () => z.int().min(1).max(9_999_999)
 const file = { file_id: id() }
 
-/** Trace numbers and a file-ID modifier were taken for a file; nobody else gets them. */
+/** Trace numbers and a file-ID modifier were taken for a file; no other one gets them. */
 export const BankFileNumbersTaken = eventType('BankFileNumbersTaken', {
   ...file,
   file_date: date(),
@@ -58,7 +58,7 @@ export const BankFileRecorded = eventType('BankFileRecorded', {
   credit_cents: cents(),
   /** The stream of what its entries are for. */
   entries_id: id(),
-  /** As whom and for which bank it was written: what a bank reports of it names them. Absent in early events. */
+  /** The originator and the bank that it was written for, which reports name. Absent in early events. */
   originator: z
     .object({ destination_routing: z.string(), origin_id: z.string(), company_id: z.string() })
     .optional(),
@@ -66,9 +66,9 @@ export const BankFileRecorded = eventType('BankFileRecorded', {
 })
 /** It stands in the outbox under its name. */
 export const BankFileExposed = eventType('BankFileExposed', { ...file, at: time() })
-/** Whoever fetches files has renamed it. */
+/** The carrier that fetches files has renamed it. */
 export const BankFileFetched = eventType('BankFileFetched', { ...file, at: time() })
-/** It is not where it should be: nobody can tell whether the bank has it. */
+/** It is not where it should be: whether the bank has it is unknown. */
 export const BankFileUncertain = eventType('BankFileUncertain', { ...file, at: time() })
 /** An operator decided that the bank does not have it: it is exposed again. */
 export const BankFileExposureRepeated = eventType('BankFileExposureRepeated', {

@@ -122,7 +122,7 @@ export const bankFile: Decider<BankFile | null, BankFileCommand, BankFileEvent> 
         const batches = before.batches.map((batch) =>
           batch_numbers.includes(batch.batch_number) ? { ...batch, outcome, reason } : batch,
         )
-        // who answers has it, however it was fetched
+        // an answer proves that the bank has it, however it was fetched
         const status = HAD_BY_WHO_ANSWERS.has(before.status) ? 'sent' : before.status
         return { ...before, batches, status }
       }
@@ -155,7 +155,7 @@ function decide(command: BankFileCommand, state: BankFile | null): readonly Bank
   const data = { file_id, at: isoTime(command.at) }
   switch (command.type) {
     case 'RecordExposed':
-      // whoever looked for it meanwhile found it on its way
+      // a look meanwhile found it on its way
       if (status === 'recorded' || status === 'uncertain') return [BankFileExposed.of(data)]
       return status === 'begun' || status === 'repeating' ? doesNotFit(state, 'exposed') : []
     case 'RecordFetched':

@@ -180,7 +180,7 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
       case 'BankReportRead': {
         const { format, items, applied, repeated, parked } = event.data
         const counts = { format, items, applied, repeated }
-        // of those that were resolved before, as many fit nothing still
+        // this many of the items that were resolved before still fit nothing
         const unfit = items - applied - repeated - parked
         const resolved =
           unfit === before.resolved.length
@@ -217,7 +217,7 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
     const decided = decide(command, state)
     if (isRejection(decided)) return decided
     const after = decided.reduce<BankReport | null>(bankReport.evolve, state)!
-    // while it is read again nobody knows what fits
+    // while it is read again it is unknown what fits
     if (!after.calls_for_person || after.status !== 'read') return decided
     if (after.parked.length > 0 || untoldOf(after) > 0) return decided
     return [...decided, BankReportCleared.of({ report_id: after.report_id, at: isoTime(command.at) })]
@@ -299,7 +299,7 @@ function apply(
   }
   const isOpen = parked.some((one) => one.line === line)
   const item = itemOf({ parked, resolved }, line)
-  // while it is read again nobody knows what fits
+  // while it is read again it is unknown what fits
   if (item === null || status !== 'read') return noParkedItem()
   if (item.kind === 'change' || item.kind === 'answer') {
     return reject('conflict', 'item_no_return', 'The item brings no debit back: it is no return')

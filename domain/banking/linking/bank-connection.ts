@@ -36,7 +36,7 @@ export const BankConnectionLinked = eventType('BankConnectionLinked', {
   provider: z.enum(['simulated', 'plaid']),
   /** The bank link's id. */
   item_id: z.string(),
-  /** The partner's own word for who linked it, which may be a name or an address. */
+  /** The partner's own id of the user that linked it, which may be a name or an address. */
   user_id: maybeSealed({
     subject: 'employer',
     boundTo: ({ data }) =>

@@ -40,7 +40,7 @@ export interface FinancingRequest
   readonly status: Extract<FinancingStatus, 'pending' | 'quote_ready' | 'on_hold' | 'payment_reported'>
   /** How often it was begun to be sent. */
   readonly attempts: number
-  /** It was begun to be sent, and nobody knows yet what came of it. */
+  /** Its sending was begun, and the outcome is unknown. */
   readonly is_sending: boolean
   readonly provider_request_id: string | null
   readonly hold_reason: DataOf<'FinancingHeld'>['reason'] | null
@@ -51,7 +51,7 @@ export interface FinancingInvitation
   extends Pick<DataOf<'FinancingInvitationBegun'>, 'to' | 'to_fingerprint' | 'page_address'> {
   /** Of what is known last. */
   readonly at: string
-  /** Null: nobody knows what came of it. */
+  /** Null: the outcome is unknown. */
   readonly status: 'sent' | 'failed' | null
 }
 

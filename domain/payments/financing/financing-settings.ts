@@ -10,7 +10,7 @@ const settings = z.object({
   /** Whether sandbox keys may create financing sessions and ask for quotes. */
   enabled: z.boolean(),
   invitations_enabled: z.boolean(),
-  /** Who may be invited. */
+  /** Recipients that may be invited. */
   recipients: z.array(
     z.object({
       address: sealed({

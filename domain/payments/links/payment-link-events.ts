@@ -6,7 +6,7 @@ import { PAYMENT_CONTEXTS } from '../pages/payment-contexts.ts'
 import { processorKind, withProcessor } from '../processor/processor-kinds.ts'
 import { installmentPlan } from './direct-billing-plan.ts'
 
-/** What happens to a payment link. Amounts are cents, times ISO 8601. Who pays is sealed under the employer's data key. */
+/** What happens to a payment link. Amounts are cents, times ISO 8601. The payer is sealed under the employer's data key. */
 const payer = () =>
   sealed({
     subject: 'employer',

@@ -61,7 +61,7 @@ export function refundableCents(one: Pick<RefundedLink, 'payment' | 'refunds'>):
   return (one.payment?.amount_cents ?? 0) - refundedCents(one)
 }
 
-/** The refund that is under way: asked for, and nobody knows yet what became of it. */
+/** The refund that is under way: asked for, with an unknown outcome. */
 export function pendingRefund({ refunds }: Pick<RefundedLink, 'refunds'>): Refund | null {
   return refunds.find(({ status }) => status === 'pending') ?? null
 }

@@ -64,7 +64,7 @@ export interface Checkout {
   readonly settings: CheckoutSettings
   /** 0 until they are set for the first time; each change adds 1. */
   readonly config_version: number
-  /** What proves that the partner's own address is its own; null: nothing does. */
+  /** The proof that the address is the partner's; null: none. */
   readonly web_address_proof: Proof | null
   /** Since when a later look found no proof; null where none was lost. */
   readonly unproven_since: string | null

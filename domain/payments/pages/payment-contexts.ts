@@ -34,7 +34,7 @@ export type PaymentContext = (typeof PAYMENT_CONTEXTS)[number]
 /** Words that are not written like ordinary ones. */
 const AS_WRITTEN: Readonly<Record<string, string>> = { '941s': '941s', coi: 'COI', paygo: 'Pay-as-you-go' }
 
-/** What a payment is for, for the one who pays: `Full payment`. */
+/** What a payment is for, as the payer reads it: `Full payment`. */
 export function describeContext(context: PaymentContext): string {
   const text = context
     .split('_')

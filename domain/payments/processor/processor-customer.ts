@@ -6,7 +6,7 @@ import { type ProcessorKind, processorKind, withProcessor } from './processor-ki
 
 /**
  * What an employer is at the card processor: the customer whose payment methods are charged. The stream id is that of
- * the employer, who stands in one environment.
+ * the employer, which is in one environment.
  */
 export const ProcessorCustomerCreated = eventType(
   'ProcessorCustomerCreated',
@@ -41,6 +41,6 @@ export const processorCustomer: Decider<
   events,
   initialState: {},
   evolve: (state, { data }) => ({ ...state, [data.processor]: data }),
-  // of several who asked the processor for it, the first one to record it counts
+  // of several requests to the processor, the first one that is recorded counts
   decide: ({ data }, state) => (state[data.processor] ? [] : [ProcessorCustomerCreated.of(data)]),
 }

@@ -7,7 +7,7 @@ import { deliveryChannel } from '../links/payment-link-events.ts'
 import { processorKind } from '../processor/processor-kinds.ts'
 import { sessionPlanSchema } from './session-plan.ts'
 
-/** What happens to a payment session. Amounts are cents, times ISO 8601. Who pays is sealed under the employer's data key. */
+/** What happens to a payment session. Amounts are cents, times ISO 8601. The payer is sealed under the employer's data key. */
 const cents = () => z.int().min(0)
 const session = { payment_session_id: id() }
 const personal = (eventName: string) =>

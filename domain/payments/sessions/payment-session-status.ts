@@ -2,7 +2,7 @@ import type { PaymentSessionData as DataOf } from './payment-session-events.ts'
 
 /**
  * A payment session: an invitation to pay, by card at once or by bank debit. What the card processor took counts in every
- * state. A debit that was arranged is never called back; the session waits for it without an end, whoever collects it.
+ * state. A debit that was arranged is never called back; the session waits for it without an end, whichever service collects it.
  */
 export const SESSION_STATUSES = ['pending', 'opened', 'scheduled', 'paid', 'cancelled', 'expired'] as const
 export type SessionStatus = (typeof SESSION_STATUSES)[number]
@@ -18,7 +18,7 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
     readonly isBankDebit: boolean
   })[]
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
-  /** Who said that the debit's money is there. */
+  /** The source of the news that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
   /** Numbers of the instalments whose debits are created. */
   readonly minted: readonly number[]

@@ -191,7 +191,7 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
 }
 
 /**
- * A failure that is told late, after the payment or the end that followed it, is no news any more, and none at all of
+ * A failure that is reported late, after the payment or the end that followed it, changes nothing, nor does one of
  * what was not owed.
  */
 function failed(

@@ -143,7 +143,7 @@ export class Appender {
   }
 
   /**
-   * The server refuses an append for another one that is on its way still: whoever hears of a conflict finds what it is
+   * The server refuses an append for another one that is on its way still: a caller that gets a conflict finds what it is
    * with.
    */
   async #untilMoved(pending: Pending): Promise<void> {

@@ -2,7 +2,7 @@ import { EventLogUnavailable } from '../../../application/ports/event-log.ts'
 
 /** EventStoreDB cannot be reached or used; the message is one clear line without credentials. */
 export class EventStoreUnavailable extends EventLogUnavailable {
-  /** Where without who: `host:port`. */
+  /** The address without the user: `host:port`. */
   readonly target: string
   constructor(target: string, why: string, options: { passes: boolean } = { passes: true }) {
     super(`EventStoreDB at ${target}: ${why}`, options)
@@ -21,7 +21,7 @@ export class EventStoreRefused extends EventStoreUnavailable {
 
 /**
  * A stream is not as the log leaves streams: it was deleted or cut, or another program wrote to it. The message says
- * which; nobody but a person can mend that.
+ * which; only an operator can mend that.
  */
 export class StreamTampered extends Error {
   constructor(stream: string, why: string) {

@@ -202,7 +202,7 @@ export class EventStoreEventLog implements EventLog {
     const from = options.from ?? (backwards ? 'end' : 0)
     const maxCount = options.maxCount ?? 1000
     const events = await this.#reader.stream(stream, { from, maxCount, backwards }, inTurn)
-    // whoever reads a stream is often about to append to it
+    // a read of a stream often precedes an append to it
     const last = events.at(backwards ? 0 : -1)
     if (last) this.#appender.learn(last)
     return events

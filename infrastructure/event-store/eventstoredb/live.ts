@@ -20,8 +20,8 @@ export interface LiveLog {
 }
 
 /**
- * Follows the log once for all who are at its head in this process, and only the types that somebody wants, into a
- * {@link LiveFeed}. While nobody wants anything nothing is followed.
+ * Follows the log once for all readers at its head in this process, and only the types that they want, into a
+ * {@link LiveFeed}. Without readers nothing is followed.
  */
 export class Live {
   readonly feed: LiveFeed
@@ -78,7 +78,7 @@ export class Live {
     })
   }
 
-  /** Learns of an event that is sent: who follows it need not have it parsed once more. */
+  /** Takes an event that is sent, so that its readers need not have it parsed once more. */
   willShow(eventId: string, event: EventToAppend, metadata: string): void {
     if (this.feed.wants(event.type)) this.#sent.add(eventId, { ...event, metadata })
   }
@@ -127,7 +127,7 @@ export class Live {
     if (!this.#isRunning) void this.#run()
   }
 
-  /** Follows until nobody wants anything: whoever begins to in that very moment must find it ended. */
+  /** Follows until no reader is left: one that begins at that very moment must find it ended. */
   async #run(): Promise<void> {
     this.#isRunning = true
     for (let attempt = 0; !this.#closing.aborted && !this.feed.isResting; ) {

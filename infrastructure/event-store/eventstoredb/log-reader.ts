@@ -169,7 +169,7 @@ export class LogReader {
   }
 
   /**
-   * Reads from a position to another that the log reaches, as it arrives. Tries once: whoever goes on does so from the
+   * Reads from a position to another that the log reaches, as it arrives. Tries once: a caller goes on from the
    * last checkpoint.
    * @throws UnknownPosition when no event stands at `after`.
    */

@@ -49,7 +49,7 @@ export class ReadCompleteness {
   /**
    * Waits until what is read from now on is complete.
    * @returns whether the same holds for what was read by the time it is called.
-   * @throws what the client fails with, EventStoreUnavailable; whoever waits asks again.
+   * @throws what the client fails with, EventStoreUnavailable; the caller asks again.
    */
   confirmed(): Promise<IsComplete> {
     if (!this.#confirming) {
@@ -93,7 +93,7 @@ export class ReadCompleteness {
     try {
       await this.#appends.append({ ...PROBED, events: [jsonEvent({ type: NO_TYPE, data: {} })] })
     } catch (error) {
-      // whoever may not append is told so by appends
+      // an append says that the user may not append
       if (!(error instanceof WrongExpectedVersionError || error instanceof EventStoreRefused)) throw error
     }
   }

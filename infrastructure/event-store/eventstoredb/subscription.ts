@@ -35,7 +35,7 @@ export interface Stretch {
 /**
  * A subscription to the log at the server, from after a position on, first catching up and then live. It holds the
  * server back while nobody takes what has arrived; one that is live and too slow is cut off by servers before 24.10. It ends with
- * the first failure: whoever wants more subscribes again, from the last checkpoint.
+ * the first failure: its reader subscribes again, from the last checkpoint.
  */
 export class Subscription {
   /** `catching up` until everything was told that was in the log at the start, then `live`. */

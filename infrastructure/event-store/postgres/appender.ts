@@ -38,7 +38,7 @@ interface AppendListener {
  * for the next one. The appends of a batch are to different streams and succeed or fail each for itself.
  *
  * The hash of an event stands for ever, so an append can be prepared on any predecessor that was read or stored once;
- * the database proves that the predecessor is still the last one, whoever else writes.
+ * the database proves that the predecessor is still the last one, whatever else is written.
  */
 export class Appender {
   readonly #session: WriterSession
@@ -195,7 +195,7 @@ export class Appender {
     let flight = this.#launch()
     for (let failures = 0; flight; ) {
       const { batch, sentAt, outcome }: Flight = flight
-      // an answer that nobody waits for any more will not come on this connection
+      // an answer that was given up will not come on this connection
       const limit = setTimeout(() => this.#session.cut(), this.#patienceMs)
       const result = await outcome
       clearTimeout(limit)
@@ -248,7 +248,7 @@ export class Appender {
     const client = this.#session.connected ?? (await this.#session.client())
     if (batch.appends.some(({ isGivenUp }) => isGivenUp)) return undefined
     for (const append of batch.appends) if (append.sent === 'no') append.sent = 'once'
-    // nobody listens where nobody else may write
+    // without other writers there are no listeners
     const writer = this.#session.isExclusive ? null : this.#session.id
     return batch.insert(client, writer)
   }
@@ -343,7 +343,7 @@ interface Flight {
   readonly outcome: Promise<BatchResult | Error | undefined>
 }
 
-/** Somebody who does not take the lock was faster. */
+/** A writer that does not take the lock was faster. */
 function isTaken(error: unknown): boolean {
   return (error as { code?: string }).code === UNIQUE_VIOLATION
 }

@@ -81,7 +81,7 @@ export class EncodedEvents {
 
   /**
    * Stores them behind the log's last event, but for streams that are at another revision.
-   * @param writer who tells other processes; null tells nobody.
+   * @param writer the name under which other processes are notified; null notifies none.
    * @returns the last position before them, and the streams that were refused.
    */
   async insert(
@@ -150,7 +150,7 @@ export class Batch {
     this.#bytes += append.bytes
   }
 
-  /** Stores it. @throws what the database says; then none of it is stored, or nobody knows. */
+  /** Stores it. @throws what the database says; then none of it is stored, or that is unknown. */
   async insert(client: pg.Client, writer: string | null): Promise<BatchResult> {
     const { base, refused } = await this.#encoded.insert(client, writer)
     const events: StoredEvent[] = []

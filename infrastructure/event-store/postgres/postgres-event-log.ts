@@ -218,7 +218,7 @@ export class PostgresEventLog implements EventLog {
       const [position, writer] = payload.split(' ')
       if (writer !== this.#session.id && /^\d+$/.test(position ?? '')) this.#feed.announce(BigInt(position!))
     })
-    // what was appended before listening began was told to nobody
+    // appends before listening began were not announced
     this.#askForHead()
     this.#poll = setInterval(() => {
       if (!this.isExclusive) this.#askForHead()
@@ -303,7 +303,7 @@ export class PostgresEventLog implements EventLog {
   ): AsyncGenerator<LogPage, void, undefined> {
     const read = (from: bigint) => {
       const page = readPage(this.#readers, { after: from, maxCount: pageSize, types })
-      // it may be abandoned; whoever awaits it still hears of the failure
+      // it may be abandoned; its awaiting caller still gets the failure
       page.catch(() => undefined)
       return page
     }

@@ -10,7 +10,7 @@ import type { Database } from '../../database/database.ts'
 import { SupervisedSession } from '../../database/supervised-session.ts'
 import { LOG_SESSION } from './event-queries.ts'
 
-/** Held by every session that may append: shared, or exclusively by one that shares the log with nobody. */
+/** Held by every session that may append: shared, or exclusively by the only one. */
 const WRITER_LOCK = '7305420017320845002'
 const LOCK_TIMED_OUT = '55P03'
 

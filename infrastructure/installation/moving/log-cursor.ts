@@ -45,7 +45,7 @@ export class LogCursor {
 
   #read(after: bigint): Promise<LogPage> {
     const page = this.#log.readPage({ after, maxCount: PAGE })
-    // whoever awaits it hears of the failure; it may be abandoned
+    // its awaiting caller gets the failure; it may be abandoned
     page.catch(() => undefined)
     return page
   }

@@ -22,7 +22,7 @@ export interface NatsAccess {
   readonly nkeySeed: string | null
   /** Content of the user's creds file. */
   readonly creds: string | null
-  /** PEM texts: who vouches for servers, and the certificate and key of this client. With one of them all is TLS. */
+  /** PEM texts: CAs of the servers, and the certificate and key of this client. Any of them requires TLS. */
   readonly ca: string | null
   readonly cert: string | null
   readonly key: string | null

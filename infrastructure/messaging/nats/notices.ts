@@ -14,7 +14,7 @@ function noticeSubject(topic: Topic): string {
 
 /**
  * Notices between processes: inside this one at once, to all others through core NATS. While the
- * server is away they are dropped; everybody looks when it is back.
+ * server is away they are dropped; all listeners look when it is back.
  */
 export class NatsNotices implements Notices {
   readonly #nats: Nats

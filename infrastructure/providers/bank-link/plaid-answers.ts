@@ -12,7 +12,7 @@ import { decimal, divideHalfUp } from '../../../domain/kernel/money.ts'
 
 /**
  * The answers of Plaid, as far as they are used, in our words. What is none of them does not parse: it is stored nowhere,
- * and whoever asked may ask again.
+ * and the request may be repeated.
  */
 
 /** Ids, tokens and codes; they are stored and sent back as they came. */

@@ -9,7 +9,7 @@ const MOST_KEYS = 20
 
 /**
  * Makes a call once under a key. Stripe keeps what it answered to a key for a day, its own failures (5xx) included: past
- * one it is asked under the next key, `key/1`, `key/2` and so on, the same for whoever makes this call again.
+ * one it is asked under the next key, `key/1`, `key/2` and so on, the same in every repetition of this call.
  * @param find what an earlier try made all the same, looked up after each failure and refusal; needed where twice does harm.
  * @throws what the SDK throws.
  */

@@ -82,7 +82,7 @@ export class StripeCardProcessor implements CardProcessor {
     })
   }
 
-  /** The call under the key is the same for everybody who asks at once; name and e-mail, which may differ, come after it. */
+  /** The call under the key is the same in concurrent requests; name and e-mail, which may differ, come after it. */
   createCustomer({ employerId, name, email }: NewCustomer, key: string) {
     return answered(async () => {
       const { customers } = this.#stripe
@@ -110,7 +110,7 @@ export class StripeCardProcessor implements CardProcessor {
           metadata,
           ...(keepsMethod ? { setup_future_usage: 'off_session' as const } : {}),
         },
-        // the page cannot be opened for a customer that is there: who leaves a method for later gets one of its own
+        // the page cannot be opened for an existing customer: a payer that leaves a method for later gets a new one
         customer_creation: keepsMethod ? 'always' : 'if_required',
         restrictions: { completed_sessions: { limit: 1 } },
         ...(afterCompletionUrl === null
@@ -203,7 +203,7 @@ export class StripeCardProcessor implements CardProcessor {
           subscriptions.list({ customer, status: 'all', limit: 100 }),
           ({ metadata }) => metadata.subscription_id === subscriptionId,
         )
-      // whoever asks again may do so after Stripe forgot the key, which is after a day
+      // a repetition may come after Stripe forgot the key, which is after a day
       const made = await find()
       if (made) return startedAs(made)
       const price_data = {
@@ -338,7 +338,7 @@ export class StripeCardProcessor implements CardProcessor {
     }
   }
 
-  /** The product, made by whoever needs it first. */
+  /** The product, made by the first call that needs it. */
   async #productId(): Promise<string> {
     const { products } = this.#stripe
     const creating = () => onceUnder(`product-${PRODUCT.id}`, (options) => products.create(PRODUCT, options))

@@ -21,7 +21,7 @@ type Content = Pick<OutgoingMessage, 'to' | 'from' | 'subject' | 'text'>
 
 /**
  * Messages in the table `runtime.outbox`, for operators to read: where no provider is set, nothing leaves the service.
- * Each is sealed under the data key of whom it is about, and found by a fingerprint of its recipient.
+ * Each is sealed under the data key of its subject, and found by a fingerprint of its recipient.
  */
 export class RecordedOutbox implements Messages, Outbox {
   readonly #pool: Pick<pg.Pool, 'query'>

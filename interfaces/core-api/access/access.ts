@@ -18,7 +18,7 @@ export interface SigningConnection {
 export const client = partnerAccess({ ownWords: true })
 
 /**
- * An inbound connection, by its id in the path and the signature of timestamp and raw body. Who cannot sign learns
+ * An inbound connection, by its id in the path and the signature of timestamp and raw body. A caller that cannot sign learns
  * nothing about the time.
  */
 export const connection: Access<PartnerHost, SigningConnection> = {
@@ -37,7 +37,7 @@ export const connection: Access<PartnerHost, SigningConnection> = {
       const refusal = new HttpError(404, 'Connection not found', why, { code: 'connection_not_found' })
       throw refused(host, received, refusal)
     }
-    // who only knows the id takes no slots from who can sign
+    // a caller that only knows the id takes no slots from one that can sign
     costs.identify(`${found.connection_id} ${addressKey(request.socket.remoteAddress)}`)
     const signature = headerOf(request.headers, 'x-webhook-signature')
     const timestamp = headerOf(request.headers, 'x-webhook-timestamp')

@@ -50,7 +50,7 @@ export const operatorApi: Api = {
   errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string(), ...machineReadable }),
 }
 
-/** The bearer of the operator token, and nobody else. */
+/** The bearer of the operator token. */
 export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   security: [{ operator: [] }],
   errors: {

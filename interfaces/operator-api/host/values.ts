@@ -29,7 +29,7 @@ export function allOrIds() {
 /** Opens personal fields. */
 export const reveal = flagText().describe('Open personal fields; this is recorded')
 
-/** The body of whoever takes note of something. */
+/** The body of an acknowledgement. */
 export const withNote = z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') })
 
 /** A moment as answers tell it: ISO 8601, UTC. */

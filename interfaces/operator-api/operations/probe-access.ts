@@ -5,7 +5,7 @@ import { bearerToken, type OperatorGate } from '../../http/bearer.ts'
 import { HttpError } from '../../http/errors.ts'
 import { limitAddress, type RateLimiter } from '../../http/rate-limit.ts'
 
-/** Who may read the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
+/** Access to the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
 export class ProbeAccess {
   readonly #ranges = new BlockList()
   readonly #gate: Pick<OperatorGate, 'isOperator' | 'report'>
@@ -13,7 +13,7 @@ export class ProbeAccess {
 
   /**
    * @param ranges addresses that need no token.
-   * @param addresses limits all others who show none.
+   * @param addresses limits all other callers without a token.
    */
   constructor(
     ranges: readonly AddressRange[],

@@ -22,7 +22,7 @@ const host = (alphanumeric: string, letter: string) => {
 const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d\\d|655[0-2]\\d|6553[0-5]))?'
 const WEB_ADDRESS = new RegExp(`^(?:https://)?${host('[A-Za-z0-9]', '[A-Za-z]')}(?:/[\\w.~/-]*)?$`)
-/** An origin as browsers send it; of this machine also without TLS, for whoever develops a page. */
+/** An origin as browsers send it; of this machine also without TLS, for development. */
 const ORIGIN = new RegExp(
   `^(?:https://${host('[a-z0-9]', '[a-z]')}|http://(?:localhost|127\\.0\\.0\\.1)${PORT})$`,
 )

@@ -57,7 +57,7 @@ export const paymentsApi: Api = {
 }
 
 /**
- * Whoever has the address of a page. The token in it is the credential: payers share addresses, so an address is limited
+ * The bearer of a page's address. The token in it is the credential: payers share addresses, so an address is limited
  * only for what opens no page, and nothing of it is read.
  * @param what the page is of.
  */

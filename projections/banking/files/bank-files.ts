@@ -100,7 +100,7 @@ export const bankFiles = projection({
         bank_files.change([file_id], {
           outcomes,
           answer: isWhole ? outcome : 'partly',
-          // who answers has it, however it was fetched
+          // an answer proves that the bank has it, however it was fetched
           ...(HAD_BY_WHO_ANSWERS.has(before.status) && { status: 'sent' as const }),
         })
       },

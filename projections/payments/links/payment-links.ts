@@ -11,7 +11,7 @@ import { projection } from '../../runtime/projection.ts'
 const ofLink = ({ data }: { data: { payment_link_id: string } }) =>
   ({ payment_links: [[data.payment_link_id]] }) as const
 
-/** Payment links as they are listed; who pays stays in the log. */
+/** Payment links as they are listed; the payer stays in the log. */
 export const paymentLinks = projection({
   name: 'payment-links',
   version: 1,

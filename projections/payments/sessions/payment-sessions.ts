@@ -17,7 +17,7 @@ type OfSession = { readonly data: { readonly payment_session_id: string } }
 
 const ofSession = ({ data }: OfSession) => ({ payment_sessions: [[data.payment_session_id]] }) as const
 
-/** Payment sessions as they are listed; who pays stays in the log. */
+/** Payment sessions as they are listed; the payer stays in the log. */
 export const paymentSessions = projection({
   name: 'payment-sessions',
   version: 1,

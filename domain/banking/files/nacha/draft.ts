@@ -24,7 +24,7 @@ import {
   untracedEntry,
 } from './records.ts'
 
-/** Who sends files, as agreed with the bank. */
+/** The originator of files, as agreed with the bank. */
 export interface Originator
   extends Pick<FileHeader, 'destinationRouting' | 'destinationName' | 'originId' | 'originName'> {
   readonly companyId: string
@@ -201,7 +201,7 @@ export function sequencesOf(draft: FileDraft): number {
 
 /**
  * Finishes a file: batches by date and description, trace numbers that ascend through all of it.
- * @param firstSequence of {@link sequencesOf} trace numbers that are nobody else's.
+ * @param firstSequence of {@link sequencesOf} trace numbers that no other file has.
  */
 export function finishFile(
   { originator, batches }: FileDraft,

@@ -44,7 +44,7 @@ export type ReportItem =
 
 /** Returns and notifications of change. */
 export interface ReportFile {
-  /** Of each of the files that stand one behind the other, who sends it and for whom. */
+  /** The sender and the recipient of each of the files that stand one behind the other. */
   readonly headers: readonly Pick<ReadHeader, 'line' | 'destination' | 'origin'>[]
   readonly items: readonly ReportItem[]
 }

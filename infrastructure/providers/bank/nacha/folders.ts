@@ -13,7 +13,7 @@ import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
 import { errorCode } from '../../../error-code.ts'
 import { exists, syncDirectory } from '../../../private-files.ts'
 
-/** What whoever fetches a file puts behind its name. */
+/** The suffix that the carrier puts behind the name of a file that it fetched. */
 export const FETCHED = '.fetched'
 /** What we put behind the name of a file that has come. */
 const TAKEN = '.taken'
@@ -52,9 +52,9 @@ export class NachaFolders implements BankFolders {
 
   look(name: string, sha256: string): Promise<FilePlace> {
     return this.#inOutbox(async () => {
-      // of a folder that is away nobody knows what is in it
+      // the content of a folder that is away is unknown
       await access(this.#outbox)
-      // who fetches it may rename it between two looks, never back
+      // the carrier may rename it between two looks, never back
       const places = [
         ['staged', this.#hidden(name, sha256)],
         ['exposed', join(this.#outbox, name)],

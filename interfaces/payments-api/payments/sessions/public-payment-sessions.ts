@@ -54,7 +54,7 @@ const Page = z
   })
   .meta({ id: 'PaymentSessionPage' })
 
-/** What the page of a session asks for, in the name of whoever has its token. */
+/** What the page of a session asks for, on behalf of the token's bearer. */
 export const publicPaymentSessionEndpoints = [
   publicEndpoint({
     operation: 'showPaymentSessionPage',
@@ -130,7 +130,7 @@ export const publicPaymentSessionEndpoints = [
   }),
 ]
 
-/** Whoever has the token acts in the name of the customer. */
+/** The bearer of the token acts as the customer. */
 function payerContext({ host, requestId }: { host: PaymentsHost; requestId: string }): CommandContext {
   return contextOfPayer(host.app, requestId)
 }
