@@ -89,7 +89,7 @@ export async function storeArrangedPlans(url: string, count: number, sold: Sold)
         payment_session_id,
         [
           { type: 'Create', data, checkout: null },
-          { type: 'ArrangeDebit', legId: payment_session_id, account, at },
+          { type: 'ArrangeDebit', debitId: payment_session_id, account, at },
         ],
         { ...context, commandId: `sold/${n}` },
       )
@@ -101,7 +101,7 @@ export async function storeArrangedPlans(url: string, count: number, sold: Sold)
   }
 }
 
-/** Waits while instalments that are due are not minted, by a look a second. */
+/** Waits while instalments that are due are not created, by a look a second. */
 export async function whileAnyIsLeft(url: string): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()
@@ -118,8 +118,8 @@ export async function whileAnyIsLeft(url: string): Promise<void> {
   }
 }
 
-/** How often instalments were minted, debits created and partners told. @throws Error unless each was, once. */
-export async function expectEachMintedOnce(url: string, count: number): Promise<void> {
+/** How often instalments were created, debits created and partners told. @throws Error unless each was, once. */
+export async function expectEachCreatedOnce(url: string, count: number): Promise<void> {
   const { database, close } = await openOurLog({ url })
   try {
     const { rows } = await database.pool.query<{ what: string; events: number; sessions: number }>(

@@ -67,7 +67,7 @@ export async function issue(
   const outcome = await app.commands.execute(agentCredential, credentialId, command, within)
   if (isRejection(outcome)) return outcome
   if (outcome.state!.key_hash !== keyHash) return secretGone('credential', credentialId)
-  if (outcome.position !== null) await app.readModels.tellOf(agentCredential, outcome.position)
+  if (outcome.position !== null) await app.readModels.awaitProjections(agentCredential, outcome.position)
   return { credential: outcome.state!, apiKey }
 }
 

@@ -258,7 +258,7 @@ async function perform<Prepared, State>(
       const answer = isSame
         ? ((await creates.answerOf(created)) ?? (await keptAnswer((await loadKey()).state)))
         : null
-      if (answer) await app.readModels.tellOf(decider, created.position)
+      if (answer) await app.readModels.awaitProjections(decider, created.position)
       return { isSame, commandId: ofKey, createdId: id, answer }
     }
     const { state } = await loadKey()

@@ -72,7 +72,7 @@ export async function isTaken<State, Command, Event extends DomainEvent>(
   holder: NewHolder<State, Command, Event>,
   context: CommandContext,
 ): Promise<boolean> {
-  return (await standingOf(app, value, holder, context)) === 'taken'
+  return (await holdingOf(app, value, holder, context)) === 'taken'
 }
 
 /**
@@ -88,12 +88,12 @@ export async function reserve<State, Command, Event extends DomainEvent>(
   holder: NewHolder<State, Command, Event>,
   context: CommandContext,
 ): Promise<string | null> {
-  const standing = await standingOf(app, value, holder, context)
-  if (standing === 'taken') return null
-  if ('createAs' in standing) return standing.createAs
+  const holding = await holdingOf(app, value, holder, context)
+  if (holding === 'taken') return null
+  if ('createAs' in holding) return holding.createAs
   const { kind, fingerprint } = value
   const data = { kind, fingerprint, owner_id: holder.id }
-  const { replaces } = standing
+  const { replaces } = holding
   const reserving = { type: 'Reserve', data, ...(replaces !== null && { replaces }) } as const
   const outcome = await decideNow(app, value, reserving, context)
   return !isRejection(outcome) && outcome.state.owner_id === holder.id ? holder.id : null
@@ -133,7 +133,7 @@ export async function holderOf({ commands }: Reads, value: ReservedValue): Promi
 }
 
 /** How a value stands for its future owner: another's, reserved under an id, or to be reserved. */
-async function standingOf<State, Command, Event extends DomainEvent>(
+async function holdingOf<State, Command, Event extends DomainEvent>(
   { commands }: Pick<Application, 'commands'>,
   value: ReservedValue,
   { decider, creates, id, hasLost }: NewHolder<State, Command, Event>,

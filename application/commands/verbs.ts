@@ -45,6 +45,6 @@ export async function readable<State>(
   outcome: { readonly state: State | null; readonly position: bigint | null } | Rejection,
 ): Promise<State | Rejection> {
   if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await readModels.tellOf(aggregate, outcome.position)
+  if (outcome.position !== null) await readModels.awaitProjections(aggregate, outcome.position)
   return outcome.state!
 }

@@ -2,7 +2,7 @@ import type { EventLog, LogPage, StoredEvent } from '../ports/event-log.ts'
 import { PageFeed } from './page-feed.ts'
 import { waitingEvents } from './waiting-events.ts'
 
-/** Events of a parked stream that are replayed before what they came to is stored, at the most. */
+/** Events of a dead-lettered stream that are replayed before what they came to is stored, at the most. */
 const REPLAY_PAGE = 100
 
 /** Where a stream stops, and why. */
@@ -22,18 +22,21 @@ export interface Applied {
 }
 
 /** A stream that waits from a revision on: at the event where it stopped, or behind one that was applied. */
-export interface Parked {
+export interface DeadLettered {
   readonly at: StoredEvent
   readonly from: number
   /** Why it stopped; absent where it only goes on there. */
   readonly error?: unknown
 }
 
-/** A move of the checkpoint, with what was applied, streams that are parked, and parked streams that are free again. */
+/**
+ * A move of the checkpoint, with what was applied, streams that are dead-lettered, and dead-lettered streams that are
+ * free again.
+ */
 export interface Commit {
   readonly from: bigint
   readonly to: bigint
-  readonly park: readonly Parked[]
+  readonly deadLetter: readonly DeadLettered[]
   readonly free: readonly string[]
 }
 
@@ -45,8 +48,8 @@ export interface Consumed {
   readonly pageSize: number
   /** The checkpoint as stored. */
   readonly from: bigint
-  /** Streams that are parked; nobody but the owner of the checkpoint adds to them or takes from them. */
-  readonly parked: Iterable<string>
+  /** Streams that are dead-lettered; nobody but the owner of the checkpoint adds to them or takes from them. */
+  readonly deadLettered: Iterable<string>
   /** How often a checkpoint that moved over events without consequences is committed. */
   readonly checkpointMs: () => number
   /** Applies events, those of one stream in order. @throws what may pass. */
@@ -64,7 +67,7 @@ export interface Consumed {
   readonly taken?: (page: LogPage) => void | Promise<void>
   /** Hears how far the consequences of everything are committed. Must not throw. */
   readonly reached?: (position: bigint) => void
-  /** Done between pages while streams are parked, also while no page comes. */
+  /** Done between pages while streams are dead-lettered, also while no page comes. */
   readonly retry?: { readonly everyMs: number; readonly run: () => Promise<void> }
 }
 
@@ -72,12 +75,13 @@ export interface Consumed {
  * Reads the log on from a checkpoint, page by page, and moves the checkpoint as the consequences are committed: by
  * compare-and-set, so that of two consumers only one gets on.
  *
- * An event that cannot be applied parks its stream: later events of the stream wait behind it, everything else goes on.
+ * An event that cannot be applied dead-letters its stream: later events of the stream wait behind it, everything else
+ * goes on.
  * {@link replay} takes it up again.
  */
 export class Consumer {
   readonly #consumed: Consumed
-  readonly #parked: Set<string>
+  readonly #deadLettered: Set<string>
   #stored: bigint
   /** Where the last write that was begun moves the checkpoint. */
   #storing: bigint
@@ -86,14 +90,14 @@ export class Consumer {
   /** Whether anything applied has consequences that no write has begun to store. */
   #isCollecting = false
   /** Stored with the next move of the checkpoint. */
-  #park: Parked[] = []
+  #deadLetter: DeadLettered[] = []
   #writing: Promise<void> | null = null
   #storedAt = performance.now()
   #retryAt = performance.now()
 
   constructor(consumed: Consumed) {
     this.#consumed = consumed
-    this.#parked = new Set(consumed.parked)
+    this.#deadLettered = new Set(consumed.deadLettered)
     this.#stored = consumed.from
     this.#storing = consumed.from
     this.#seen = consumed.from
@@ -140,9 +144,9 @@ export class Consumer {
   }
 
   /**
-   * Replays a parked stream in one pass up to where everything else is; where it goes on is stored with what a part of it
-   * came to. Free again, it goes with the checkpoint, so that an owner that was replaced frees no stream that its
-   * successor passed over.
+   * Replays a dead-lettered stream in one pass up to where everything else is; where it goes on is stored with what a
+   * part of it came to. Free again, it goes with the checkpoint, so that an owner that was replaced frees no stream
+   * that its successor passed over.
    * @param from revision of its first event that waits.
    * @returns where it stops, null once it is free.
    */
@@ -154,14 +158,14 @@ export class Consumer {
       const at = stop?.at ?? events.at(-1)!
       const next = stop ? at.revision : at.revision + 1
       if (next !== from) {
-        this.#park = [{ at, from: next }]
+        this.#deadLetter = [{ at, from: next }]
         await this.#write()
       }
       if (stop) return stop
       from = next
     }
     await this.#write([stream])
-    this.#parked.delete(stream)
+    this.#deadLettered.delete(stream)
     return null
   }
 
@@ -183,13 +187,13 @@ export class Consumer {
 
   async #apply(events: readonly StoredEvent[]): Promise<void> {
     const { apply, stopped } = this.#consumed
-    const open = events.filter(({ stream }) => !this.#parked.has(stream))
+    const open = events.filter(({ stream }) => !this.#deadLettered.has(stream))
     if (open.length === 0) return
     const { hasChanges, stops, left = [] } = await apply(open)
     if (hasChanges || stops.length > 0) this.#isCollecting = true
     for (const stop of stops) {
-      this.#parked.add(stop.at.stream)
-      this.#park.push({ ...stop, from: stop.at.revision })
+      this.#deadLettered.add(stop.at.stream)
+      this.#deadLetter.push({ ...stop, from: stop.at.revision })
       stopped?.(stop)
     }
     if (left.length === 0) return
@@ -209,11 +213,11 @@ export class Consumer {
 
   #write(free: readonly string[] = []): Promise<void> {
     const to = this.#seen
-    const park = this.#park
-    this.#park = []
+    const deadLetter = this.#deadLetter
+    this.#deadLetter = []
     this.#isCollecting = false
     this.#storing = to
-    const writing = this.#consumed.commit({ from: this.#stored, to, park, free }).then(() => {
+    const writing = this.#consumed.commit({ from: this.#stored, to, deadLetter, free }).then(() => {
       this.#stored = to
       this.#storedAt = performance.now()
       this.#writing = null
@@ -243,9 +247,9 @@ export class Consumer {
     return Math.max(0, this.#storedAt + this.#consumed.checkpointMs() - performance.now())
   }
 
-  /** How long until parked streams are to be retried; null while there are none. */
+  /** How long until dead-lettered streams are to be retried; null while there are none. */
   #retryMs(): number | null {
-    return this.#consumed.retry && this.#parked.size > 0 ? this.#retryAt - performance.now() : null
+    return this.#consumed.retry && this.#deadLettered.size > 0 ? this.#retryAt - performance.now() : null
   }
 }
 

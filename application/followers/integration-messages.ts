@@ -91,17 +91,20 @@ export const INTEGRATION_EVENTS = {
 export type IntegrationEventWord = keyof typeof INTEGRATION_EVENTS
 
 type DataOf<Word extends IntegrationEventWord> = z.output<(typeof INTEGRATION_EVENTS)[Word]>
-type Told = {
+type Message = {
   [Word in IntegrationEventWord]: { readonly type: Word; readonly data: DataOf<Word> }
 }[IntegrationEventWord]
-type Teller<Data> = (data: Data, commands: Pick<CommandHandler, 'load'>) => Told | null | Promise<Told | null>
+type MessageOf<Data> = (
+  data: Data,
+  commands: Pick<CommandHandler, 'load'>,
+) => Message | null | Promise<Message | null>
 
 interface Source {
   readonly type: EventType
-  readonly tell: Teller<never>
+  readonly messageOf: MessageOf<never>
 }
-function on<Type extends EventType>(type: Type, tell: Teller<z.output<Type['schema']>>): Source {
-  return { type, tell: tell as Teller<never> }
+function on<Type extends EventType>(type: Type, messageOf: MessageOf<z.output<Type['schema']>>): Source {
+  return { type, messageOf: messageOf as MessageOf<never> }
 }
 
 /** Which events of the log other systems hear of, and as what. */
@@ -179,8 +182,8 @@ const SOURCES: readonly Source[] = [
     if (!last) return null
     if (completed) {
       // consumers need not know the account that a premium is debited from
-      const { debit_account_id: _, ...told } = completed
-      return { type: 'payroll.file_completed', data: { file_id, ...told } }
+      const { debit_account_id: _, ...message } = completed
+      return { type: 'payroll.file_completed', data: { file_id, ...message } }
     }
     // stored by an earlier release. Nothing follows the last premium: the sums are the same whenever they are looked at
     const { received, validated, wages, premium } = (await commands.load(payrollFile, file_id)).state
@@ -224,11 +227,11 @@ export async function integrationEventOf(
   // events without a tenant are not published
   if (!source || tenant_id === null || environment === null) return null
   if (!isId(tenant_id)) throw new UnreadableEvent(event, 'its tenant is none')
-  const told = await source.tell(event.data as never, commands)
-  if (!told) return null
-  const { type } = told
+  const message = await source.messageOf(event.data as never, commands)
+  if (!message) return null
+  const { type } = message
   // strict: a field that is not in the schema must never get out
-  const data = INTEGRATION_EVENTS[type].parse(told.data)
+  const data = INTEGRATION_EVENTS[type].parse(message.data)
   const text = JSON.stringify({
     id: event.eventId,
     type,

@@ -15,18 +15,21 @@ import { INTEGRATION_SOURCES, integrationEventOf } from './integration-messages.
 import {
   ALWAYS_DUE,
   type Beginning,
+  deadLetteredStream,
   type FollowerStatus,
   type Handled,
   NO_CHANGES,
   OwnedFollower,
-  parkedStream,
   statusOfFollowers,
 } from './owned-follower.ts'
-import { type KindOfWork, PARKED_STREAM, type WorkStore } from './work-store.ts'
+import { DEAD_LETTERED_STREAM, type KindOfWork, type WorkStore } from './work-store.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'
 /** The only work of the publisher: streams that wait behind an event that cannot be published. */
-export const UNPUBLISHED_STREAM: KindOfWork = { processManager: INTEGRATION_EVENTS_NAME, kind: PARKED_STREAM }
+export const UNPUBLISHED_STREAM: KindOfWork = {
+  processManager: INTEGRATION_EVENTS_NAME,
+  kind: DEAD_LETTERED_STREAM,
+}
 
 /** Events of the log in one page: published together, then the checkpoint moves. */
 const PAGE = 500
@@ -60,8 +63,9 @@ export interface PublisherParts {
  * away it stands. A channel that was made anew is filled from the start of the log.
  *
  * Events of one stream are published in order, one after another. An event that cannot be read or published
- * parks its stream: later events of it wait, all others go on. The parked stream is a piece of work that is tried
- * again a few times and then shown as failed; a redrive publishes from its first waiting event on, in one pass.
+ * dead-letters its stream: later events of it wait, all others go on. The dead-lettered stream is a piece of work that
+ * is tried again a few times and then shown as failed; a redrive publishes from its first waiting event on, in one
+ * pass.
  */
 export class IntegrationPublisher {
   readonly #parts: PublisherParts
@@ -89,7 +93,7 @@ export class IntegrationPublisher {
       },
       begin: (beginning) => this.#findChannel(beginning),
       handle: (events) => this.#publish(events),
-      parked: ({ at: { stream }, error }) =>
+      deadLettered: ({ at: { stream }, error }) =>
         report('integration_events_parked', { stream, error: describeError(error) }),
       failed: (error, failures) => {
         if (failures === 1) report('integration_events_interrupted', { error })
@@ -114,9 +118,9 @@ export class IntegrationPublisher {
   }
 
   /**
-   * Whether nothing is left to be published up to a position, by whichever process does it, parked streams that are
-   * being tried again included. What cannot be published now, because the channel is away or an event cannot be read,
-   * is not counted.
+   * Whether nothing is left to be published up to a position, by whichever process does it, dead-lettered streams that
+   * are being tried again included. What cannot be published now, because the channel is away or an event cannot be
+   * read, is not counted.
    */
   async hasPublished(position: bigint): Promise<boolean> {
     const { channel, log, store } = this.#parts
@@ -140,13 +144,13 @@ export class IntegrationPublisher {
   async #findChannel(beginning: Beginning): Promise<Beginning> {
     const { store, channel } = this.#parts
     if (await channel.exists()) return beginning
-    const { epoch, from: position, parked } = beginning
+    const { epoch, from: position, deadLettered } = beginning
     // before the channel is made: a crash in between must not lose what an old one held. What stood before the
     // first waiting events is to be published again, too
-    const cancel = parked.map((stream) => parkedStream(INTEGRATION_EVENTS_NAME, stream))
+    const cancel = deadLettered.map((stream) => deadLetteredStream(INTEGRATION_EVENTS_NAME, stream))
     await store.advance(INTEGRATION_EVENTS_NAME, { position, epoch }, LOG_START, { store: [], cancel })
     await channel.create()
-    return { epoch, from: LOG_START, parked: [] }
+    return { epoch, from: LOG_START, deadLettered: [] }
   }
 
   /** Publishes events: those of one stream in order, different streams side by side. @throws what may pass. */

@@ -1,29 +1,32 @@
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
-import { Consumer, type Parked, type Stop } from './consumer.ts'
+import { Consumer, type DeadLettered, type Stop } from './consumer.ts'
 import { describeError } from './describe-error.ts'
 import { whileOwned } from './while-owned.ts'
 import {
   CheckpointMoved,
-  PARKED_STREAM,
+  DEAD_LETTERED_STREAM,
   type WorkChanges,
   type WorkKey,
   type WorkStore,
   type WorkToStore,
 } from './work-store.ts'
 
-/** The service's clock has no say in when a parked stream is tried. */
+/** The service's clock has no say in when a dead-lettered stream is tried. */
 export const ALWAYS_DUE = 0
 export const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
 
-/** How parked streams are tried again, in real milliseconds: what failed by its contents fails until somebody mends it. */
-const PARKED = { tries: 3, pauseMs: 250, lookMs: 500, leaseMs: 10_000, atOnce: 100 }
+/**
+ * How dead-lettered streams are tried again, in real milliseconds: what failed by its contents fails until somebody
+ * mends it.
+ */
+const DEAD_LETTERED = { tries: 3, pauseMs: 250, lookMs: 500, leaseMs: 10_000, atOnce: 100 }
 
-/** Where a follower begins under a lease: at its checkpoint, without the streams that are parked. */
+/** Where a follower begins under a lease: at its checkpoint, without the streams that are dead-lettered. */
 export interface Beginning {
   readonly epoch: number
   readonly from: bigint
-  readonly parked: readonly string[]
+  readonly deadLettered: readonly string[]
 }
 
 /** What events came to: work to be stored with the checkpoint, null when the checkpoint has time; and streams that stop. */
@@ -49,8 +52,8 @@ export interface OwnedFollowed {
   readonly checkpointMs: number
   /** Handles events, those of one stream in order; later events of a stream that stops are left alone. @throws what may pass. */
   readonly handle: (events: readonly StoredEvent[]) => Promise<Handled>
-  /** Hears of a stream that was parked. */
-  readonly parked: (stop: Stop) => void
+  /** Hears of a stream that was dead-lettered. */
+  readonly deadLettered: (stop: Stop) => void
   /** Hears of work that was stored. */
   readonly stored?: (work: readonly WorkToStore[]) => void
   /** Pause before the lease is tried again; after failures it doubles up to `longestPauseMs`. */
@@ -67,14 +70,14 @@ export interface OwnedFollowed {
 }
 
 /** A stream that waits behind an event, as a piece of work. */
-export function parkedStream(processManager: string, stream: string): WorkKey {
-  return { processManager, kind: PARKED_STREAM, key: stream }
+export function deadLetteredStream(processManager: string, stream: string): WorkKey {
+  return { processManager, kind: DEAD_LETTERED_STREAM, key: stream }
 }
 
 /**
  * Follows the log in whichever process holds its lease, with its checkpoint and what it comes to in the work store:
- * another owner's epoch makes every later move fail. A parked stream is one piece of work there; after a few tries it is
- * shown as failed and waits for a redrive.
+ * another owner's epoch makes every later move fail. A dead-lettered stream is one piece of work there; after a few
+ * tries it is shown as failed and waits for a redrive.
  */
 export class OwnedFollower {
   readonly #followed: OwnedFollowed
@@ -127,52 +130,56 @@ export class OwnedFollower {
 
   async #follow({ epoch, lost }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
     const { name, log, store, types, pageSize, checkpointMs } = this.#followed
-    const { handle, parked, stored, moved, begin = async (beginning) => beginning } = this.#followed
+    const { handle, deadLettered, stored, moved, begin = async (beginning) => beginning } = this.#followed
     this.#turn = new AbortController()
     const turn = AbortSignal.any([ended, this.#turn.signal])
     const position = await store.takeOver(name, epoch)
-    const parkedStreams = await store.keysOf(name, PARKED_STREAM)
-    const { from, parked: waiting } = await begin({ epoch, from: position, parked: parkedStreams })
+    const deadLetteredStreams = await store.keysOf(name, DEAD_LETTERED_STREAM)
+    const { from, deadLettered: waiting } = await begin({
+      epoch,
+      from: position,
+      deadLettered: deadLetteredStreams,
+    })
     let changes = NO_CHANGES
     const consumer: Consumer = new Consumer({
       log,
       types: new Set(types),
       pageSize,
       from,
-      parked: waiting,
+      deadLettered: waiting,
       checkpointMs: () => checkpointMs,
       apply: async (events) => {
         const handled = await handle(events)
         changes = handled.changes ?? NO_CHANGES
         return { hasChanges: handled.changes !== null, stops: handled.stops }
       },
-      commit: async ({ from: position, to, park, free }) => {
+      commit: async ({ from: position, to, deadLetter, free }) => {
         const { store: work, cancel } = changes
         changes = NO_CHANGES
         await store.advance(name, { position, epoch }, to, {
-          store: [...work, ...park.map((one) => parkedWork(name, one))],
-          cancel: [...cancel, ...free.map((stream) => parkedStream(name, stream))],
+          store: [...work, ...deadLetter.map((one) => deadLetteredWork(name, one))],
+          cancel: [...cancel, ...free.map((stream) => deadLetteredStream(name, stream))],
         })
         stored?.(work)
       },
-      stopped: parked,
+      stopped: deadLettered,
       taken: ({ checkpoint }) => {
         this.#position = checkpoint
         moved?.()
         progressed()
       },
-      retry: { everyMs: PARKED.lookMs, run: () => this.#retryParked(consumer) },
+      retry: { everyMs: DEAD_LETTERED.lookMs, run: () => this.#retryDeadLettered(consumer) },
     })
     await consumer.run(turn)
     if (!lost.aborted) await consumer.storeRest()
   }
 
-  /** Tries parked streams that are due, each from its first waiting event up to where everything else is. */
-  async #retryParked(consumer: Consumer): Promise<void> {
+  /** Tries dead-lettered streams that are due, each from its first waiting event up to where everything else is. */
+  async #retryDeadLettered(consumer: Consumer): Promise<void> {
     const { store, leases, name } = this.#followed
     await store.makeDue(ALWAYS_DUE, leases.owner)
-    const kinds = [{ processManager: name, kind: PARKED_STREAM, slots: PARKED.atOnce }]
-    const claims = await store.claim({ owner: leases.owner, leaseMs: PARKED.leaseMs, kinds })
+    const kinds = [{ processManager: name, kind: DEAD_LETTERED_STREAM, slots: DEAD_LETTERED.atOnce }]
+    const claims = await store.claim({ owner: leases.owner, leaseMs: DEAD_LETTERED.leaseMs, kinds })
     for (const [index, claim] of claims.entries()) {
       try {
         const stop = await consumer.replay(
@@ -181,8 +188,8 @@ export class OwnedFollower {
         )
         if (!stop) continue
         const why = describeError(stop.error)
-        const isLast = claim.attempt >= PARKED.tries
-        const afterMs = PARKED.pauseMs * claim.attempt
+        const isLast = claim.attempt >= DEAD_LETTERED.tries
+        const afterMs = DEAD_LETTERED.pauseMs * claim.attempt
         await store.end(claim, isLast ? { end: 'failed', why } : { end: 'retry', afterMs, why })
       } catch (error) {
         // what may pass is no fault of the streams: it costs them no try
@@ -195,9 +202,9 @@ export class OwnedFollower {
 }
 
 /** A stream that waits; metadata may be unreadable too, so nothing is taken from there. */
-function parkedWork(name: string, { at, from }: Parked): WorkToStore {
+function deadLetteredWork(name: string, { at, from }: DeadLettered): WorkToStore {
   return {
-    ...parkedStream(name, at.stream),
+    ...deadLetteredStream(name, at.stream),
     payload: { revision: from },
     dueAt: ALWAYS_DUE,
     correlationId: at.eventId,
@@ -218,7 +225,7 @@ export interface FollowerStatus {
   /** The process that runs it; null: none. */
   readonly owner: string | null
   /** Streams that wait behind an event that it could not handle. */
-  readonly parkedStreams: number
+  readonly deadLetteredStreams: number
 }
 
 /** How followers do, wherever they run. */
@@ -231,10 +238,10 @@ export async function statusOfFollowers(
     leases.holders(names.map(leaseOf)),
   ])
   return names.map((name) => {
-    const { position = LOG_START, problem = null, parkedStreams = 0 } = checkpoints.get(name) ?? {}
+    const { position = LOG_START, problem = null, deadLetteredStreams = 0 } = checkpoints.get(name) ?? {}
     const owner = holders.get(leaseOf(name)) ?? null
     const state = problem !== null ? 'problem' : owner !== null ? 'active' : 'idle'
-    return { name, position, state, problem, owner, parkedStreams }
+    return { name, position, state, problem, owner, deadLetteredStreams }
   })
 }
 

@@ -7,7 +7,7 @@ import { describeError } from './describe-error.ts'
 import { type FollowerStatus, OwnedFollower, statusOfFollowers } from './owned-follower.ts'
 import type { ProcessManager } from './process-manager.ts'
 import { reactionsOf } from './reactions.ts'
-import { type FailedWork, type KindOfWork, PARKED_STREAM, type WorkKey } from './work-store.ts'
+import { DEAD_LETTERED_STREAM, type FailedWork, type KindOfWork, type WorkKey } from './work-store.ts'
 import { Workers, type WorkersParts, type WorkersReport } from './workers.ts'
 
 export interface RunnerParts extends Omit<WorkersParts, 'report'> {
@@ -81,7 +81,7 @@ export class ProcessManagerRunner {
       longestPauseMs: Math.max(pollMs, backoff.mostMs),
       stored: (work) => this.#workers.stored(work),
       moved: () => notices.wake('progress'),
-      parked: ({ at: { stream, revision }, error }) =>
+      deadLettered: ({ at: { stream, revision }, error }) =>
         report('reaction_parked', { process_manager: name, stream, revision, error: describeError(error) }),
       failed: (error) => report('process_manager_restarted', { process_manager: name, error }),
     })
@@ -91,10 +91,10 @@ export class ProcessManagerRunner {
     return this.#managers.map(({ name }) => name)
   }
 
-  /** Every kind of work that they have, parked streams included. */
+  /** Every kind of work that they have, dead-lettered streams included. */
   get kinds(): readonly KindOfWork[] {
     return this.#managers.flatMap(({ name: processManager, work }) =>
-      [...Object.keys(work), PARKED_STREAM].map((kind) => ({ processManager, kind })),
+      [...Object.keys(work), DEAD_LETTERED_STREAM].map((kind) => ({ processManager, kind })),
     )
   }
 

@@ -31,16 +31,17 @@ const FORMER = ['paymentLink', 'paymentSession', 'subscription', 'bankDebit']
 export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
 
 /**
- * Does what a provider has to do; one that is away for all tries is asked again later, once at a time, for as long as it
- * takes.
- * @param tell has the operator told of what waits, once that takes long or where nobody can be asked; it may be called
+ * Does what a provider has to do; one that is away for all tries is asked again later, once at a time, for as long as
+ * it takes.
+ * @param recordAway has the operator told of what waits, once that takes long or where nobody can be asked; it may be
+ * called
  *   again with the same time.
  */
 export async function throughOutages(
   { clock }: Pick<Application, 'clock'>,
   item: WorkItem,
   run: () => Promise<unknown>,
-  tell: (since: number) => Promise<void> = async () => undefined,
+  recordAway: (since: number) => Promise<void> = async () => undefined,
 ): Promise<WorkOutcome> {
   try {
     await run()
@@ -53,7 +54,7 @@ export async function throughOutages(
     // one look is enough at what was away before
     const isAway = error instanceof ProviderUnavailable && (item.isLastTry || item.awaySince !== null)
     if (isConfigured && !isAway) throw error
-    if (!isConfigured || now - awaySince >= LONG_OUTAGE_MS) await tell(awaySince)
+    if (!isConfigured || now - awaySince >= LONG_OUTAGE_MS) await recordAway(awaySince)
     return { outcome: 'again', at: now + (isConfigured ? OUTAGE_MS : NOT_CONFIGURED_MS), awaySince }
   }
 }

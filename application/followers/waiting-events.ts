@@ -2,7 +2,7 @@ import { eventsOf } from '../commands/events-of.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 
 /**
- * What a parked stream is replayed from: its events of some types from a revision on, up to a position.
+ * What a dead-lettered stream is replayed from: its events of some types from a revision on, up to a position.
  * @param options.pageSize events in a page, which the last one may lack; default 100.
  */
 export async function* waitingEvents(

@@ -14,7 +14,7 @@ export interface WorkKey extends KindOfWork {
 }
 
 /** Kind of work by which a stream waits behind an event that failed: its key is the stream, its payload that event's place. */
-export const PARKED_STREAM = '$stream'
+export const DEAD_LETTERED_STREAM = '$stream'
 
 /** Work as a process manager wants it stored. */
 export interface WorkToStore extends WorkKey {
@@ -153,11 +153,14 @@ export interface WorkStore {
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
   /** Notes why a process manager does not get on; that is cleared when it does. */
   setProblem(processManager: string, epoch: number, problem: string): Promise<void>
-  /** Where process managers stand, and how many streams are parked; those that never ran are left out. */
+  /** Where process managers stand, and how many streams are dead-lettered; those that never ran are left out. */
   checkpoints(
     processManagers: readonly string[],
   ): Promise<
-    ReadonlyMap<string, Checkpoint & { readonly problem: string | null; readonly parkedStreams: number }>
+    ReadonlyMap<
+      string,
+      Checkpoint & { readonly problem: string | null; readonly deadLetteredStreams: number }
+    >
   >
 
   /**

@@ -94,7 +94,7 @@ export async function acknowledgeAlert(
     environment,
   })
   if (isRejection(outcome)) return outcome
-  await app.readModels.tellOf(operatorAlert, outcome.position ?? (await app.log.head()))
+  await app.readModels.awaitProjections(operatorAlert, outcome.position ?? (await app.log.head()))
   return findAlert(app, alertId)
 }
 

@@ -163,7 +163,7 @@ export async function syncEmployees(
   const receive = { type: 'Receive', data } as const
 
   const at = await uploadChunks(app, employeeSync, file_id, receive, chunks, context)
-  await app.readModels.tellOf(employeeSync, at.position)
+  await app.readModels.awaitProjections(employeeSync, at.position)
   return ids
 }
 

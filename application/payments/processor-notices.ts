@@ -19,7 +19,7 @@ import type {
   UnreadNotice,
 } from '../ports/card-processor.ts'
 import { completeLink, expireLink, failLink } from './links/completions.ts'
-import { tellRefund } from './links/refunds.ts'
+import { recordRefundNotice } from './links/refunds.ts'
 import { parkNotice } from './parked-notices.ts'
 import { asked, isAt, type NoticeSource, subscriptionAt } from './processor/notice-source.ts'
 import { completeSession, failSession } from './sessions/completions.ts'
@@ -71,7 +71,7 @@ async function apply(
       ? await app.commands.load(subscription, subscriptionId)
       : { state: null }
     if (!state || !isAt(source, state)) return unknown()
-    return tellSubscription(app, state, notice, context)
+    return recordSubscriptionNotice(app, state, notice, context)
   }
   if ('sessionId' in notice) return applyToSession(app, source, notice, context)
   const { at, linkId } = notice
@@ -87,7 +87,7 @@ async function apply(
     case 'link_expired':
       return expireLink(app, { linkId, at }, context)
     case 'link_refund':
-      return tellRefund(app, state, notice, context)
+      return recordRefundNotice(app, state, notice, context)
   }
 }
 
@@ -140,15 +140,15 @@ export function noticeSenders({
  * @param at when it happened there, epoch milliseconds.
  * @throws ProviderUnavailable
  */
-export async function tellSubscription(
+export async function recordSubscriptionNotice(
   app: Application,
   state: Subscription,
-  notice: Told,
+  notice: DatedNotice,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
   const command = commandOf(notice)
-  const record = (told: SubscriptionCommand) =>
-    app.commands.execute(subscription, state.subscription_id, told, within(context, state))
+  const record = (reported: SubscriptionCommand) =>
+    app.commands.execute(subscription, state.subscription_id, reported, within(context, state))
   let outcome = await record(command)
   if (isRejection(outcome) && outcome.code === STATUS_TIED) {
     const now = await asked(app, state, state.processor_subscription_id)
@@ -157,9 +157,9 @@ export async function tellSubscription(
   return readable(app, subscription, outcome)
 }
 
-type Told = SubscriptionNotice & { readonly at: number }
+type DatedNotice = SubscriptionNotice & { readonly at: number }
 
-function commandOf(notice: Told): SubscriptionCommand {
+function commandOf(notice: DatedNotice): SubscriptionCommand {
   const { at } = notice
   switch (notice.about) {
     case 'subscription_paid':

@@ -42,7 +42,7 @@ export function simulatedCardProcessor(app: Application) {
   })
 }
 
-/** What was played changes what comes next; what it did itself, it knows. */
+/** What was simulated changes what comes next; what it did itself, it knows. */
 function look({ data, metadata }: RecordedEvent<{ type: string; data: { subscription_id: string } }>) {
   return metadata.actor.id === NAME ? [] : [perform('charge', data.subscription_id, {})]
 }

@@ -10,7 +10,7 @@ import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import { derivedId } from '../commands/event-registry.ts'
 import { declinesAlways } from './processor/simulated-methods.ts'
-import { tellSubscription } from './processor-notices.ts'
+import { recordSubscriptionNotice } from './processor-notices.ts'
 
 /** How the simulated card processor charges: what a real one decides by itself, and tells in notices. */
 
@@ -18,8 +18,11 @@ const DAY_MS = 86_400_000
 /** When a charge that failed is tried again, counted from the first failure, in days. After the last it gives up. */
 const RETRY_DAYS = [1, 3, 5, 7] as const
 
-/** Payments of one subscription that can be played: 30 years, as of the longest plan. What is shown of it stays bounded. */
-const MOST_PLAYED = MOST_INSTALLMENTS
+/**
+ * Payments of one subscription that can be simulated: 30 years, as of the longest plan. What is shown of it stays
+ * bounded.
+ */
+const MOST_SIMULATED = MOST_INSTALLMENTS
 
 /** Why a charge is declined that nobody declined on purpose: the next try may succeed. */
 const PASSING_FAILURE = 'processing_error'
@@ -36,7 +39,7 @@ export interface NextStep {
   readonly at: number
 }
 
-/** @returns null when it waits: nothing is left to charge, or the first payment is to be played. */
+/** @returns null when it waits: nothing is left to charge, or the first payment is to be simulated. */
 export function nextStep(state: Subscription): NextStep | null {
   if (state.status === 'incomplete' || state.ended) return null
   const open = openCharge(state)
@@ -59,7 +62,7 @@ function chargeStep(number: number, failures: number) {
   return { does: 'charge' as const, number, failures }
 }
 
-/** Takes a step whose time has come. A card that was declined stays so until a payment is played. */
+/** Takes a step whose time has come. A card that was declined stays so until a payment is simulated. */
 export async function takeStep(
   app: Application,
   state: Subscription,
@@ -78,11 +81,11 @@ export async function takeStep(
 }
 
 /**
- * Plays the next payment of a subscription, in whatever state: the one that failed, else the next one, also before it
- * is due. The retry that a declined payment waits for counts as made.
+ * Simulates the next payment of a subscription, in whatever state: the one that failed, else the next one, also before
+ * it is due. The retry that a declined payment waits for counts as made.
  * @param failureCode null: it succeeds.
  */
-export async function playPayment(
+export async function simulateSubscriptionPayment(
   app: Application,
   state: Subscription,
   failureCode: string | null,
@@ -98,8 +101,8 @@ export async function playPayment(
       'The subscription is canceled: nothing is charged any more',
     )
   }
-  if (number > MOST_PLAYED) {
-    const why = `No more than ${MOST_PLAYED} payments of a subscription are played`
+  if (number > MOST_SIMULATED) {
+    const why = `No more than ${MOST_SIMULATED} payments of a subscription are simulated`
     return reject('conflict', 'too_many_played', why)
   }
   return charge(app, state, number, failureCode, context)
@@ -114,19 +117,19 @@ async function charge(
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
   const { subscription_id: subscriptionId, amount_cents: amountCents } = state
-  const told = {
+  const reported = {
     subscriptionId,
     amountCents,
     dueAt: dueAt(state, number),
     at: app.clock.now(),
     processorPaymentId: `ch_sim_${derivedId(subscriptionId, `processor-charge/${number}`)}`,
   }
-  const after = await tellSubscription(
+  const after = await recordSubscriptionNotice(
     app,
     state,
     failureCode === null
-      ? { about: 'subscription_paid', ...told }
-      : { about: 'subscription_failed', ...told, failureCode },
+      ? { about: 'subscription_paid', ...reported }
+      : { about: 'subscription_failed', ...reported, failureCode },
     context,
   )
   if (isRejection(after) || nextStep(after)?.does !== 'give_up') return after
@@ -140,5 +143,5 @@ function giveUp(
 ): Promise<Subscription | Rejection> {
   const { subscription_id: subscriptionId } = state
   const canceled = { about: 'subscription_status', status: 'canceled', subscriptionId } as const
-  return tellSubscription(app, state, { ...canceled, at: app.clock.now() }, context)
+  return recordSubscriptionNotice(app, state, { ...canceled, at: app.clock.now() }, context)
 }

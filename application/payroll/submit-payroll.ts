@@ -60,7 +60,7 @@ export async function submitPayroll(
   const stored = (await storedBefore(app, context)) ?? (await storeFile(app, submission, held, context))
   if (isRejection(stored)) return stored
 
-  await app.readModels.tellOf(payrollFile, stored.position)
+  await app.readModels.awaitProjections(payrollFile, stored.position)
   const { file_id: fileId, chunk_count } = stored.state.received!
   const mayWait = submission.waitFor === 'phase_1' || (submission.rows.length <= SYNCHRONOUS_ROWS && !held)
   const file = mayWait ? await settle(app, fileId, stored, submission.waitFor) : stored.state
@@ -179,7 +179,7 @@ async function settle(
     await new Promise((resolve) => setTimeout(resolve, 10))
     file = (await app.commands.asOfNow().load(payrollFile, fileId)).state
   }
-  if (file !== stored.state) await app.readModels.tellOf(payrollFile, await app.log.head())
+  if (file !== stored.state) await app.readModels.awaitProjections(payrollFile, await app.log.head())
   return file
 }
 

@@ -63,5 +63,5 @@ export async function readsActive(
   policyId: string,
 ): Promise<boolean> {
   const position = await activePosition(app, policyId)
-  return position === null || app.readModels.tellOf(policy, position)
+  return position === null || app.readModels.awaitProjections(policy, position)
 }

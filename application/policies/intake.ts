@@ -237,7 +237,7 @@ async function finish(
     const outcome = await app.commands.execute(intake, intake_id, complete, steps)
     if (isRejection(outcome)) throw new Error(`An intake could not be completed: ${outcome.code}`)
     // the employer may have been registered by another call a moment ago
-    if (outcome.position !== null) await app.readModels.tellOf(employer, outcome.position)
+    if (outcome.position !== null) await app.readModels.awaitProjections(employer, outcome.position)
     return { employerId, policyId, isNew: outcome.events.length > 0 }
   } catch (error) {
     if (error instanceof Stopped || error instanceof ServiceUnavailable)

@@ -2,7 +2,7 @@ import type { CommandContext } from './command-context.ts'
 
 /** What moves debits through banks. What becomes of them is reported later. */
 export interface BankRail {
-  /** The simulated one moves nothing: operators play what banks report. The other writes files for a bank. */
+  /** The simulated one moves nothing: operators simulate what banks report. The other writes files for a bank. */
   readonly kind: 'simulated' | 'nacha'
   /**
    * Hands over a batch that has closed. The same batch again is the same one: a repetition after a crash is safe, and what
@@ -43,7 +43,7 @@ export interface RailBatch {
 /** What is taken from an account. */
 export interface RailEntry {
   /** Our id of the debit, which reports name again. */
-  readonly legId: string
+  readonly debitId: string
   readonly amountCents: number
   /** `YYYY-MM-DD`: the banking day on which it takes effect. */
   readonly effectiveDate: string

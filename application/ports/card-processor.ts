@@ -3,7 +3,7 @@ import type { ProcessorKind } from '../../domain/payments/processor/processor-ki
 
 /** What of a card processor the service uses. Keys make every call repeatable: the same key is the same call. */
 export interface CardProcessor {
-  /** The simulated one charges by the service's clock and by what operators and sandbox keys play. */
+  /** The simulated one charges by the service's clock and by what operators and sandbox keys simulate. */
   readonly kind: ProcessorKind
   /** @throws ProviderUnavailable, ProviderRefused; so do all others. */
   createCustomer(customer: NewCustomer, key: string): Promise<{ readonly customerId: string }>

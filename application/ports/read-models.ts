@@ -26,5 +26,5 @@ export interface ReadModels {
    * 5 seconds: the writer can read it then.
    * @returns false when the time ran out first.
    */
-  tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean>
+  awaitProjections(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean>
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Effort } from '../effort.ts'
-import { expectEachMintedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-instalments.ts'
+import { expectEachCreatedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-instalments.ts'
 import type { Row } from '../report.ts'
 import {
   type BenchServer,
@@ -26,7 +26,7 @@ const KILLS = 5
 const BETWEEN_KILLS_MS = 5_000
 const DRAIN_S = 60
 
-interface Minted {
+interface Created {
   readonly seconds: number
   /** Processor time of the service, of all its lives, in seconds. */
   readonly busy: number
@@ -40,16 +40,16 @@ interface Minted {
  */
 export async function measureInstalments(server: BenchServer, effort: Effort): Promise<Row[]> {
   const count = effort.amount(INSTALMENTS)
-  const undisturbed = await mint(server, count, 0)
-  const killed = await mint(server, count, KILLS)
+  const undisturbed = await createInstalments(server, count, 0)
+  const killed = await createInstalments(server, count, KILLS)
   const work = `${count.toLocaleString('en-US')} instalments due at one 17:00 UTC`
   return [
-    ...rowsOf(`${work}: each minted once, and told`, undisturbed),
+    ...rowsOf(`${work}: each created once, and told`, undisturbed),
     ...rowsOf(`${work}, the service killed ${KILLS} times on the way`, killed),
   ]
 }
 
-function rowsOf(work: string, { seconds, busy, resident }: Minted): Row[] {
+function rowsOf(work: string, { seconds, busy, resident }: Created): Row[] {
   return [
     {
       work,
@@ -69,7 +69,7 @@ function rowsOf(work: string, { seconds, busy, resident }: Minted): Row[] {
   ]
 }
 
-async function mint(server: BenchServer, count: number, kills: number): Promise<Minted> {
+async function createInstalments(server: BenchServer, count: number, kills: number): Promise<Created> {
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
   const url = await server.createDatabase(`instalments_${randomBytes(4).toString('hex')}`)
   const settings = {
@@ -115,7 +115,7 @@ async function mint(server: BenchServer, count: number, kills: number): Promise<
     const seconds = (performance.now() - began) / 1000
     resident = Math.max(resident, await peakOf(service))
     busy += await processorTimeOf(service.child.pid!)
-    await expectEachMintedOnce(url, count)
+    await expectEachCreatedOnce(url, count)
     return { seconds, busy, resident }
   } finally {
     await service.stop()

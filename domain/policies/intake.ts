@@ -66,7 +66,7 @@ export interface Intake {
   readonly received: ReceivedIntake
   /** Null until both employer and policy are there. */
   readonly completed: z.output<typeof IntakeCompleted.schema> | null
-  readonly isToldUnfinished: boolean
+  readonly isReportedUnfinished: boolean
 }
 export type IntakeCommand =
   | { readonly type: 'Receive'; readonly data: ReceivedIntake }
@@ -82,13 +82,13 @@ export const intake: Decider<Intake | null, IntakeCommand, IntakeEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case 'IntakeReceived':
-        return { received: event.data, completed: null, isToldUnfinished: false }
+        return { received: event.data, completed: null, isReportedUnfinished: false }
       case 'IntakeCompleted':
         return { ...state!, completed: event.data }
       case 'IntakeRefused':
         return null
       case 'IntakeUnfinished':
-        return { ...state!, isToldUnfinished: true }
+        return { ...state!, isReportedUnfinished: true }
     }
   },
   decide(command, state): readonly IntakeEvent[] | Rejection {
@@ -100,7 +100,7 @@ export const intake: Decider<Intake | null, IntakeCommand, IntakeEvent> = {
     if (state.completed) return []
     const { intake_id, employer_id, command_id } = state.received
     if (command.type === 'RecordUnfinished') {
-      return state.isToldUnfinished ? [] : [IntakeUnfinished.of({ intake_id, employer_id })]
+      return state.isReportedUnfinished ? [] : [IntakeUnfinished.of({ intake_id, employer_id })]
     }
     if (command.type === 'Refuse') {
       return command.commandId === command_id ? [IntakeRefused.of({ intake_id, reason: command.reason })] : []

@@ -199,16 +199,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       }
     },
     listen: async (channel, handler) => {
-      const tell = (payload: string | null) => {
+      const notify = (payload: string | null) => {
         if (!session.closing.aborted) handler(payload)
       }
       const session = new SupervisedSession({
         name: target.name,
         connect: (onLost) => connect({ purpose: 'listener', onLost }),
         async prepare(client) {
-          client.on('notification', ({ payload }) => tell(payload ?? ''))
+          client.on('notification', ({ payload }) => notify(payload ?? ''))
           await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
-          tell(null)
+          notify(null)
         },
         hasHeartbeat: true,
         lost: ({ message }) => log.warn({ reason: message }, 'the listening database connection was lost'),

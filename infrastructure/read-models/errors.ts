@@ -47,13 +47,17 @@ interface DatabaseFault {
  */
 export function classified(error: unknown): ProjectionStoreError {
   if (error instanceof ProjectionStoreError) return error
-  const told = orUnavailable('the read models', error)
-  const isAway = told instanceof DatabaseUnavailable
-  const fault = isAway ? told.cause : error
+  const unavailable = orUnavailable('the read models', error)
+  const isAway = unavailable instanceof DatabaseUnavailable
+  const fault = isAway ? unavailable.cause : error
   const { code, routine, table, column, constraint } = (fault ?? {}) as DatabaseFault
   const sqlState = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null
   if (sqlState === null && !(error instanceof TypeError)) {
-    return new ProjectionStoreError('transient', `database unreachable (${code ?? 'connection lost'})`, told)
+    return new ProjectionStoreError(
+      'transient',
+      `database unreachable (${code ?? 'connection lost'})`,
+      unavailable,
+    )
   }
   const where = [
     table && `table ${table}`,
@@ -62,7 +66,7 @@ export function classified(error: unknown): ProjectionStoreError {
     routine && `in ${routine}`,
   ].filter(Boolean)
   const message = `SQLSTATE ${sqlState ?? 'unknown'}${where.length > 0 ? ` (${where.join(', ')})` : ''}`
-  if (isAway) return new ProjectionStoreError('transient', message, told)
+  if (isAway) return new ProjectionStoreError('transient', message, unavailable)
   if (sqlState && DATA.test(sqlState)) return new ProjectionStoreError('data', message)
   if (sqlState && TRANSIENT.test(sqlState)) return new ProjectionStoreError('transient', message, error)
   return new ProjectionStoreError('fatal', message, error)

@@ -234,6 +234,6 @@ function generationRecord(row: GenerationRow): GenerationRecord {
     epoch: Number(epoch),
     autoSwitch: auto_switch,
     rolledBackFrom: rolled_back_from,
-    parkedStreams: parked_streams,
+    deadLetteredStreams: parked_streams,
   }
 }

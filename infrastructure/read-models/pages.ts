@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { storable } from '../../application/commands/storable-text.ts'
 import type { Row, TableDefinition } from '../../projections/runtime/projection.ts'
 import type {
+  DeadLetteredStream,
   GenerationRef,
   PageOfChanges,
   PageStore,
-  ParkedStream,
 } from '../../projections/runtime/store.ts'
 import { plainTypes } from '../database/plain-types.ts'
 import { fenced, run, WAITED_FOR } from './errors.ts'
@@ -68,8 +68,8 @@ export class PostgresPageStore implements PageStore {
       if (changes.put.length > 0) values.push(...(await rowsAsColumns(changes.put, columns)))
       if (changes.removed.length > 0) values.push(await rowsAsJson(changes.removed))
     }
-    if (page.park.length > 0) values.push(await rowsAsJson(page.park.map(parkedRow)))
-    if (page.unpark.length > 0) values.push(page.unpark)
+    if (page.deadLetter.length > 0) values.push(await rowsAsJson(page.deadLetter.map(deadLetteredRow)))
+    if (page.redriven.length > 0) values.push(page.redriven)
     const { rows } = await run<{ moved: string }>(this.#pool, { name, text, values })
     if (Number(rows[0]?.moved) !== 1) throw fenced()
   }
@@ -82,8 +82,8 @@ export class PostgresPageStore implements PageStore {
       if (put.length > 0) touched += `p${index}`
       if (removed.length > 0) touched += `r${index}`
     }
-    if (page.park.length > 0) touched += 'k'
-    if (page.unpark.length > 0) touched += 'u'
+    if (page.deadLetter.length > 0) touched += 'k'
+    if (page.redriven.length > 0) touched += 'u'
     const name = statementName(generation, `write/${touched}`)
     const known = this.#texts.get(name)
     if (known) return { name, text: known }
@@ -104,7 +104,7 @@ export class PostgresPageStore implements PageStore {
       if (changes.put.length > 0) parts.push(upsert(schema, table, next))
       if (changes.removed.length > 0) parts.push(removal(schema, table, next()))
     }
-    if (page.park.length > 0) {
+    if (page.deadLetter.length > 0) {
       parts.push(`parked AS (
         INSERT INTO runtime.parked_streams AS p
           (projection, generation, stream, position, revision, type, category, message, attempts)
@@ -115,7 +115,7 @@ export class PostgresPageStore implements PageStore {
           position = excluded.position, revision = excluded.revision, type = excluded.type,
           category = excluded.category, message = excluded.message, attempts = excluded.attempts)`)
     }
-    if (page.unpark.length > 0) {
+    if (page.redriven.length > 0) {
       parts.push(`unparked AS (
         DELETE FROM runtime.parked_streams WHERE projection = $1 AND generation = $2
           AND stream = ANY(${next()}) AND EXISTS (SELECT FROM moved))`)
@@ -138,8 +138,8 @@ export class PostgresPageStore implements PageStore {
     return BigInt(rows[0].position)
   }
 
-  async parked(generation: GenerationRef): Promise<readonly ParkedStream[]> {
-    const { rows } = await run<ParkedRow>(this.#pool, {
+  async deadLettered(generation: GenerationRef): Promise<readonly DeadLetteredStream[]> {
+    const { rows } = await run<DeadLetteredRow>(this.#pool, {
       ...WAITED_FOR,
       name: 'projections/parked',
       text: `SELECT stream, position, revision, type, category, message, attempts, parked_at
@@ -150,7 +150,7 @@ export class PostgresPageStore implements PageStore {
     return rows.map(({ parked_at, position, ...row }) => ({
       ...row,
       position: BigInt(position),
-      parkedAt: parked_at,
+      deadLetteredAt: parked_at,
     }))
   }
 }
@@ -187,13 +187,13 @@ function removal(schema: string, table: TableDefinition, parameter: string): str
     WHERE ${match} AND EXISTS (SELECT FROM moved))`
 }
 
-interface ParkedRow extends Omit<ParkedStream, 'position' | 'parkedAt'> {
+interface DeadLetteredRow extends Omit<DeadLetteredStream, 'position' | 'deadLetteredAt'> {
   position: number
   parked_at: string
 }
 
-function parkedRow(parked: ParkedStream): Row {
-  const { parkedAt: _, position, ...row } = parked
+function deadLetteredRow(deadLettered: DeadLetteredStream): Row {
+  const { deadLetteredAt: _, position, ...row } = deadLettered
   return { ...row, position: String(position) }
 }
 

@@ -7,8 +7,9 @@ import { BinaryArray } from '../database/binary-arrays.ts'
 const ROWS_AT_ONCE = 50
 
 /**
- * Rows as one array of texts for each column, in PostgreSQL's binary format; a page may hold tens of thousands, so others
- * have their turn in between. What stands in no text of the database is replaced, instead of parking the stream.
+ * Rows as one array of texts for each column, in PostgreSQL's binary format; a page may hold tens of thousands, so
+ * others have their turn in between. What stands in no text of the database is replaced, instead of dead-lettering the
+ * stream.
  * @param rows not changed before this resolves.
  */
 export async function rowsAsColumns(

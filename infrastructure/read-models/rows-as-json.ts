@@ -6,7 +6,7 @@ const ROWS_AT_ONCE = 50
 
 /**
  * Rows as JSON that PostgreSQL takes, in UTF-8; a page may hold tens of thousands, so others have their turn in
- * between. What stands in no text of the database is replaced, instead of parking the stream.
+ * between. What stands in no text of the database is replaced, instead of dead-lettering the stream.
  * @param rows not changed before this resolves.
  */
 export async function rowsAsJson(rows: readonly unknown[]): Promise<Buffer> {

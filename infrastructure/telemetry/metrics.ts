@@ -106,7 +106,7 @@ export class Metrics {
     disabled: () => this.#webhooksDisabled.inc(),
   }
   #clockSkew: Gauge | undefined
-  /** Whose parked streams are shown beside those of other readers. */
+  /** Whose dead-lettered streams are shown beside those of other readers. */
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
   #natsConnected: Gauge | undefined
@@ -166,7 +166,7 @@ export class Metrics {
   ): void {
     if (all === null) {
       for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#projectionUp]) gauge.reset()
-      for (const reader of this.#projections) this.parked(reader, null)
+      for (const reader of this.#projections) this.deadLettered(reader, null)
       return
     }
     this.#projections = all.map(({ name }) => name)
@@ -174,7 +174,7 @@ export class Metrics {
       this.#lagEvents.set({ projection: name }, lag.events)
       this.#lagSeconds.set({ projection: name }, lag.seconds)
       this.#projectionUp.set({ projection: name }, owner !== null && state !== 'error' ? 1 : 0)
-      this.parked(name, parked_streams)
+      this.deadLettered(name, parked_streams)
     }
   }
 
@@ -185,21 +185,21 @@ export class Metrics {
           readonly name: string
           readonly state: string
           readonly lag: { readonly events: number; readonly seconds: number }
-          readonly parkedStreams: number
+          readonly deadLetteredStreams: number
         }[]
       | null,
   ): void {
     if (all === null) {
       for (const gauge of [this.#managerUp, this.#managerLagEvents, this.#managerLagSeconds]) gauge.reset()
-      for (const reader of this.#processManagers) this.parked(reader, null)
+      for (const reader of this.#processManagers) this.deadLettered(reader, null)
       return
     }
     this.#processManagers = all.map(({ name }) => name)
-    for (const { name: process_manager, state, lag, parkedStreams } of all) {
+    for (const { name: process_manager, state, lag, deadLetteredStreams } of all) {
       this.#managerUp.set({ process_manager }, state === 'active' ? 1 : 0)
       this.#managerLagEvents.set({ process_manager }, lag.events)
       this.#managerLagSeconds.set({ process_manager }, lag.seconds)
-      this.parked(process_manager, parkedStreams)
+      this.deadLettered(process_manager, deadLetteredStreams)
     }
   }
 
@@ -280,7 +280,7 @@ export class Metrics {
   }
 
   /** Streams that a reader of the log has set aside; null while that is not known. */
-  parked(reader: string, streams: number | null): void {
+  deadLettered(reader: string, streams: number | null): void {
     for (const gauge of this.#deadLettered) {
       if (streams === null) gauge.remove({ reader })
       else gauge.set({ reader }, streams)

@@ -4,9 +4,9 @@ import {
   type Checkpoint,
   CheckpointMoved,
   type ClaimedWork,
+  DEAD_LETTERED_STREAM,
   type FailedWork,
   type KindOfWork,
-  PARKED_STREAM,
   type WorkChanges,
   type WorkCounts,
   type WorkEnd,
@@ -133,13 +133,13 @@ export class PostgresWorkStore implements WorkStore {
       position: number | string
       epoch: number
       problem: string | null
-      parkedStreams: number
+      deadLetteredStreams: number
     }>({
       name: 'work/checkpoints',
       text: `SELECT name, position, epoch, problem,
-               (SELECT count(*)::int FROM runtime.work WHERE process_manager = name AND kind = $2) AS "parkedStreams"
+               (SELECT count(*)::int FROM runtime.work WHERE process_manager = name AND kind = $2) AS "deadLetteredStreams"
              FROM runtime.process_managers WHERE name = ANY($1)`,
-      values: [processManagers, PARKED_STREAM],
+      values: [processManagers, DEAD_LETTERED_STREAM],
       types: plainTypes,
     })
     return new Map(rows.map(({ name, ...row }) => [name, { ...row, position: BigInt(row.position) }]))
@@ -321,6 +321,6 @@ function changeValues(changes: WorkChanges): [string, string] {
     tenant_id: work.tenantId,
     environment: work.environment,
   }))
-  // names of parked streams may be any
+  // names of dead-lettered streams may be any
   return [storable(JSON.stringify(store)), storable(JSON.stringify(changes.cancel.map(name)))]
 }

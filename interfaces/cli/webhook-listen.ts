@@ -56,7 +56,7 @@ export async function listen(
   const forwardTo = baseUrl(options.forwardTo)
   const secret = givenSecret(io, options) ?? `whsec_${randomBytes(32).toString('base64')}`
   const { _id: id, url } = await chosenSubscription(client, options.subscription)
-  const told = new Notices(io)
+  const notices = new Notices(io)
   const seen = new Set<string>()
   const waiting: Delivery[] = []
   let forwarded = 0
@@ -66,7 +66,7 @@ export async function listen(
 
   let isPrimed = false
   while (!signal.aborted) {
-    const shown = await look(client, id, told)
+    const shown = await look(client, id, notices)
     if (shown !== null) {
       const fresh = shown.filter(({ _id }) => !seen.has(_id)).reverse()
       for (const { _id } of fresh) seen.add(_id)
@@ -82,7 +82,7 @@ export async function listen(
     }
     for (let next = waiting[0]; next && !signal.aborted; next = waiting[0]) {
       const posted = await post(forwardTo, secret, next)
-      told.set(
+      notices.set(
         'receiver',
         posted === 'unreached' ? `${forwardTo} cannot be reached; what is new waits` : null,
       )
@@ -120,14 +120,18 @@ class Notices {
 }
 
 /** Deliveries, newest first; null while the service cannot be asked. @throws Refusal. */
-async function look(client: PartnerClient, id: string, told: Notices): Promise<readonly Delivery[] | null> {
+async function look(
+  client: PartnerClient,
+  id: string,
+  notices: Notices,
+): Promise<readonly Delivery[] | null> {
   try {
     const shown = await client.call('GET', `/webhooks/${id}/deliveries?limit=${SHOWN}`)
-    told.set('service', null)
+    notices.set('service', null)
     return shown as readonly Delivery[]
   } catch (error) {
     if (!(error instanceof CliError) || (error instanceof Refusal && !isPassing(error.status))) throw error
-    told.set('service', error.text)
+    notices.set('service', error.text)
     return null
   }
 }

@@ -5,7 +5,7 @@ import { check, type Fault, fieldOf } from './faults.ts'
 type Named = 'field' | 'query parameter' | 'argument'
 
 /** Unknown names that are told of one value at the most: each is held against all known ones. */
-const MAX_TOLD = 20
+const MAX_REPORTED = 20
 /** Known names that a message lists at the most. */
 const MAX_LISTED = 50
 /** Characters of a name that are shown, and compared. */
@@ -32,7 +32,7 @@ export function checkClosed<Schema extends z.ZodType>(
 export function unknownIn(schema: z.ZodType, value: unknown, of: Named): readonly Fault[] {
   const faults: Fault[] = []
   for (const { path, known } of unknownPaths(schema, value, [])) {
-    if (faults.push(unknownFault(path, known, of)) === MAX_TOLD) break
+    if (faults.push(unknownFault(path, known, of)) === MAX_REPORTED) break
   }
   return faults
 }
@@ -43,8 +43,8 @@ export function unknownFault(path: readonly PropertyKey[], known: readonly strin
   const name = String(path.at(-1))
   const shown = name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name
   const meant = nearest(name, known)
-  const told = meant === null ? listed(known) : `did you mean ${fieldOf([...within, meant])}?`
-  return { field: fieldOf([...within, shown]), message: `is an unknown ${of}; ${told}`, kind: 'unknown' }
+  const reported = meant === null ? listed(known) : `did you mean ${fieldOf([...within, meant])}?`
+  return { field: fieldOf([...within, shown]), message: `is an unknown ${of}; ${reported}`, kind: 'unknown' }
 }
 
 function* unknownPaths(

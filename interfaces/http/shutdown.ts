@@ -16,7 +16,7 @@ const LOOK_MS = 50
 /** What goes on on the connections of a server. */
 export interface Traffic {
   /** From now on every answer tells that its connection ends with it. */
-  tellToClose(): void
+  announceClose(): void
   /** Closes the connections on which no request is under way. */
   closeIdle(): void
 }
@@ -40,7 +40,7 @@ export function followTraffic(server: Server): Traffic {
     response.once('close', () => open.delete(response))
   })
   return {
-    tellToClose() {
+    announceClose() {
       closing = true
       for (const response of open) endWithAnswer(response)
       open.clear()
@@ -69,7 +69,7 @@ export async function closeGracefully(
   limits: Partial<CloseLimits> = {},
 ): Promise<void> {
   const { idleMs, cutMs } = { ...LIMITS, ...limits }
-  traffic.tellToClose()
+  traffic.announceClose()
   // what the system has accepted meanwhile is taken over before the listening socket closes
   await nextTurn()
   const closed = new Promise<void>((resolve) => {

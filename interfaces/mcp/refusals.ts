@@ -24,12 +24,12 @@ const ID_WAIT_MS = 1_000
 
 /** Answers a request as a whole with an error. @param id null where it cannot be told. */
 export function refuse(response: ServerResponse, error: RpcError, id: Id = null): void {
-  tellRetryAfter(response, error.data)
+  setRetryAfter(response, error.data)
   sendJson(response, error.status, failure(id, error))
 }
 
 /** Sets `Retry-After` where the data of an error name the seconds. */
-export function tellRetryAfter(response: ServerResponse, data: RpcError['data']): void {
+export function setRetryAfter(response: ServerResponse, data: RpcError['data']): void {
   if (typeof data?.retry_after === 'number') response.setHeader('Retry-After', data.retry_after)
 }
 

@@ -36,7 +36,7 @@ import {
   internalError,
   refuse,
   refuseJson,
-  tellRetryAfter,
+  setRetryAfter,
   unavailable,
 } from './refusals.ts'
 import { answerPieces, batchPieces, ToolResult } from './results.ts'
@@ -164,7 +164,7 @@ export class ToolServer {
       return
     }
     const { answer, status } = answered
-    if ('error' in answer) tellRetryAfter(response, answer.error.data)
+    if ('error' in answer) setRetryAfter(response, answer.error.data)
     await sendJsonPieces(response, status, answerPieces(answer))
   }
 

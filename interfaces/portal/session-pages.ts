@@ -1,6 +1,5 @@
 import type { Response } from 'express'
 import type { Application } from '../../application/commands/application.ts'
-import { type Played, playSession } from '../../application/payments/play-payment.ts'
 import { arrangeDebit } from '../../application/payments/sessions/arrange-debit.ts'
 import { checkoutOf } from '../../application/payments/sessions/checkouts.ts'
 import {
@@ -10,6 +9,7 @@ import {
   payerPage,
 } from '../../application/payments/sessions/payer-page.ts'
 import { contextOfPayer, lookedAt } from '../../application/payments/sessions/session-page.ts'
+import { type Simulated, simulateSession } from '../../application/payments/simulate-payment.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
@@ -129,7 +129,7 @@ async function payByTestCard(
   await answering(app, session, response, async () => {
     if (card === 'times_out') throw new ProviderUnavailable('The card processor did not answer in time')
     const failureCode = card === 'declines' ? 'card_declined' : null
-    return playSession(app, session, failureCode, contextOfPayer(app, requestIdOf(response)))
+    return simulateSession(app, session, failureCode, contextOfPayer(app, requestIdOf(response)))
   })
 }
 
@@ -156,7 +156,7 @@ async function answering(
   app: Application,
   session: PaymentSession,
   response: Response,
-  act: () => Promise<PaymentSession | Played | Rejection>,
+  act: () => Promise<PaymentSession | Simulated | Rejection>,
 ): Promise<void> {
   const outcome = await whileOutside(response.req, act).catch(awayOf)
   if (outcome !== null && !(isRejection(outcome) && outcome.code === 'checkout_open')) {

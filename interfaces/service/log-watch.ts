@@ -25,9 +25,9 @@ export function watchLog(
 ): LogWatch {
   const { intervalMs = INTERVAL_MS } = options
   let timer: NodeJS.Timeout | undefined
-  let tell: (problem: string) => void = () => undefined
+  let notify: (problem: string) => void = () => undefined
   const problem = new Promise<string>((resolve) => {
-    tell = resolve
+    notify = resolve
   })
   let misses = 0
   let isLooking = false
@@ -39,7 +39,7 @@ export function watchLog(
     try {
       const found = await look()
       misses = found === null ? 0 : misses + 1
-      if (found !== null && misses >= LOOKS) tell(found)
+      if (found !== null && misses >= LOOKS) notify(found)
     } catch {
       // not reachable: readiness tells
     }

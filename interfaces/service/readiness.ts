@@ -91,13 +91,15 @@ export class Readiness {
           ...(owner === null && code_version !== null ? [`projection ${name}: no process runs it`] : []),
           ...(parked_streams > 0 ? [`projection ${name}: parked streams: ${parked_streams}`] : []),
         ]),
-        ...processManagers.flatMap(({ name, state, lag, parkedStreams }) => [
+        ...processManagers.flatMap(({ name, state, lag, deadLetteredStreams }) => [
           ...(state === 'problem' ? [`process manager ${name}: does not get on`] : []),
           ...(state === 'idle' ? [`process manager ${name}: no process runs it`] : []),
           ...(lag.events > 0 && lag.seconds >= this.#standsStillS
             ? [`process manager ${name}: behind by ${lag.events} events, for ${Math.floor(lag.seconds)} s`]
             : []),
-          ...(parkedStreams > 0 ? [`process manager ${name}: parked streams: ${parkedStreams}`] : []),
+          ...(deadLetteredStreams > 0
+            ? [`process manager ${name}: parked streams: ${deadLetteredStreams}`]
+            : []),
         ]),
         ...(failed > 0 ? [`work failed: ${failed}`] : []),
         ...unknown.map(
@@ -108,8 +110,8 @@ export class Readiness {
         ...(published?.state === 'idle' && nats?.connected
           ? ['integration events: no process publishes them']
           : []),
-        ...(published && published.parkedStreams > 0
-          ? [`integration events: parked streams: ${published.parkedStreams}`]
+        ...(published && published.deadLetteredStreams > 0
+          ? [`integration events: parked streams: ${published.deadLetteredStreams}`]
           : []),
         ...(nats && !nats.connected
           ? ['nats: unreachable, work is found by polling, integration events wait']
@@ -191,10 +193,10 @@ export class Readiness {
         correlation_id: work.correlationId,
         tenant_id: work.tenantId,
       })),
-      process_managers: processManagers.map(({ parkedStreams, ...one }) => ({
+      process_managers: processManagers.map(({ deadLetteredStreams, ...one }) => ({
         ...one,
         position: one.position.toString(),
-        parked_streams: parkedStreams,
+        parked_streams: deadLetteredStreams,
       })),
     }
   }
@@ -220,7 +222,7 @@ export class Readiness {
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)
-          metrics.parked(INTEGRATION_EVENTS_NAME, figures?.parkedStreams ?? null)
+          metrics.deadLettered(INTEGRATION_EVENTS_NAME, figures?.deadLetteredStreams ?? null)
         }),
     ])
   }
@@ -234,8 +236,11 @@ export class Readiness {
   /** Events of the log that were not yet looked at for integration events, and streams that wait. */
   async #unpublished(integrationEvents: IntegrationPublisher) {
     const { log } = this.#parts
-    const [head, { position, parkedStreams }] = await Promise.all([log.head(), integrationEvents.status()])
-    return { behind: await log.count(position, head), parkedStreams }
+    const [head, { position, deadLetteredStreams }] = await Promise.all([
+      log.head(),
+      integrationEvents.status(),
+    ])
+    return { behind: await log.count(position, head), deadLetteredStreams }
   }
 
   async #processManagers(head: bigint): Promise<readonly (FollowerStatus & { readonly lag: Lag })[]> {

@@ -1,12 +1,12 @@
 import type { EventRegistry } from '../../application/commands/event-registry.ts'
 import { TimeSlice } from '../../application/commands/time-slices.ts'
-import type { Applied, Commit, Parked, Stop } from '../../application/followers/consumer.ts'
+import type { Applied, Commit, DeadLettered, Stop } from '../../application/followers/consumer.ts'
 import { describeError } from '../../application/followers/describe-error.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
-import type { GenerationRecord, GenerationRef, PageStore, ParkedStream } from './store.ts'
+import type { DeadLetteredStream, GenerationRecord, GenerationRef, PageStore } from './store.ts'
 
 /** Changes are collected until one of these is reached: rows that change often are written once. */
 const WRITE_ROWS = 5_000
@@ -48,7 +48,7 @@ export class GenerationWriter {
   readonly #handlers = new Map<string, Handler[]>()
   readonly #fold: Fold
   #stored: bigint
-  #parked = new Map<string, ParkedStream>()
+  #deadLettered = new Map<string, DeadLetteredStream>()
   /** Events folded since the last write was started. */
   #pending = 0
   #lastPending: StoredEvent | null = null
@@ -81,9 +81,9 @@ export class GenerationWriter {
     return this.#rate
   }
 
-  /** Parked streams. */
-  get parked(): ReadonlyMap<string, ParkedStream> {
-    return this.#parked
+  /** Dead-lettered streams. */
+  get deadLettered(): ReadonlyMap<string, DeadLetteredStream> {
+    return this.#deadLettered
   }
 
   /** Whether the tables hold none of the rows that were changed and not written yet. */
@@ -113,8 +113,8 @@ export class GenerationWriter {
     const { epoch, store } = this.#parts
     this.#stored = await store.pages.position(generation, epoch)
     this.#fold.forget(this.#stored === LOG_START)
-    const parked = await store.pages.parked(generation)
-    this.#parked = new Map(parked.map((one) => [one.stream, one]))
+    const deadLettered = await store.pages.deadLettered(generation)
+    this.#deadLettered = new Map(deadLettered.map((one) => [one.stream, one]))
   }
 
   /**
@@ -182,13 +182,13 @@ export class GenerationWriter {
    * @returns how many events it was, and how long it took in real milliseconds.
    * @throws ProjectionStoreError, RefusedPage
    */
-  async write({ to, park, free }: Omit<Commit, 'from'>): Promise<{ events: number; ms: number }> {
+  async write({ to, deadLetter, free }: Omit<Commit, 'from'>): Promise<{ events: number; ms: number }> {
     const startedAt = performance.now()
     const events = this.#pending
     const lastEvent = this.#lastPending
-    const parked = park.map((one) => this.#parkedStream(one))
-    for (const one of parked) this.#parked.set(one.stream, one)
-    for (const stream of free) this.#parked.delete(stream)
+    const deadLettered = deadLetter.map((one) => this.#deadLetteredStream(one))
+    for (const one of deadLettered) this.#deadLettered.set(one.stream, one)
+    for (const stream of free) this.#deadLettered.delete(stream)
     const tables = this.#fold.take()
     this.#pending = 0
     this.#pendingBytes = 0
@@ -203,8 +203,8 @@ export class GenerationWriter {
         from,
         to,
         tables,
-        park: parked,
-        unpark: free,
+        deadLetter: deadLettered,
+        redriven: free,
         rate: this.#rate,
       })
     } catch (error) {
@@ -217,9 +217,9 @@ export class GenerationWriter {
     return { events, ms: performance.now() - startedAt }
   }
 
-  #parkedStream({ at, from, error }: Parked): ParkedStream {
+  #deadLetteredStream({ at, from, error }: DeadLettered): DeadLetteredStream {
     const { stream, position, revision, type } = at
-    const before = this.#parked.get(stream)
+    const before = this.#deadLettered.get(stream)
     if (error === undefined) return { ...before!, position, revision: from }
     const category = categoryOf(error) === 'data' ? 'data' : 'handler'
     const attempts = (before?.attempts ?? 0) + 1
@@ -231,7 +231,7 @@ export class GenerationWriter {
       category,
       message: describeError(error),
       attempts,
-      parkedAt: '',
+      deadLetteredAt: '',
     }
   }
 

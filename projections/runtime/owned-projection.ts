@@ -210,7 +210,7 @@ export class OwnedProjection {
     const { generation, version } = shadow.record
     const tables = (comparison?.tables ?? []).filter(({ equal }) => !equal).map(({ table }) => table)
     const heldBack = { projection: this.#projection.name, generation, tables }
-    if (shadow.parkedStreams > (live?.parkedStreams ?? 0)) {
+    if (shadow.deadLetteredStreams > (live?.deadLetteredStreams ?? 0)) {
       return { ...heldBack, reason: 'parked_streams' }
     }
     // going back to an earlier generation means other rows

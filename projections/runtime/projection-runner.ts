@@ -40,7 +40,7 @@ export interface RunnerParts extends WriterParts {
 export interface Redriven {
   readonly streams: number
   readonly events: number
-  /** Streams that are parked still, or again. */
+  /** Streams that are dead-lettered still, or again. */
   readonly remaining: number
 }
 
@@ -101,8 +101,8 @@ export class ProjectionRunner {
     return this.#writer.rate
   }
 
-  get parkedStreams(): number {
-    return this.#writer.parked.size
+  get deadLetteredStreams(): number {
+    return this.#writer.deadLettered.size
   }
 
   /** Starts, or goes on after {@link hold}. */
@@ -128,12 +128,12 @@ export class ProjectionRunner {
   }
 
   /**
-   * While held: applies the parked streams from the log up to the checkpoint, in order. What cannot
-   * be applied yet stays parked. A dry run only counts.
+   * While held: applies the dead-lettered streams from the log up to the checkpoint, in order. What cannot
+   * be applied yet stays dead-lettered. A dry run only counts.
    */
   async redrive(options: { stream?: string; dryRun: boolean }): Promise<Redriven> {
     await this.#recover()
-    const wanted = [...this.#writer.parked.values()].filter(
+    const wanted = [...this.#writer.deadLettered.values()].filter(
       ({ stream }) => options.stream === undefined || stream === options.stream,
     )
     let waiting = 0
@@ -144,7 +144,7 @@ export class ProjectionRunner {
     }
     if (!options.dryRun) await this.#settleState()
     const events = options.dryRun ? waiting : this.#applied
-    return { streams: wanted.length, events, remaining: this.parkedStreams }
+    return { streams: wanted.length, events, remaining: this.deadLetteredStreams }
   }
 
   // ---- the loop
@@ -167,7 +167,7 @@ export class ProjectionRunner {
 
   /**
    * Reads the log on, to a position or until `signal` aborts. Up to where the database refuses an event it goes one by
-   * one, and the event that is refused alone parks its stream.
+   * one, and the event that is refused alone dead-letters its stream.
    */
   async #consume(signal: AbortSignal, upTo?: bigint, pageSize = PAGE): Promise<void> {
     for (;;) {
@@ -179,7 +179,7 @@ export class ProjectionRunner {
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
         if (pageSize > 1) await this.#consume(signal, error.at.position, 1)
-        else await this.#park(error, error.at.position)
+        else await this.#deadLetter(error, error.at.position)
       }
     }
   }
@@ -192,7 +192,7 @@ export class ProjectionRunner {
       types: writer.types,
       pageSize,
       from: writer.stored,
-      parked: writer.parked.keys(),
+      deadLettered: writer.deadLettered.keys(),
       // other processes know of it only from what is stored
       checkpointMs: () => (log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared),
       // only pages at the head are shared with other readers
@@ -222,7 +222,7 @@ export class ProjectionRunner {
     const { events, ms } = await this.#writer.write(commit)
     this.#applied += events
     this.#parts.events.stored(events, ms)
-    if (commit.park.length > 0) await this.#settleState()
+    if (commit.deadLetter.length > 0) await this.#settleState()
   }
 
   #advance(position: bigint): void {
@@ -232,26 +232,28 @@ export class ProjectionRunner {
   }
 
   /** Parks the stream of an event that cannot be applied, with the checkpoint; what is folded goes. */
-  async #park({ at, error }: Stop, to: bigint): Promise<void> {
+  async #deadLetter({ at, error }: Stop, to: bigint): Promise<void> {
     await this.#recover()
-    await this.#commit({ to, park: [{ at, from: at.revision, error }], free: [] })
+    await this.#commit({ to, deadLetter: [{ at, from: at.revision, error }], free: [] })
   }
 
-  // ---- parked streams
+  // ---- dead-lettered streams
 
-  /** Replays a parked stream, each event in a write of its own, so that one that the database refuses is known. */
+  /**
+   * Replays a dead-lettered stream, each event in a write of its own, so that one that the database refuses is known.
+   */
   async #replay(stream: string): Promise<void> {
     for (;;) {
       let stop: Stop | null
       try {
-        stop = await this.#consumer(1).replay(stream, this.#writer.parked.get(stream)!.revision)
+        stop = await this.#consumer(1).replay(stream, this.#writer.deadLettered.get(stream)!.revision)
         if (stop) stop = await this.#fromStart(stop)
         else return
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
         stop = error
       }
-      if (stop) return this.#park(stop, this.#writer.stored)
+      if (stop) return this.#deadLetter(stop, this.#writer.stored)
     }
   }
 
@@ -274,7 +276,7 @@ export class ProjectionRunner {
     const isMissing = await writer.changesNewRowsOnly()
     if (count === 0 || !(await isTaken([at]))) return stop
     if (!isMissing) return { at, error: new FoldError(`${describeError(stop.error)}; ${REBUILD}`) }
-    await this.#commit({ to: writer.stored, park: [{ at, from: at.revision + 1 }], free: [] })
+    await this.#commit({ to: writer.stored, deadLetter: [{ at, from: at.revision + 1 }], free: [] })
     return null
   }
 
@@ -290,7 +292,7 @@ export class ProjectionRunner {
   }
 
   async #settleState(): Promise<void> {
-    const state = this.#booted ? (this.#writer.parked.size > 0 ? 'parked' : 'active') : 'booting'
+    const state = this.#booted ? (this.#writer.deadLettered.size > 0 ? 'parked' : 'active') : 'booting'
     if (state === this.#state) return
     await this.#note(state)
     this.#state = state

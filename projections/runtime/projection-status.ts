@@ -48,7 +48,7 @@ export interface ProjectionStatus {
 }
 
 /** A stream that waits for a redrive. */
-export interface ShownParkedStream {
+export interface ShownDeadLetteredStream {
   readonly generation: number
   readonly stream: string
   readonly position: number
@@ -91,7 +91,7 @@ export async function statusOf(looked: Looked): Promise<ProjectionStatus> {
     position: Number(position),
     head: Number(head),
     lag: await lag.at(position, head),
-    parked_streams: live?.parkedStreams ?? 0,
+    parked_streams: live?.deadLetteredStreams ?? 0,
     owner,
     failure: failureIn(local, live) ?? local?.problem ?? null,
     rebuild: shadow ? await rebuildStatus(looked, shadow) : null,
@@ -124,7 +124,7 @@ async function rebuildStatus(
     events_left: await log.count(position, head),
     events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
     seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
-    parked_streams: shadow.parkedStreams,
+    parked_streams: shadow.deadLetteredStreams,
     failure: failureIn(local, shadow),
     comparison: shadow.comparison,
   }

@@ -22,7 +22,7 @@ export interface FoldedTable<T extends TableDefinition = TableDefinition> {
   get(...key: KeyOf<T>): RowOf<T> | undefined
   /** Inserts or replaces a whole row; columns left out become null, and what is no column of it stays behind. */
   put(row: NewRow<T>): void
-  /** Changes some columns of a row that is there. @throws when it is not, which parks the event's stream. */
+  /** Changes some columns of a row that is there. @throws when it is not, which dead-letters the event's stream. */
   change<R extends ChangedColumns<T>>(key: KeyOf<T>, columns: R & NoOther<R, ChangedColumns<T>>): void
   remove(...key: KeyOf<T>): void
 }

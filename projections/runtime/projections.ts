@@ -11,7 +11,7 @@ import { LogLag } from './log-lag.ts'
 import type { OwnedProjectionParts, ProjectionMetrics } from './owned-projection.ts'
 import type { Projection } from './projection.ts'
 import { leaseOf, ProjectionOwner } from './projection-owner.ts'
-import { type ProjectionStatus, type ShownParkedStream, statusOf } from './projection-status.ts'
+import { type ProjectionStatus, type ShownDeadLetteredStream, statusOf } from './projection-status.ts'
 import { ReachedPositions } from './reached-positions.ts'
 import type { GenerationRecord, ProjectionStore, RequestKind } from './store.ts'
 
@@ -62,7 +62,7 @@ export class Projections implements ReadModels {
   readonly #reached: ReachedPositions
   readonly #owners = new Map<string, ProjectionOwner>()
   /** Projections that handle events of an aggregate. */
-  readonly #tellers = new Map<object, readonly string[]>()
+  readonly #awaited = new Map<object, readonly string[]>()
   #requestTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
 
@@ -132,14 +132,14 @@ export class Projections implements ReadModels {
     return (await Promise.all(waits)).every(Boolean)
   }
 
-  tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean> {
-    let names = this.#tellers.get(aggregate)
+  awaitProjections(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean> {
+    let names = this.#awaited.get(aggregate)
     if (!names) {
       const types = new Set(aggregate.events.map(({ name }) => name))
       names = this.names.filter((name) =>
         this.#projections.get(name)!.handlers.some(({ type }) => types.has(type)),
       )
-      this.#tellers.set(aggregate, names)
+      this.#awaited.set(aggregate, names)
     }
     return this.reached(names, position)
   }
@@ -170,19 +170,21 @@ export class Projections implements ReadModels {
     return Promise.all(all)
   }
 
-  /** One projection with its parked streams. @throws ProjectionError `not_found` */
-  async show(name: string): Promise<ProjectionStatus & { readonly parked: readonly ShownParkedStream[] }> {
+  /** One projection with its dead-lettered streams. @throws ProjectionError `not_found` */
+  async show(
+    name: string,
+  ): Promise<ProjectionStatus & { readonly parked: readonly ShownDeadLetteredStream[] }> {
     const status = (await this.list()).find((one) => one.name === name)
     if (!status) throw new ProjectionError('not_found', `No projection ${name}`)
     const generations = [status.generation, ...(status.rebuild ? [status.rebuild.generation] : [])]
     const parked = await Promise.all(
       generations.map(async (generation) =>
-        (await this.#options.store.pages.parked({ projection: name, generation })).map(
-          ({ parkedAt, position, ...one }) => ({
+        (await this.#options.store.pages.deadLettered({ projection: name, generation })).map(
+          ({ deadLetteredAt, position, ...one }) => ({
             generation,
             ...one,
             position: Number(position),
-            parked_at: parkedAt,
+            parked_at: deadLetteredAt,
           }),
         ),
       ),
@@ -219,7 +221,7 @@ export class Projections implements ReadModels {
     return this.#ask(name, 'cancel')
   }
 
-  /** Applies parked streams again, one or all; a dry run only counts. @returns streams, events, remaining. */
+  /** Applies dead-lettered streams again, one or all; a dry run only counts. @returns streams, events, remaining. */
   redrive(name: string, options: { stream?: string; dryRun?: boolean } = {}): Promise<unknown> {
     return this.#ask(name, 'redrive', { stream: options.stream, dryRun: options.dryRun ?? false })
   }

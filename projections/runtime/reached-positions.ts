@@ -47,7 +47,7 @@ export class ReachedPositions {
   /** A projection that runs here has come to a position. */
   reached(name: string, position: bigint): void {
     this.#here.set(name, position)
-    this.#tell(name, position)
+    this.#notify(name, position)
   }
 
   /** A projection does not run here any more: others are asked how far it is. */
@@ -109,7 +109,7 @@ export class ReachedPositions {
     const limit = setTimeout(over, LOOK_LIMIT_MS)
     this.#store.positions(names).then(
       (positions) => {
-        for (const [name, position] of positions) this.#tell(name, position)
+        for (const [name, position] of positions) this.#notify(name, position)
         const now = performance.now()
         for (const waiting of asked) {
           if (now >= waiting.deadline) this.#end(waiting, () => waiting.resolve(false))
@@ -138,17 +138,17 @@ export class ReachedPositions {
     }
   }
 
-  #tell(name: string, position: bigint): void {
+  #notify(name: string, position: bigint): void {
     for (const waiting of this.#waiting.get(name) ?? []) {
       if (waiting.position <= position) this.#end(waiting, () => waiting.resolve(true))
     }
   }
 
-  #end(waiting: Waiting, tell: () => void): void {
+  #end(waiting: Waiting, notify: () => void): void {
     clearTimeout(waiting.timer)
     const others = this.#waiting.get(waiting.name)
     others?.delete(waiting)
     if (others?.size === 0) this.#waiting.delete(waiting.name)
-    tell()
+    notify()
   }
 }

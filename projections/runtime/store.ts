@@ -31,7 +31,7 @@ export interface GenerationRecord {
   readonly rate: number
   readonly failure: Failure | null
   readonly comparison: Comparison | null
-  readonly parkedStreams: number
+  readonly deadLetteredStreams: number
 }
 
 /** What a generation is addressed by. */
@@ -55,7 +55,7 @@ export interface Comparison {
 }
 
 /** A stream that waits: its first event that could not be applied, and the error. */
-export interface ParkedStream {
+export interface DeadLetteredStream {
   readonly stream: string
   readonly position: bigint
   readonly revision: number
@@ -64,7 +64,7 @@ export interface ParkedStream {
   readonly message: string
   readonly attempts: number
   /** ISO 8601 UTC, database time; empty until stored. */
-  readonly parkedAt: string
+  readonly deadLetteredAt: string
 }
 
 /** What a page made of the tables. Row keys appear in one of the two lists. */
@@ -82,8 +82,8 @@ export interface PageOfChanges {
   readonly from: bigint
   readonly to: bigint
   readonly tables: readonly TableChanges[]
-  readonly park: readonly ParkedStream[]
-  readonly unpark: readonly string[]
+  readonly deadLetter: readonly DeadLetteredStream[]
+  readonly redriven: readonly string[]
   readonly rate: number
 }
 
@@ -117,7 +117,7 @@ export interface GenerationStore {
     },
     epoch: number,
   ): Promise<void>
-  /** Drops a generation that is not live: tables, checkpoint and parked streams. */
+  /** Drops a generation that is not live: tables, checkpoint and dead-lettered streams. */
   drop(generation: GenerationRef, epoch: number): Promise<void>
   /** Changes what is known about a generation; what is left out stays. */
   note(
@@ -153,7 +153,7 @@ export interface GenerationStore {
   ): Promise<void>
 }
 
-/** Rows of a generation, its checkpoint, and its parked streams. */
+/** Rows of a generation, its checkpoint, and its dead-lettered streams. */
 export interface PageStore {
   /** The rows with those keys, of one table. */
   fetch(
@@ -165,7 +165,9 @@ export interface PageStore {
   write(generation: GenerationRef, page: PageOfChanges): Promise<void>
   /** The checkpoint as stored. */
   position(generation: GenerationRef, epoch: number): Promise<bigint>
-  parked(generation: Pick<GenerationRef, 'projection' | 'generation'>): Promise<readonly ParkedStream[]>
+  deadLettered(
+    generation: Pick<GenerationRef, 'projection' | 'generation'>,
+  ): Promise<readonly DeadLetteredStream[]>
 }
 
 /** What operators ask of the owners of projections. */

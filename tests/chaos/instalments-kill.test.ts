@@ -89,7 +89,7 @@ async function dueTimes(): Promise<readonly number[]> {
   return (await send(url)).body.data.installments.map(({ due_at }: Json) => Date.parse(due_at))
 }
 
-test('each instalment is minted once, and each debit is in one batch', { timeout: TIMEOUT_MS }, async () => {
+test('each instalment is created once, and each debit is in one batch', { timeout: TIMEOUT_MS }, async () => {
   let kills = 0
   const due = await dueTimes()
   for (const [index, at] of due.entries()) {
@@ -106,9 +106,9 @@ test('each instalment is minted once, and each debit is in one batch', { timeout
   expect(kills, 'every kill came too late').toBeGreaterThan(0)
   const debits = await eventsOf('BankDebitCreated')
   const scheduled = await eventsOf('BankDebitScheduled')
-  const legs = debits.map(({ leg_id }) => leg_id).sort()
-  expect(new Set(legs).size).toBe(legs.length)
-  expect(scheduled.map(({ leg_id }) => leg_id).sort()).toEqual(legs)
+  const debitIds = debits.map(({ leg_id }) => leg_id).sort()
+  expect(new Set(debitIds).size).toBe(debitIds.length)
+  expect(scheduled.map(({ leg_id }) => leg_id).sort()).toEqual(debitIds)
   const paidOf = (session: ArrangedSession) =>
     debits
       .filter(({ payment_session_id }) => payment_session_id === session.id)
@@ -128,10 +128,10 @@ test("each credit is one debit's money, and each debit has one", { timeout: TIME
   const debits = (await eventsOf('BankDebitCreated')).filter(
     (debit) => debit.installment_number === 2 && debit.amount_cents === amount_cents,
   )
-  const legs: string[] = debits.slice(0, CREDITED).map(({ leg_id }) => leg_id)
+  const debitIds: string[] = debits.slice(0, CREDITED).map(({ leg_id }) => leg_id)
   let bank_date = ''
-  for (const leg of legs) bank_date = (await bank.report(leg, 'acknowledge')).effective_date
-  const credits = Array.from({ length: legs.length + 5 }, (_, n) => ({
+  for (const debitId of debitIds) bank_date = (await bank.report(debitId, 'acknowledge')).effective_date
+  const credits = Array.from({ length: debitIds.length + 5 }, (_, n) => ({
     carrier_id: of.carrierId,
     bank_transaction_id: `bt_${n}`,
     bank_date,
@@ -150,11 +150,11 @@ test("each credit is one debit's money, and each debit has one", { timeout: TIME
   expect(kills, 'every kill came too late').toBeGreaterThan(0)
   await bank.ops('/drain', DRAIN)
   const answers = await Promise.all(credits.map((credit) => bank.tryOps('/bank-credits', credit)))
-  const matched = answers.map(({ body }) => body.data.leg_id).filter((leg) => leg !== null)
-  expect(matched.sort()).toEqual([...legs].sort())
+  const matched = answers.map(({ body }) => body.data.leg_id).filter((debitId) => debitId !== null)
+  expect(matched.sort()).toEqual([...debitIds].sort())
   const matches = await eventsOf('BankDebitMatched')
-  expect(matches.map(({ leg_id }) => leg_id).sort()).toEqual([...legs].sort())
-  expect(new Set(matches.map(({ bank_transaction_id }) => bank_transaction_id)).size).toBe(legs.length)
+  expect(matches.map(({ leg_id }) => leg_id).sort()).toEqual([...debitIds].sort())
+  expect(new Set(matches.map(({ bank_transaction_id }) => bank_transaction_id)).size).toBe(debitIds.length)
   const { failed } = await operate(service, 'GET', '/work')
   expect(failed).toEqual([])
   expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })

@@ -113,14 +113,14 @@ export class PaymentClients {
     }
     if (fate <= 4) {
       if (isSandbox) await this.#partner(key, 'decline', 'POST', `/sandbox/payment-links/${linkId}/fail`, {})
-      else await this.#play(linkId, 'decline')
+      else await this.#simulate(linkId, 'decline')
     }
     if (isSandbox && !isPlan) {
       const simulate = () =>
         this.#partner(key, 'complete', 'POST', `/payment-links/${linkId}/simulate-completion`, {})
       await simulate()
       if (fate === 5) await simulate()
-    } else await this.#play(linkId, 'succeed')
+    } else await this.#simulate(linkId, 'succeed')
     await this.#pause(200)
 
     const refunds: number[] = []
@@ -161,7 +161,7 @@ export class PaymentClients {
     for (let n = between(0, 3); n > 0; n -= 1) {
       const fails = between(1, 4) === 1
       if (environment === 'live') {
-        await this.#play(id, fails ? 'decline' : 'succeed')
+        await this.#simulate(id, fails ? 'decline' : 'succeed')
         continue
       }
       const path = `/sandbox/subscriptions/${id}/${fails ? 'fail' : 'charge'}`
@@ -176,7 +176,7 @@ export class PaymentClients {
   }
 
   /** What a payer does, or the card processor. It carries no key: what was not answered may be done twice. */
-  async #play(id: string, what: 'succeed' | 'decline'): Promise<void> {
+  async #simulate(id: string, what: 'succeed' | 'decline'): Promise<void> {
     await this.#caller.ask('play', {
       to: ({ opsUrl }) => `${opsUrl}/ops/v1/card-processor/${id}/${what}`,
       headers: this.#operator,

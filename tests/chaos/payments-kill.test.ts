@@ -29,7 +29,7 @@ import { PaymentClients, type PaymentsKey } from './payment-clients.ts'
 import { expectRebuildsEqual } from './rebuilds.ts'
 import { checkSessions, SessionClients } from './session-clients.ts'
 import { insistOnRestart, SupervisedProcesses } from './supervised-processes.ts'
-import { acceptedBySubscription, checkAttempts, keyOf, owedBy, toldAndDue } from './webhook-account.ts'
+import { acceptedBySubscription, checkAttempts, keyOf, owedBy, sentAndDue } from './webhook-account.ts'
 import { WebhookListeners } from './webhook-listeners.ts'
 
 /** How often something is killed; CHAOS_TIMES=120 for the long run. */
@@ -268,7 +268,7 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         await expectLastingState(api(), keys.all, clients, listeners)
 
         // what happened is told, once, and by then it is so
-        const { told, due } = toldAndDue(log)
+        const { told, due } = sentAndDue(log)
         expect(told).toEqual(due)
         const statuses = await Promise.all(readOnArrival.values())
         const readable = statuses.filter((status) => status !== null)

@@ -94,13 +94,13 @@ export class SessionClients {
       await this.#payFromBank(known)
       return 'scheduled'
     }
-    if (fate === 4) await this.#play(known, 'decline')
+    if (fate === 4) await this.#simulate(known, 'decline')
     if (fate <= 5) {
-      await this.#play(known, 'succeed')
+      await this.#simulate(known, 'succeed')
       return 'paid'
     }
     // everybody at once: one of them wins
-    await Promise.all([this.#play(known, 'succeed'), this.#payFromBank(known), this.#cancel(key, known)])
+    await Promise.all([this.#simulate(known, 'succeed'), this.#payFromBank(known), this.#cancel(key, known)])
     const { body } = await this.#partner(key, 'show session', 'GET', `/${known.id}`)
     return body.data.status
   }
@@ -145,7 +145,7 @@ export class SessionClients {
   }
 
   /** What a payer does at the checkout. It carries no key: what was not answered may be done twice. */
-  async #play({ id }: Known, what: 'succeed' | 'decline'): Promise<void> {
+  async #simulate({ id }: Known, what: 'succeed' | 'decline'): Promise<void> {
     await this.#caller.ask('play session', {
       to: ({ opsUrl }) => `${opsUrl}/ops/v1/card-processor/${id}/${what}`,
       headers: this.#operator,

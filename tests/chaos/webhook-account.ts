@@ -75,7 +75,7 @@ export function owedBy(log: LoggedEvents): Owed {
 }
 
 /** What has to be told of everything that happened, and what was told, each as lines in an order of their own. */
-export function toldAndDue(log: LoggedEvents): { readonly told: string[]; readonly due: string[] } {
+export function sentAndDue(log: LoggedEvents): { readonly told: string[]; readonly due: string[] } {
   const due = log.all.flatMap(dueOf)
   const told = log.ofType('WebhookEventRaised').map(({ data: { event_type, payload } }) => {
     switch (event_type) {

@@ -29,7 +29,7 @@ export const linkedAccountBody = (owner_id: string, made: Json, index = 0): Json
   access_token: made.access_token,
 })
 
-/** Plays a partner who debits the accounts of its employers, and the operator. */
+/** Simulates a partner who debits the accounts of its employers, and the operator. */
 export function achDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   const ask = (
     method: string,

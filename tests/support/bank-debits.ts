@@ -21,12 +21,12 @@ export interface ArrangedSession {
   /** Of its page. */
   readonly url: string
   /** The debit; undefined where nothing is paid at signing. */
-  readonly leg: string
+  readonly debitId: string
 }
 
 type Json = ReturnType<typeof JSON.parse>
 
-/** Plays partner, payer, operator and bank for the bank debits of a tenant. */
+/** Simulates partner, payer, operator and bank for the bank debits of a tenant. */
 export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   const ask = (method: string, path: string, body?: unknown) =>
     partner(service, tenant.clientHeaders, method, path, body)
@@ -72,10 +72,10 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     const token = tokenOf(created)
     const answer = await authorise(token, account)
     expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
-    return { id: created.id, token, url: created.url, leg: answer.body.data.leg_id }
+    return { id: created.id, token, url: created.url, debitId: answer.body.data.leg_id }
   }
-  const report = (leg: string, verb: 'acknowledge' | 'settle' | 'return', body: unknown = {}) =>
-    ops(`/bank-rail/${leg}/${verb}`, body)
+  const report = (debitId: string, verb: 'acknowledge' | 'settle' | 'return', body: unknown = {}) =>
+    ops(`/bank-rail/${debitId}/${verb}`, body)
   /** A session whose debit the bank has. */
   async function submitted(
     of: SettlingCarrier,
@@ -84,7 +84,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   ): Promise<ArrangedSession> {
     const session = await arranged(of, overrides, account)
     await ops('/debit-batches')
-    await report(session.leg, 'acknowledge')
+    await report(session.debitId, 'acknowledge')
     return session
   }
 
@@ -99,11 +99,11 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     arranged,
     report,
     submitted,
-    toldOfLeg: (type: string, leg_id: string) => toldOf(type, { leg_id }),
-    toldOfSession: (type: string, payment_session_id: string) => toldOf(type, { payment_session_id }),
+    webhooksOfDebit: (type: string, leg_id: string) => toldOf(type, { leg_id }),
+    webhooksOfSession: (type: string, payment_session_id: string) => toldOf(type, { payment_session_id }),
     session: async (id: string): Promise<Json> => (await ask('GET', `/payment-sessions/${id}`)).body.data,
-    transaction: async (leg: string): Promise<Json> =>
-      (await transactions()).find(({ transaction_id }) => transaction_id === leg),
+    transaction: async (debitId: string): Promise<Json> =>
+      (await transactions()).find(({ transaction_id }) => transaction_id === debitId),
     credit: (of: SettlingCarrier, credit: Record<string, unknown>): Promise<Json> =>
       ops('/bank-credits', { carrier_id: of.carrierId, amount_cents: 10_500, ...credit }),
     now: async (): Promise<number> => Date.parse((await operate(service, 'GET', '/clock')).now),

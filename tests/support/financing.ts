@@ -57,8 +57,8 @@ export function checkout(
   return partner(service, clientHeaders, 'POST', '/payment-sessions/financing-checkout', body)
 }
 
-/** Plays the provider. @returns the session as the operator sees it. */
-export function play(
+/** Simulates the provider. @returns the session as the operator sees it. */
+export function simulate(
   service: SeedableService,
   sessionId: string,
   verb: 'quotes' | 'hold' | 'expire' | 'down-payment-notice',

@@ -17,7 +17,7 @@ export interface BanksEntry {
   readonly trace: string
 }
 
-/** Plays the bank behind the folders of a service. */
+/** Simulates the bank behind the folders of a service. */
 export interface NachaBank {
   /** Settings of a service that this bank serves. */
   readonly env: Readonly<Record<string, string>>

@@ -109,7 +109,7 @@ export async function sessionsInAllStates(
     replaced: await session(),
     expired: await session({ ttl_minutes: 15 }),
   }
-  const play = (of: { id: string }, verb: string) =>
+  const simulate = (of: { id: string }, verb: string) =>
     operate(service, 'POST', `/card-processor/${of.id}/${verb}`, {})
   const arrange = async (of: { url: string }) => {
     const url = `${service.paymentsUrl}/public/payment-sessions/${tokenOf(of)}/bank-debit`
@@ -121,16 +121,16 @@ export async function sessionsInAllStates(
   }
   const ask = (method: string, of: { id: string }, path = '', body?: unknown) =>
     partner(service, tenant.clientHeaders, method, `/payment-sessions/${of.id}${path}`, body)
-  await play(all.failed, 'decline')
-  await play(all.paid, 'succeed')
-  await play(all['paid, may be paid again'], 'succeed')
+  await simulate(all.failed, 'decline')
+  await simulate(all.paid, 'succeed')
+  await simulate(all['paid, may be paid again'], 'succeed')
   await ask('DELETE', all.cancelled)
   await ask('POST', all.replaced, '/reissue', {})
   await operate(service, 'POST', '/clock/advance', { seconds: 16 * 60 })
-  const legs = [await arrange(all.processing), await arrange(all.returned)]
+  const debitIds = [await arrange(all.processing), await arrange(all.returned)]
   await operate(service, 'POST', '/debit-batches', {})
-  for (const leg of legs) await operate(service, 'POST', `/bank-rail/${leg}/acknowledge`, {})
-  await operate(service, 'POST', `/bank-rail/${legs[1]}/return`, { return_code: 'R01' })
+  for (const debitId of debitIds) await operate(service, 'POST', `/bank-rail/${debitId}/acknowledge`, {})
+  await operate(service, 'POST', `/bank-rail/${debitIds[1]}/return`, { return_code: 'R01' })
   for (const one of [all.scheduled, all['plan scheduled'], all['cancelled, debit goes ahead']])
     await arrange(one)
   await ask('DELETE', all['cancelled, debit goes ahead'])

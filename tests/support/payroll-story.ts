@@ -34,7 +34,7 @@ export interface StoredAs {
 const LARGE = 1_200
 
 /** Has a quarter of payroll life happen: setup, reports small and large, a sync, an erasure. */
-export async function tellStory(service: SeedableService): Promise<Story> {
+export async function makeStory(service: SeedableService): Promise<Story> {
   const tenant = await seedTenant(service)
   const connection = await operate(service, 'POST', '/inbound-connections', {
     tenant_id: tenant.tenantId,

@@ -48,7 +48,7 @@ interface Outage {
  * Has a provider be away for hours: what waits for it is tried again every quarter of an hour, is told of once, after four
  * hours, and is done when the provider is back. Moves the clock.
  */
-export async function expectToldOfOnce(
+export async function expectAlertedOnce(
   { clock, faults, log }: Pick<RegistrationProcess['app'], 'clock' | 'faults' | 'log'>,
   { provider, since, attempt, types, alert }: Outage,
 ): Promise<void> {

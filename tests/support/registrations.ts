@@ -52,7 +52,7 @@ export async function openRegistrationProcess(
     vault,
     personalData,
     randomness: new SystemRandomness(clock),
-    readModels: { reached: async () => true, tellOf: async () => true },
+    readModels: { reached: async () => true, awaitProjections: async () => true },
   } as unknown as Application
   return { app, bench }
 }

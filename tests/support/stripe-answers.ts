@@ -33,7 +33,7 @@ export interface StripeAct {
 let count = 0
 
 /** An id that nothing else has. */
-export function minted(kind: string): string {
+export function newId(kind: string): string {
   count += 1
   return `${kind}_${String(count).padStart(4, '0')}`
 }

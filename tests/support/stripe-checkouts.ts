@@ -2,8 +2,8 @@ import type { Stripe } from 'stripe'
 import {
   type Answer,
   found,
-  minted,
   type Names,
+  newId,
   ok,
   only,
   type Params,
@@ -160,7 +160,7 @@ export class StripeCheckouts {
     const created = Math.floor(this.#now() / 1000)
     const expires = expires_at === undefined ? created + DAY : Number(expires_at)
     if (expires < created + 30 * MINUTE || expires > created + DAY) throw invalid('expires_at')
-    const id = minted('cs_test')
+    const id = newId('cs_test')
     const checkout: Checkout = {
       id,
       object: 'checkout.session',
@@ -196,7 +196,7 @@ export class StripeCheckouts {
     if (known) return { checkout, payment: known }
     const { payment_intent_data } = this.checkouts.get(checkout.id)!.asked
     const payment: Payment = {
-      id: minted('pi'),
+      id: newId('pi'),
       object: 'payment_intent',
       amount: checkout.amount_total!,
       amount_received: 0,
@@ -225,7 +225,7 @@ export class StripeCheckouts {
   }
 
   #charge(): Payment['latest_charge'] {
-    return { id: minted('ch'), object: 'charge', created: Math.floor(this.#now() / 1000) }
+    return { id: newId('ch'), object: 'charge', created: Math.floor(this.#now() / 1000) }
   }
 
   /** A checkout as it is now: one that nobody paid for a day has expired. */

@@ -3,9 +3,9 @@ import {
   type Answer,
   found,
   listed,
-  minted,
   missing,
   type Names,
+  newId,
   ok,
   only,
   type Params,
@@ -82,7 +82,7 @@ export abstract class StripeObjects {
   }
 
   /** Makes a payment method, of nobody yet unless said. */
-  method(id: string = minted('pm'), customer: string | null = null): string {
+  method(id: string = newId('pm'), customer: string | null = null): string {
     this.methods.set(id, { id, object: 'payment_method', customer })
     return id
   }
@@ -117,14 +117,14 @@ export abstract class StripeObjects {
         found(this.methods, id!, 'payment_method')
         const customer = String(only(params, ATTACH).customer)
         // as the real one: methods for tests are copied
-        const attached = this.method(id!.startsWith('pm_card_') ? minted('pm') : id!, customer)
+        const attached = this.method(id!.startsWith('pm_card_') ? newId('pm') : id!, customer)
         return ok(this.methods.get(attached))
       }
       case 'POST refunds': {
         const { amount, payment_intent, metadata } = only(params, REFUND)
         if (isDeclined) throw new Refusal(400, { type: 'invalid_request_error', code: 'charge_disputed' })
         const refund: Refund = {
-          id: minted('re'),
+          id: newId('re'),
           object: 'refund',
           amount: Number(amount),
           payment_intent: String(payment_intent),
@@ -195,7 +195,7 @@ export abstract class StripeObjects {
 
   #createCustomer(params: Params): Customer {
     const customer: Customer = {
-      id: minted('cus'),
+      id: newId('cus'),
       object: 'customer',
       name: null,
       email: null,
@@ -231,7 +231,7 @@ export abstract class StripeObjects {
 
   #createLink(asked: Params): Link {
     refuseLongNames(asked)
-    const id = minted('plink')
+    const id = newId('plink')
     const metadata = asked.metadata as Stripe.Metadata
     const link: Link = { id, object: 'payment_link', url: `${this.url}/pay/${id}`, active: true, metadata }
     this.links.set(id, { ...link, asked })
@@ -246,7 +246,7 @@ export abstract class StripeObjects {
     }
     const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
     if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
-    const id = minted('sub')
+    const id = newId('sub')
     const isTrial = trial_end !== undefined
     const isAnchored = asked.billing_cycle_anchor_config !== undefined
     if (isAnchored && (isTrial || !this.knowsAnchors)) {
@@ -257,7 +257,7 @@ export abstract class StripeObjects {
       throw new Refusal(400, { type: 'invalid_request_error', param: 'trial_end' })
     }
     const isLater = isTrial || isAnchored
-    const invoice = minted('in')
+    const invoice = newId('in')
     this.invoices.set(invoice, {
       id: invoice,
       object: 'invoice',

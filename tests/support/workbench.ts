@@ -104,7 +104,7 @@ export async function openWorkbench(
     work: store,
     processManagers: runner,
     projections: { names: () => [] },
-    readModels: { reached: async () => true, tellOf: async () => true },
+    readModels: { reached: async () => true, awaitProjections: async () => true },
   })
   return {
     database,

@@ -66,7 +66,7 @@ export async function matchCredit(
   const decided = async ({ match, named }: Choice, refusedBy: string | null) => {
     const command = { type: 'Decide', match, named, refusedBy, at: app.clock.now() } as const
     // each choice is a step of its own
-    const commandId = derivedId(context.commandId, `${creditId}/${match?.legId}/${refusedBy}`)
+    const commandId = derivedId(context.commandId, `${creditId}/${match?.debitId}/${refusedBy}`)
     const outcome = orThrow(
       await app.commands.execute(bankCredit, creditId, command, {
         ...within(context, credit),
@@ -82,8 +82,8 @@ export async function matchCredit(
   const refusals: string[] = []
   while (credit.match !== null && !(await isTakenBy(app, credit, credit.match, context))) {
     // another credit was faster, or took its place
-    refusals.push(credit.match.legId)
-    credit = await decided(await matchOf(app, credit, refusals), credit.match.legId)
+    refusals.push(credit.match.debitId)
+    credit = await decided(await matchOf(app, credit, refusals), credit.match.debitId)
   }
   return credit
 }
@@ -93,13 +93,13 @@ export async function matchCredit(
  * the oldest. None where its money is there, or comes into another account.
  * @throws ReadModelsLate when it cannot be told which credits there are.
  */
-export async function creditsShownBefore(app: Application, legId: string): Promise<readonly string[]> {
-  const debit = (await app.commands.load(bankDebit, legId)).state!
+export async function creditsShownBefore(app: Application, debitId: string): Promise<readonly string[]> {
+  const debit = (await app.commands.load(bankDebit, debitId)).state!
   if (debit.settlement_type !== 'fbo' || debit.match !== null || !awaitsCredit(debit)) return []
   // one that comes later finds the debit itself
   if (!(await app.readModels.reached(['carrier-balances'], await app.log.head()))) throw new ReadModelsLate()
   const { carrier_id: carrierId, amount_cents: amountCents, entry_date } = debit
-  const wanted = { carrierId, amountCents, legId, ...bankDatesOf(entry_date!), limit: MOST_CREDITS }
+  const wanted = { carrierId, amountCents, debitId, ...bankDatesOf(entry_date!), limit: MOST_CREDITS }
   return (await app.read.query(UNMATCHED, wanted)).map(({ credit_id }) => credit_id)
 }
 
@@ -110,14 +110,14 @@ export async function creditsShownBefore(app: Application, legId: string): Promi
  */
 export async function matchCreditsAgain(
   app: Application,
-  legId: string,
+  debitId: string,
   creditIds: readonly string[],
   context: CommandContext,
 ): Promise<void> {
   for (const creditId of creditIds) {
     const { match } = (await app.commands.load(bankCredit, creditId)).state!
     // what is matched already may have died before its debit was told
-    if (match === null && (await app.commands.load(bankDebit, legId)).state!.match !== null) continue
+    if (match === null && (await app.commands.load(bankDebit, debitId)).state!.match !== null) continue
     const commandId = derivedId(context.commandId, `credit/${creditId}`)
     await matchCredit(app, creditId, { ...context, commandId }, true)
   }
@@ -129,10 +129,10 @@ export async function matchCreditsAgain(
  */
 export async function matchDisplacedCredits(
   app: Application,
-  legId: string,
+  debitId: string,
   context: CommandContext,
 ): Promise<void> {
-  const { carrier_id, displaced } = (await app.commands.load(bankDebit, legId)).state!
+  const { carrier_id, displaced } = (await app.commands.load(bankDebit, debitId)).state!
   for (const transactionId of displaced) {
     const creditId = creditIdOf(carrier_id, transactionId)
     const commandId = derivedId(context.commandId, `credit/${creditId}`)
@@ -177,17 +177,17 @@ export function listCredits(
 async function isTakenBy(
   app: Application,
   credit: BankCredit,
-  { legId, confidence }: CreditMatch,
+  { debitId, confidence }: CreditMatch,
   context: CommandContext,
 ): Promise<boolean> {
   const command = {
-    ...({ type: 'Match', matchId: derivedId(credit.credit_id, legId), confidence } as const),
+    ...({ type: 'Match', matchId: derivedId(credit.credit_id, debitId), confidence } as const),
     bankTransactionId: credit.bank_transaction_id,
     bankDate: credit.bank_date,
     at: app.clock.now(),
   }
-  const { state } = await app.commands.load(bankDebit, legId)
-  const outcome = await app.commands.execute(bankDebit, legId, command, within(context, state!))
+  const { state } = await app.commands.load(bankDebit, debitId)
+  const outcome = await app.commands.execute(bankDebit, debitId, command, within(context, state!))
   return !isRejection(await readable(app, bankDebit, outcome))
 }
 
@@ -200,7 +200,7 @@ interface Choice {
 /** @param refusals debits that would not have it. */
 async function matchOf(app: Application, credit: BankCredit, refusals: readonly string[]): Promise<Choice> {
   const { reference, carrier_id, amount_cents, bank_date, bank_transaction_id } = credit
-  // a bank shows live money alone; where all is simulated, credits are played for both
+  // a bank shows live money alone; where all is simulated, credits are simulated for both
   const environment = app.bankRails.live.kind === 'simulated' ? null : 'live'
   const fits = (debit: BankDebit) =>
     (environment === null || debit.environment === environment) &&
@@ -213,7 +213,7 @@ async function matchOf(app: Application, credit: BankCredit, refusals: readonly 
     if (named) {
       const takes = fits(named) && takesCredit(named, bank_transaction_id, 'high')
       const isRefused = refusals.includes(reference)
-      const match = takes && !isRefused ? ({ legId: reference, confidence: 'high' } as const) : null
+      const match = takes && !isRefused ? ({ debitId: reference, confidence: 'high' } as const) : null
       return { match, named: reference }
     }
   }
@@ -232,7 +232,7 @@ async function matchOf(app: Application, credit: BankCredit, refusals: readonly 
   const [oldest, ...others] = found
   if (!oldest) return { match: null, named: null }
   const confidence = others.length === 0 ? 'medium' : 'low'
-  return { match: { legId: oldest.leg_id, confidence }, named: null }
+  return { match: { debitId: oldest.leg_id, confidence }, named: null }
 }
 
 const CANDIDATES = statement(
@@ -272,7 +272,7 @@ const UNMATCHED = statement(
     $: Parameter<{
       readonly carrierId: string
       readonly amountCents: number
-      readonly legId: string
+      readonly debitId: string
       readonly from: string
       readonly to: string
       readonly limit: number
@@ -287,7 +287,7 @@ const UNMATCHED = statement(
       .where('booked_credits.leg_id', 'is', null)
       .where((eb) =>
         eb.or([
-          eb('booked_credits.named_id', '=', $('legId')),
+          eb('booked_credits.named_id', '=', $('debitId')),
           // a credit that names another debit matches that debit or none
           eb.and([
             eb('booked_debits.leg_id', 'is', null),
@@ -296,7 +296,7 @@ const UNMATCHED = statement(
           ]),
         ]),
       )
-      .orderBy((eb) => eb('booked_credits.named_id', 'is not distinct from', $('legId')), 'desc')
+      .orderBy((eb) => eb('booked_credits.named_id', 'is not distinct from', $('debitId')), 'desc')
       .orderBy('booked_credits.seq')
       .limit($('limit')),
 )

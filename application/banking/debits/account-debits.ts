@@ -73,18 +73,18 @@ export async function failDebitsOf(
 /** Ends a debit of an account that was disabled, unless a bank can have it. One that is not there stays so. */
 export async function failDebit(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
-  legId: string,
+  debitId: string,
   returnCode: string | null,
   context: CommandContext,
 ): Promise<void> {
-  const { state } = await commands.load(bankDebit, legId)
+  const { state } = await commands.load(bankDebit, debitId)
   const now = clock.now()
   // what went with a batch that has closed may be at the bank: it comes back by itself
   if (state === null || !OPEN_STATUSES.includes(state.status) || hasClosed(state, now)) return
   const note = disabledNote({ return_code: returnCode })
-  const commandId = derivedId(context.commandId, `account-disabled/${legId}`)
+  const commandId = derivedId(context.commandId, `account-disabled/${debitId}`)
   const scoped = { ...within(context, state), commandId }
-  const outcome = await commands.execute(bankDebit, legId, { type: 'Fail', note, at: now }, scoped)
+  const outcome = await commands.execute(bankDebit, debitId, { type: 'Fail', note, at: now }, scoped)
   // it moved on in between
   if (isRejection(outcome)) return
 }

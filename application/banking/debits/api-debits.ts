@@ -13,12 +13,12 @@ import { createAccountDebit } from './account-debits.ts'
 import {
   type AskedDebit,
   claimKey,
+  existingDebit,
   keyTaken,
   type NamedDebit,
   namedDebit,
   outside,
   outsideKey,
-  standingOf,
 } from './debit-keys.ts'
 
 /** Entries of one debit, in cents: what a NACHA file holds. */
@@ -43,7 +43,7 @@ export async function createApiDebit(
   app: Application,
   client: Scope,
   asked: NewApiDebit,
-  { legId, named, begun, account, ending }: PreparedDebit,
+  { debitId, named, begun, account, ending }: PreparedDebit,
   context: CommandContext,
 ): Promise<ArrangedDebit | Rejection> {
   // without a key of its own, an earlier attempt of this very request has created it
@@ -55,7 +55,7 @@ export async function createApiDebit(
   const created = await createAccountDebit(
     app,
     {
-      leg_id: legId,
+      leg_id: debitId,
       tenant_id,
       environment,
       ...debit,
@@ -72,12 +72,12 @@ export async function createApiDebit(
     within(context, client),
     ending,
   )
-  if (created.position !== null) await app.readModels.tellOf(bankDebit, created.position)
+  if (created.position !== null) await app.readModels.awaitProjections(bankDebit, created.position)
   return { debit: created.debit, isNew: named === null || created.position !== null }
 }
 
 export interface PreparedDebit {
-  readonly legId: string
+  readonly debitId: string
   readonly named: NamedDebit | null
   /** The debit, where it is there already; else the account that it is to be taken from. */
   readonly begun: BankDebit | null
@@ -94,19 +94,19 @@ export async function prepareApiDebit(
   context: CommandContext,
 ): Promise<PreparedDebit | Rejection> {
   const named = nameOf(app, client, asked)
-  const legId = named?.transactionId ?? createdId(context, bankDebit)
-  const standing = named || context.mayRepeat ? await standingUnder(app, named, legId) : null
+  const debitId = named?.transactionId ?? createdId(context, bankDebit)
+  const existing = named || context.mayRepeat ? await standingUnder(app, named, debitId) : null
   // what was accepted once is not refused by what changed since
-  if (typeof standing === 'object' && standing !== null) {
-    return outsideKey(client, standing) ?? { legId, named, begun: standing, account: null }
+  if (typeof existing === 'object' && existing !== null) {
+    return outsideKey(client, existing) ?? { debitId, named, begun: existing, account: null }
   }
-  if (standing === 'accepted') {
-    return outsideKey(client, asked) ?? acceptedDebit(app, client, asked, { legId, named })
+  if (existing === 'accepted') {
+    return outsideKey(client, asked) ?? acceptedDebit(app, client, asked, { debitId, named })
   }
   const account = await namedAccount(app, client, asked)
   if (isRejection(account)) return account
-  if (standing === 'other') return keyTaken(app, client, named!)
-  return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
+  if (existing === 'other') return keyTaken(app, client, named!)
+  return refuseDisabled(account, 'bank_account_id') ?? { debitId, named, begun: null, account }
 }
 
 /** A debit that was accepted, and whose request died: one that cannot be carried out any more ends at once. */
@@ -114,7 +114,7 @@ async function acceptedDebit(
   app: Application,
   client: Scope,
   { bank_account_id }: AskedDebit,
-  accepted: Pick<PreparedDebit, 'legId' | 'named'>,
+  accepted: Pick<PreparedDebit, 'debitId' | 'named'>,
 ): Promise<PreparedDebit | Rejection> {
   const account = await debitableAccount(app, client, bank_account_id)
   // or it was deleted since
@@ -129,10 +129,10 @@ export async function debitOfRequest(
   app: Application,
   client: Scope,
   asked: NewApiDebit,
-  legId: string,
+  debitId: string,
 ): Promise<BankDebit | null> {
-  const standing = await standingUnder(app, nameOf(app, client, asked), legId)
-  return typeof standing === 'object' ? standing : null
+  const existing = await standingUnder(app, nameOf(app, client, asked), debitId)
+  return typeof existing === 'object' ? existing : null
 }
 
 function nameOf({ personalData }: Application, client: Scope, asked: NewApiDebit): NamedDebit | null {
@@ -141,8 +141,8 @@ function nameOf({ personalData }: Application, client: Scope, asked: NewApiDebit
 }
 
 /** How a request stands: by the key in its body, or else by the id that it creates. */
-async function standingUnder(app: Application, named: NamedDebit | null, legId: string) {
-  return named ? standingOf(app, named) : (await app.commands.load(bankDebit, legId)).state
+async function standingUnder(app: Application, named: NamedDebit | null, debitId: string) {
+  return named ? existingDebit(app, named) : (await app.commands.load(bankDebit, debitId)).state
 }
 
 /**

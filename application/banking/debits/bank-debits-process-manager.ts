@@ -43,8 +43,8 @@ import {
   returnedPayload,
   settledPayload,
 } from './debit-webhooks.ts'
-import { tellOfMinted } from './payroll-debits.ts'
-import { recordDebitFailed, takeBack } from './session-debits.ts'
+import { raiseDebitCreated } from './payroll-debits.ts'
+import { recordDebitFailed, recordReturned } from './session-debits.ts'
 
 const nothing = z.object({})
 /** Of a batch that has closed; whether its debits have passed the gates once more. */
@@ -217,11 +217,11 @@ export function bankDebits(app: Application, intervalMs: number) {
       }),
       'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
         const debit = await load(app, item.payload.leg_id)
-        const { payment_session_id: sessionId, leg_id: legId } = debit
+        const { payment_session_id: sessionId, leg_id: debitId } = debit
         const { return_code } = item.payload
         if (sessionId !== null) {
           const disables = disablesAccount(return_code) && (await returnedNumbers(app, debit)).areCurrent
-          await takeBack(app, sessionId, { legId, return_code, disables }, contextOf(item))
+          await recordReturned(app, sessionId, { debitId, return_code, disables }, contextOf(item))
         }
         // callers that debit by the API or a collection read the debit's status
         if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
@@ -239,7 +239,7 @@ export function bankDebits(app: Application, intervalMs: number) {
         }
         if (debit.cancellation_deadline === null) return { outcome: 'done' }
         // the process that raised it may have died before its webhook
-        if (debit.source === 'payroll_file') await tellOfMinted(app, debit, contextOf(item))
+        if (debit.source === 'payroll_file') await raiseDebitCreated(app, debit, contextOf(item))
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
         return { outcome: 'done' }
       }),
@@ -267,16 +267,16 @@ function submitAfter(batchClosesAt: string) {
 /** The session reads paid before its webhook is raised. */
 async function confirm(
   app: Application,
-  { payment_session_id: sessionId, leg_id: legId }: BankDebit,
+  { payment_session_id: sessionId, leg_id: debitId }: BankDebit,
   by: 'bank' | 'processor',
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'ConfirmDebit', legId, by, at: app.clock.now() } as const
+  const command = { type: 'ConfirmDebit', debitId, by, at: app.clock.now() } as const
   orThrow(await changed(app, paymentSession, sessionId!, command, context))
 }
 
-async function load({ commands }: Pick<Application, 'commands'>, legId: string): Promise<BankDebit> {
-  const { state } = await commands.load(bankDebit, legId)
-  if (state === null) throw new Error(`There is no bank debit ${legId}`)
+async function load({ commands }: Pick<Application, 'commands'>, debitId: string): Promise<BankDebit> {
+  const { state } = await commands.load(bankDebit, debitId)
+  if (state === null) throw new Error(`There is no bank debit ${debitId}`)
   return state
 }

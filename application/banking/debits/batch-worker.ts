@@ -95,11 +95,11 @@ async function judgeAll(
     }
   }
   let recorded = Promise.resolve()
-  for await (const legs of pages(read, PAGE)) {
+  for await (const debitIds of pages(read, PAGE)) {
     // while the page before is recorded
-    const loaded = await app.commands.loadReadable(bankDebit, legs)
+    const loaded = await app.commands.loadReadable(bankDebit, debitIds)
     const debits = loaded.filter((debit) => debit !== null)
-    run.unreadable += legs.length - debits.length
+    run.unreadable += debitIds.length - debits.length
     const waiting = debits.filter((debit) => debit.status === status)
     const facts = await inquire(waiting.filter(isGated))
     await recorded
@@ -108,7 +108,7 @@ async function judgeAll(
     recorded.catch(() => undefined)
   }
   await recorded
-  if (last !== null) await app.readModels.tellOf(bankDebit, last)
+  if (last !== null) await app.readModels.awaitProjections(bankDebit, last)
   return run
 }
 

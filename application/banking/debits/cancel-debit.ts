@@ -8,8 +8,8 @@ import { changed } from '../../commands/verbs.ts'
 /** Cancels a debit before its batch closes. Cancelling again changes nothing. */
 export function cancelDebit(
   app: Application,
-  legId: string,
+  debitId: string,
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
-  return changed(app, bankDebit, legId, { type: 'Cancel', at: app.clock.now() }, context)
+  return changed(app, bankDebit, debitId, { type: 'Cancel', at: app.clock.now() }, context)
 }

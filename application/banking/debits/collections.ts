@@ -16,7 +16,15 @@ import type { Scope } from '../accounts/account-owners.ts'
 import { debitableAccount } from '../accounts/ach-accounts.ts'
 import { createAccountDebit } from './account-debits.ts'
 import { noAccount, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
-import { claimKey, keyOf, keyTaken, type NamedDebit, namedDebit, outside, standingOf } from './debit-keys.ts'
+import {
+  claimKey,
+  existingDebit,
+  keyOf,
+  keyTaken,
+  type NamedDebit,
+  namedDebit,
+  outside,
+} from './debit-keys.ts'
 
 /** A batch collection as it is asked for. */
 export interface AskedCollection {
@@ -75,7 +83,7 @@ export async function collect(
   if (isRejection(accepted)) return again()
   const made = accepted.state as DebitCollection
   const last = await createDebitsOf(app, made, scoped)
-  if (last !== null) await app.readModels.tellOf(bankDebit, last)
+  if (last !== null) await app.readModels.awaitProjections(bankDebit, last)
   return { collection: made, isNew: accepted.events.length > 0 }
 }
 
@@ -201,9 +209,9 @@ async function examineNew(
       metadata: {},
     })
   })
-  const standings = await Promise.all(named.map((one) => standingOf(app, one)))
+  const existing = await Promise.all(named.map((one) => existingDebit(app, one)))
   const account = await debitableAccount(app, client, bankAccountId)
-  const debits = standings.filter((one): one is BankDebit => typeof one === 'object' && one !== null)
+  const debits = existing.filter((one): one is BankDebit => typeof one === 'object' && one !== null)
   const areAllKnown = debits.length === named.length
   if (account === null && !areAllKnown) return noAccount('bankAccountId')
 
@@ -214,7 +222,7 @@ async function examineNew(
     account && (await refuseOwner(app, client, account, employer_id, 'bankAccountId')),
   ])
   if (refusal) return refusal
-  const reused = standings.indexOf('other')
+  const reused = existing.indexOf('other')
   if (reused >= 0) return keyTaken(app, client, named[reused]!)
   const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
   if (disabled) return disabled
@@ -231,7 +239,7 @@ async function examineNew(
         return { transaction_id, policy_id, carrier_id, amount_cents, description }
       }),
     },
-    fresh: named.filter((_, index) => standings[index] === null || standings[index] === 'accepted'),
+    fresh: named.filter((_, index) => existing[index] === null || existing[index] === 'accepted'),
   }
 }
 

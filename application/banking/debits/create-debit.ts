@@ -48,7 +48,7 @@ export async function createDebit(
 
 /** What of an arranged session is debited. Amounts are cents. */
 export interface DebitOfSession {
-  readonly legId: string
+  readonly debitId: string
   readonly amountCents: number
   /** Of a later instalment, from 1; null: what is paid at signing. */
   readonly installmentNumber: number | null
@@ -61,7 +61,7 @@ export interface DebitOfSession {
 export async function createSessionDebit(
   app: Pick<Application, 'commands' | 'clock'>,
   session: PaymentSession,
-  { legId, amountCents, installmentNumber }: DebitOfSession,
+  { debitId, amountCents, installmentNumber }: DebitOfSession,
   context: CommandContext,
 ): Promise<BankDebit> {
   const { tenant_id, environment, employer_id, carrier_id, policy_id, payment_session_id } = session
@@ -69,7 +69,7 @@ export async function createSessionDebit(
   const created = await createDebit(
     app,
     {
-      leg_id: legId,
+      leg_id: debitId,
       tenant_id,
       environment,
       employer_id,

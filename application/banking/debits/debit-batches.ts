@@ -56,7 +56,7 @@ export async function submitBatch(
 ): Promise<void> {
   await debitsAsOfNow(app)
   const failure = new FirstFailure()
-  // no money waits for what is played
+  // no money waits for what is simulated
   for (const environment of ['live', 'sandbox'] as const) {
     await failure.unlessFailing(() => submitTo(app, environment, { closesAt, context, signal }))
   }
@@ -78,14 +78,14 @@ async function submitTo(
   await rail.submit({
     ...handedOver,
     entries: entriesOf(app, batch, failure),
-    async refuse({ legId, account }, note) {
+    async refuse({ debitId, account }, note) {
       const at = app.clock.now()
       const command =
         account === null
           ? ({ type: 'LeaveOut', note, at } as const)
           : ({ type: 'Fail', note, byBank: true, at } as const)
-      const commandId = derivedId(context.commandId, `refuse/${legId}`)
-      await failure.unlessFailing(() => recorded(app, legId, command, { ...context, commandId }))
+      const commandId = derivedId(context.commandId, `refuse/${debitId}`)
+      await failure.unlessFailing(() => recorded(app, debitId, command, { ...context, commandId }))
     },
   })
   failure.throwIfAny()
@@ -125,17 +125,17 @@ async function* entriesOf(
   failure: FirstFailure,
 ): AsyncGenerator<readonly RailEntry[]> {
   const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
-  for await (const legs of pages(read)) {
+  for await (const debitIds of pages(read)) {
     const entries = await Promise.all(
-      legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, batch))),
+      debitIds.map((debitId) => failure.unlessFailing(() => entryOf(app, debitId, batch))),
     )
     yield entries.filter((entry) => entry !== null)
   }
 }
 
 /** Null of a debit that has left the batch since it was looked for. */
-async function entryOf(app: Application, legId: string, batch: Batch): Promise<RailEntry | null> {
-  const debit = (await app.commands.load(bankDebit, legId)).state!
+async function entryOf(app: Application, debitId: string, batch: Batch): Promise<RailEntry | null> {
+  const debit = (await app.commands.load(bankDebit, debitId)).state!
   if (debit.status !== batch.status || debit.batch_closes_at !== batch.closesAt) return null
   const { amount_cents: amountCents, entry_date, representments } = debit
   const known = await correctedAccount(app, debit)
@@ -144,7 +144,7 @@ async function entryOf(app: Application, legId: string, batch: Batch): Promise<R
   const unreadable = account === null ? 'Its account cannot be read' : null
   const refusal = returnCode === null ? unreadable : disabledNote({ return_code: returnCode })
   return {
-    legId,
+    debitId,
     amountCents,
     effectiveDate: entry_date!,
     account,
@@ -156,12 +156,12 @@ async function entryOf(app: Application, legId: string, batch: Batch): Promise<R
 
 async function recorded(
   { commands }: Application,
-  legId: string,
+  debitId: string,
   command: Parameters<typeof bankDebit.decide>[0],
   context: CommandContext,
 ): Promise<void> {
-  const { state } = await commands.load(bankDebit, legId)
-  orThrow(await commands.execute(bankDebit, legId, command, within(context, state!)))
+  const { state } = await commands.load(bankDebit, debitId)
+  orThrow(await commands.execute(bankDebit, debitId, command, within(context, state!)))
 }
 
 /** The debits that a query finds, page by page. @param limit debits on a page. */

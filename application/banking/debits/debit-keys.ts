@@ -83,7 +83,7 @@ export function namedDebit(
  * How a key stands: its debit; `accepted` where it was claimed for good and the request died before its debit; `other` where
  * it stands for another debit; null where there is no debit yet.
  */
-export async function standingOf(
+export async function existingDebit(
   { commands }: Reads,
   { key, content, transactionId }: NamedDebit,
 ): Promise<BankDebit | 'accepted' | 'other' | null> {

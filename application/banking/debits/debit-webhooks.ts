@@ -6,7 +6,7 @@ import type { NewWebhookEvent } from '../../webhooks/raise.ts'
 /** What partners are told of bank debits. */
 
 /** The service has created a debit by itself, and can still cancel it. */
-export function mintedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_minted'> {
+export function debitCreatedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_minted'> {
   return {
     ...ownerOf(debit),
     type: 'payment.debit_minted',

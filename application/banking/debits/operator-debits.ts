@@ -44,9 +44,9 @@ export interface Verdict {
 /** Lets a debit out of quarantine or ends it there, or raises one anew that a record stopped. Any other is refused. */
 export function resolveQuarantine(
   app: Application,
-  legId: string,
+  debitId: string,
   { verdict, note }: Verdict,
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
-  return changed(app, bankDebit, legId, { type: verdict, note, at: app.clock.now() }, context)
+  return changed(app, bankDebit, debitId, { type: verdict, note, at: app.clock.now() }, context)
 }

@@ -23,7 +23,7 @@ import { type Parameter, statement } from '../../queries/statement.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { primaryAchAccount } from '../accounts/ach-accounts.ts'
 import { createDebit } from './create-debit.ts'
-import { mintedPayload } from './debit-webhooks.ts'
+import { debitCreatedPayload } from './debit-webhooks.ts'
 
 /** Chunks of rows that are read at once. */
 const CHUNKS_AT_ONCE = 8
@@ -38,7 +38,7 @@ export async function activePrimaryAccount(
 }
 
 /** The id of the debit of a file's premium: one for each file and policy. */
-export function payrollLegOf(fileId: string, policyId: string): string {
+export function payrollDebitId(fileId: string, policyId: string): string {
   return derivedId(fileId, `payroll-debit/${policyId}`)
 }
 
@@ -60,19 +60,19 @@ export async function raisePayrollDebit(
   context: CommandContext,
 ): Promise<BankDebit> {
   const received = await receivedFile(app, due.fileId)
-  const before = (await app.commands.load(bankDebit, payrollLegOf(due.fileId, received.policy_id))).state
+  const before = (await app.commands.load(bankDebit, payrollDebitId(due.fileId, received.policy_id))).state
   const debit = before ?? (await raise(app, due, received, context))
-  if (debit.cancellation_deadline !== null) await tellOfMinted(app, debit, context)
+  if (debit.cancellation_deadline !== null) await raiseDebitCreated(app, debit, context)
   return debit
 }
 
 /** Raises the webhook of a debit that a payroll file created, once. */
-export async function tellOfMinted(
+export async function raiseDebitCreated(
   app: Pick<Application, 'commands'>,
   debit: BankDebit,
   context: CommandContext,
 ): Promise<void> {
-  await raiseWebhookEvent(app, mintedPayload(debit), {
+  await raiseWebhookEvent(app, debitCreatedPayload(debit), {
     ...context,
     commandId: derivedId(debit.leg_id, 'minted'),
   })
@@ -101,7 +101,7 @@ async function raise(
   const created = await createDebit(
     app,
     {
-      leg_id: payrollLegOf(fileId, policy_id),
+      leg_id: payrollDebitId(fileId, policy_id),
       tenant_id,
       environment,
       employer_id,
@@ -127,7 +127,7 @@ async function raise(
     context,
     ending,
   )
-  if (created.position !== null) await app.readModels.tellOf(bankDebit, created.position)
+  if (created.position !== null) await app.readModels.awaitProjections(bankDebit, created.position)
   return created.debit
 }
 

@@ -7,7 +7,7 @@ import { changed } from '../../commands/verbs.ts'
 import { failDebit } from './account-debits.ts'
 
 /** The id of the debit of an instalment. @param number from 1. */
-export function instalmentLegOf(sessionId: string, number: number): string {
+export function instalmentDebitId(sessionId: string, number: number): string {
   return derivedId(sessionId, `instalment/${number}`)
 }
 
@@ -15,10 +15,10 @@ export function instalmentLegOf(sessionId: string, number: number): string {
 export async function recordDebitFailed(
   app: Application,
   sessionId: string,
-  legId: string,
+  debitId: string,
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordDebitFailed', legId, at: app.clock.now() } as const
+  const command = { type: 'RecordDebitFailed', debitId, at: app.clock.now() } as const
   orThrow(await changed(app, paymentSession, sessionId, command, context))
 }
 
@@ -26,21 +26,27 @@ export async function recordDebitFailed(
  * Tells a session that one of its debits came back. Where that disables its account its plan stops, and those of its
  * debits that no bank can have yet fail.
  */
-export async function takeBack(
+export async function recordReturned(
   app: Application,
   sessionId: string,
   {
-    legId,
+    debitId,
     return_code,
     disables,
-  }: { readonly legId: string; readonly return_code: string; readonly disables: boolean },
+  }: { readonly debitId: string; readonly return_code: string; readonly disables: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordDebitReturned', legId, return_code, disables, at: app.clock.now() } as const
+  const command = {
+    type: 'RecordDebitReturned',
+    debitId,
+    return_code,
+    disables,
+    at: app.clock.now(),
+  } as const
   const session = orThrow(await changed(app, paymentSession, sessionId, command, context))
   if (!disables) return
-  const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
-  for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {
-    await failDebit(app, leg, return_code, context)
+  const instalments = session.instalments_created.map((number) => instalmentDebitId(sessionId, number))
+  for (const debitId of [session.debit?.leg_id ?? [], instalments].flat()) {
+    await failDebit(app, debitId, return_code, context)
   }
 }

@@ -9,7 +9,7 @@ import {
   RETURN_CODE,
 } from '../../../domain/banking/debits/return-codes.ts'
 import { bankFile } from '../../../domain/banking/files/bank-file.ts'
-import { correctionOf, type ReportItem } from '../../../domain/banking/files/nacha/report.ts'
+import { notificationOfChange, type ReportItem } from '../../../domain/banking/files/nacha/report.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
@@ -105,13 +105,13 @@ async function applyChange(
   { kind, id }: SentEntry,
   context: CommandContext,
 ): Promise<ItemOutcome> {
-  const correction = correctionOf(code, correctedData)
-  if (correction === null)
+  const change = notificationOfChange(code, correctedData)
+  if (change === null)
     return parked(`${code} corrects no numbers that can be used: ask the bank, or the employer`)
-  if (correction.routingNumber !== null && !isRoutingNumber(correction.routingNumber)) {
+  if (change.routingNumber !== null && !isRoutingNumber(change.routingNumber)) {
     return parked('The check digit of the corrected routing number is wrong')
   }
-  const given = Object.fromEntries(Object.entries(correction).filter(([, value]) => value !== null))
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null))
   const correct = { changeCode: code, ...given }
   // the same one in another file must not undo what was corrected since
   const what = JSON.stringify([originalTrace, code, correctedData])

@@ -20,7 +20,7 @@ import { returnByHand } from './apply-by-hand.ts'
 import { exposeFile } from './expose-files.ts'
 import type { FileApp } from './file-app.ts'
 import { readReport } from './read-reports.ts'
-import { tellAnswer, tellInFile } from './tell-debits.ts'
+import { reportAnswer, reportInFile } from './report-to-debits.ts'
 
 /** A file may have a hundred thousand entries. */
 const LONG_MS = 600_000
@@ -61,7 +61,7 @@ export function bankFiles(app: Application) {
         return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
       }),
       'tell-debits': work({ ...kind, payload: z.object({}) }, async (item) => {
-        await tellInFile(app, item.key, contextOf(item), item.signal)
+        await reportInFile(app, item.key, contextOf(item), item.signal)
         return { outcome: 'done' }
       }),
       'tell-answer': work(
@@ -75,7 +75,7 @@ export function bankFiles(app: Application) {
           }),
         },
         async (item) => {
-          await tellAnswer(app, item.payload, contextOf(item), item.signal)
+          await reportAnswer(app, item.payload, contextOf(item), item.signal)
           return { outcome: 'done' }
         },
       ),

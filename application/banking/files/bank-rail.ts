@@ -12,18 +12,18 @@ import { correctedAccount } from '../accounts/payer-corrections.ts'
  * Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing; so is
  * one of a debit that goes through a real bank, whose own files report of it.
  */
-export async function tellDebit(
+export async function reportDebit(
   app: Application,
-  legId: string,
+  debitId: string,
   report: RailReport,
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
-  const { state } = await app.commands.load(bankDebit, legId)
+  const { state } = await app.commands.load(bankDebit, debitId)
   if (state !== null && app.bankRails[state.environment].kind !== 'simulated') {
     const why = 'The debit goes through a bank: what becomes of it is read from the files of the bank'
     return reject('conflict', 'rail_not_simulated', why)
   }
-  return changed(app, bankDebit, legId, commandOf(report, app.clock.now()), context)
+  return changed(app, bankDebit, debitId, commandOf(report, app.clock.now()), context)
 }
 
 function commandOf(report: RailReport, at: number): Parameters<typeof bankDebit.decide>[0] {
@@ -40,14 +40,14 @@ function commandOf(report: RailReport, at: number): Parameters<typeof bankDebit.
 /** Presents a debit again that came back for lack of money: it goes with the batch that closes next. */
 export async function representDebit(
   app: Application,
-  legId: string,
+  debitId: string,
   note: string | null,
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
-  const { state } = await app.commands.load(bankDebit, legId)
+  const { state } = await app.commands.load(bankDebit, debitId)
   if (state !== null && (await debitDisabledBy(app, state, await correctedAccount(app, state))) !== null) {
     const why = 'The debit cannot be presented again: its account is disabled'
     return reject('conflict', 'ach_account_disabled', why)
   }
-  return changed(app, bankDebit, legId, { type: 'Represent', note, at: app.clock.now() }, context)
+  return changed(app, bankDebit, debitId, { type: 'Represent', note, at: app.clock.now() }, context)
 }

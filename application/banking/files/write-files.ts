@@ -65,7 +65,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
   for await (const page of batch.entries) {
     signal.throwIfAborted()
     for (const entry of page) {
-      if (recorded.has(entry.legId)) continue
+      if (recorded.has(entry.debitId)) continue
       const drafted = draftOf(entry, entryDateFrom(app))
       if (typeof drafted === 'string') await batch.refuse(entry, drafted)
       else await put(drafted)
@@ -101,18 +101,18 @@ function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
 
 /** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
 function draftOf(
-  { legId, amountCents, effectiveDate, account, fingerprint, isRetry, refusal }: RailEntry,
+  { debitId, amountCents, effectiveDate, account, fingerprint, isRetry, refusal }: RailEntry,
   earliest: string,
 ): DraftEntry | string {
   if (refusal !== null) return refusal
-  if (account === null) throw new Error(`The account of the entry ${legId} is missing`)
+  if (account === null) throw new Error(`The account of the entry ${debitId} is missing`)
   const name = writtenName(account.holderName, NAME_WIDTH)
   if (!isRoutingNumber(account.routingNumber)) return 'The check digit of the routing number is wrong'
   if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`
   if (name === null) return 'The name of the account holder has no letter or digit that a file can hold'
   return {
     kind: isRetry ? 'retry' : 'debit',
-    id: legId,
+    id: debitId,
     amountCents,
     name,
     entryDate: effectiveDate < earliest ? earliest : effectiveDate,

@@ -92,7 +92,7 @@ async function importedRecordOf(
  * Records what the bank reports of a debit of the legacy service, and waits until that can be read.
  * @returns the record; a conflict where the report does not fit how it stands; null where there is none.
  */
-export async function tellLegacyRecord(
+export async function reportLegacyRecord(
   app: Application,
   id: string,
   report: RailReport,

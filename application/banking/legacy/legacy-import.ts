@@ -8,7 +8,7 @@ import {
   type LegacyImportEvent,
   legacyImport,
   type StoreRows,
-  standingOf,
+  statusOfLine,
 } from '../../../domain/banking/legacy/legacy-import.ts'
 import { type Decider, streamOf } from '../../../domain/kernel/decider.ts'
 import type { EventOf } from '../../../domain/kernel/event-type.ts'
@@ -36,12 +36,12 @@ export interface ImportOutcome {
   /** Stored before, and the same. */
   readonly repeated: number
   readonly refused: number
-  /** The first {@link REFUSALS_TOLD} of those that were refused. */
+  /** The first {@link REFUSALS_REPORTED} of those that were refused. */
   readonly refusals: readonly RefusedLine[]
 }
 
 /** Refused lines that an answer names, at the most. */
-export const REFUSALS_TOLD = 1_000
+export const REFUSALS_REPORTED = 1_000
 /** Events read at once when an import goes on: each has a thousand lines. */
 const READ_PAGE = 4
 /** Chunks that the read model may be behind, and that a question for earlier collections waits for. */
@@ -185,18 +185,18 @@ class ImportRun implements ImportOutcome {
   /** Waits until what was stored can be read. */
   async readable(): Promise<void> {
     const last = this.#positions.at(-1)
-    if (last !== undefined) await this.#app.readModels.tellOf(legacyImport, last)
+    if (last !== undefined) await this.#app.readModels.awaitProjections(legacyImport, last)
   }
 
   /** What of some rows is not stored yet; of the others it is told how they stand. */
   #fresh<Row extends ImportedRow>(state: LegacyImport, rows: readonly Row[]): readonly Row[] {
     return rows.filter((row) => {
-      const standing = standingOf(state, row)
-      if (standing === 'repeated') this.repeated += 1
-      if (standing === 'changed') {
+      const status = statusOfLine(state, row)
+      if (status === 'repeated') this.repeated += 1
+      if (status === 'changed') {
         this.#refuse({ line: row.line, reason: 'the line was imported before, and said something else' })
       }
-      return standing === 'fresh'
+      return status === 'fresh'
     })
   }
 
@@ -229,7 +229,7 @@ class ImportRun implements ImportOutcome {
 
   #refuse(refusal: RefusedLine): void {
     this.refused += 1
-    if (this.refusals.length < REFUSALS_TOLD) this.refusals.push(refusal)
+    if (this.refusals.length < REFUSALS_REPORTED) this.refusals.push(refusal)
   }
 
   #reached(position: bigint): Promise<boolean> {

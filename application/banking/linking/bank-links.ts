@@ -142,7 +142,7 @@ export function isWithoutProduct({ code }: Rejection): boolean {
 }
 
 /** A text of the bank link as it can be stored and shown. */
-export function textOf(said: string, longest = LONGEST_NAME): string {
-  const kept = JSON.parse(storable(JSON.stringify(said))) as string
+export function textOf(given: string, longest = LONGEST_NAME): string {
+  const kept = JSON.parse(storable(JSON.stringify(given))) as string
   return [...kept.trim()].slice(0, longest).join('')
 }

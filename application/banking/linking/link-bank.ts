@@ -19,8 +19,8 @@ import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from '
 import {
   findAccounts,
   keepAccounts,
+  recordLink,
   type ShownLinkedAccount,
-  tellOfLink,
   unlistMissing,
 } from './sync-connection.ts'
 import { syncTransactions } from './sync-transactions.ts'
@@ -72,8 +72,8 @@ export async function exchange(
   const ref = tokenRefOf(app, client, input)
   const item = await itemOf(app, client, input, ref)
   if (isRejection(item)) return item
-  const said = await unlessRefused(() => app.bankLinks[client.environment].accounts(item.token))
-  if (isRejection(said)) return said
+  const answer = await unlessRefused(() => app.bankLinks[client.environment].accounts(item.token))
+  if (isRejection(answer)) return answer
 
   const { tenant_id, environment, client_id } = client
   const { user_id, employer_id, carrier_id } = input
@@ -100,12 +100,12 @@ export async function exchange(
   if (isRejection(claimed)) return claimed
   // an item without an owner, which another key has linked
   if (!(await isInScope(app, client, claimed.state!))) return connectionOutside('public_token')
-  const found = await keepAccounts(app, client, claimed.state!, said, context, user_id)
+  const found = await keepAccounts(app, client, claimed.state!, answer, context, user_id)
   if (isRejection(found)) return found
 
   await unlistMissing(app, claimed.state!, found, context)
   // of a new one there is no ACH account yet
-  if (claimed.events.length === 0) await tellOfLink(app, claimed.state!, said.accounts, found, context)
+  if (claimed.events.length === 0) await recordLink(app, claimed.state!, answer.accounts, found, context)
   const { handle, hash: handleHash } = newHandle(app)
   const issue = { type: 'IssueHandle', handleHash, tokenRef: ref, at } as const
   const outcome = await app.commands.execute(

@@ -71,9 +71,9 @@ export async function keepAccounts(
   const user_id = linkedBy === ERASED ? anew : linkedBy
   const institutionName = textOf(found.institutionName ?? '') || null
   const accounts: ShownLinkedAccount[] = []
-  for (const { accountId: bankconnect_account_id, type, ...said } of found.accounts) {
-    const mask = lastOf(said.mask)
-    const name = textOf(said.name) || `Account ${mask ?? ''}`.trim()
+  for (const { accountId: bankconnect_account_id, type, ...answer } of found.accounts) {
+    const mask = lastOf(answer.mask)
+    const name = textOf(answer.name) || `Account ${mask ?? ''}`.trim()
     const bank_name = institutionName ?? name
     const bank_account_id = derivedId(connection_id, `account/${bankconnect_account_id}`)
     const details = {
@@ -120,15 +120,15 @@ export async function syncConnection(
   connection: BankConnection,
   context: CommandContext,
 ): Promise<SyncedConnection | Rejection> {
-  const said = await askAbout(app, connection, context, (link, token) => link.accounts(token))
-  if (isRejection(said)) return said
-  const found = await keepAccounts(app, client, connection, said, context)
+  const answer = await askAbout(app, connection, context, (link, token) => link.accounts(token))
+  if (isRejection(answer)) return answer
+  const found = await keepAccounts(app, client, connection, answer, context)
   if (isRejection(found)) return found
   await unlistMissing(app, connection, found, context)
   const command = findAccounts(found, app.clock.now())
   const after = await changed(app, bankConnection, connection.connection_id, command, context)
   if (isRejection(after)) return after
-  await tellOfLink(app, connection, said.accounts, found, context)
+  await recordLink(app, connection, answer.accounts, found, context)
   const transactions = await syncTransactions(app, after, context)
   if (isRejection(transactions) && !isWithoutProduct(transactions)) return transactions
   const counts = isRejection(transactions) ? { changed: 0, removed: 0, has_more: false } : transactions
@@ -149,43 +149,43 @@ export async function unlistMissing(
   const listed = new Set(found.accounts.map(({ bank_account_id }) => bank_account_id))
   const command = { type: 'Unlist', at: app.clock.now() } as const
   for (const { bank_account_id } of accounts) {
-    if (!listed.has(bank_account_id)) await tellLinked(app, bank_account_id, command, context)
+    if (!listed.has(bank_account_id)) await recordLinked(app, bank_account_id, command, context)
   }
 }
 
 /**
  * Tells the linked ACH accounts of accounts that the bank link lists what it says of them.
- * @param said of the same accounts, in the order of those that were found.
+ * @param answer of the same accounts, in the order of those that were found.
  * @throws ReadModelsLate when it cannot be told which these are.
  */
-export async function tellOfLink(
+export async function recordLink(
   app: Application,
   connection: BankConnection,
-  said: readonly LinkedAccount[],
+  answer: readonly LinkedAccount[],
   found: FoundAccounts,
   context: CommandContext,
 ): Promise<void> {
-  for (const [index, { unverifiedReason, persistentId }] of said.entries()) {
-    const heard = { unverifiedReason, ...persistentOf(app, connection, persistentId) }
-    await hearOfLink(app, found.accounts[index]!.bank_account_id, heard, context)
+  for (const [index, { unverifiedReason, persistentId }] of answer.entries()) {
+    const reported = { unverifiedReason, ...persistentOf(app, connection, persistentId) }
+    await recordLinkState(app, found.accounts[index]!.bank_account_id, reported, context)
   }
 }
 
 /** Tells the linked ACH accounts of a metadata account, which have the same numbers, whether the bank link vouches for them. */
-async function hearOfLink(
+async function recordLinkState(
   app: Application,
   bankAccountId: string,
-  heard: Omit<Extract<AchAccountCommand, { readonly type: 'HearOfLink' }>, 'type' | 'at'>,
+  reported: Omit<Extract<AchAccountCommand, { readonly type: 'HearOfLink' }>, 'type' | 'at'>,
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'HearOfLink', ...heard, at: app.clock.now() } as const
-  for (const account of await tellLinked(app, bankAccountId, command, context)) {
+  const command = { type: 'HearOfLink', ...reported, at: app.clock.now() } as const
+  for (const account of await recordLinked(app, bankAccountId, command, context)) {
     await disableIfNumbersAre(app, account, context)
   }
 }
 
 /** @returns those that were told. */
-async function tellLinked(
+async function recordLinked(
   app: Application,
   bankAccountId: string,
   command: AchAccountCommand,

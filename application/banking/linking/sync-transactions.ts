@@ -34,7 +34,7 @@ export interface TransactionCounts {
 }
 
 /** What the bank link tells since a cursor: the last word on each transaction. */
-interface Told {
+interface SyncedTransactions {
   readonly changed: ReadonlyMap<string, LinkedTransaction>
   readonly removed: ReadonlySet<string>
   readonly cursor: string | null
@@ -88,7 +88,7 @@ async function synced(
 }
 
 /** Everything since a cursor; a change meanwhile makes it begin again. */
-async function allSince(link: BankLink, token: string, since: string | null): Promise<Told> {
+async function allSince(link: BankLink, token: string, since: string | null): Promise<SyncedTransactions> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const told = await once(link, token, since)
     if (told !== null) return told
@@ -96,7 +96,7 @@ async function allSince(link: BankLink, token: string, since: string | null): Pr
   throw new ProviderUnavailable('The bank link has other transactions each time that it is asked')
 }
 
-async function once(link: BankLink, token: string, since: string | null): Promise<Told | null> {
+async function once(link: BankLink, token: string, since: string | null): Promise<SyncedTransactions | null> {
   const changed = new Map<string, LinkedTransaction>()
   const removed = new Set<string>()
   let cursor = since
@@ -125,7 +125,7 @@ async function store(
   app: Application,
   connection: BankConnection,
   known: BankTransactions,
-  { changed, removed, cursor }: Told,
+  { changed, removed, cursor }: SyncedTransactions,
   context: CommandContext,
 ): Promise<boolean> {
   const idOf = (providerId: string) => derivedId(connection.connection_id, `transaction/${providerId}`)

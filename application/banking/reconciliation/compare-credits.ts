@@ -57,18 +57,18 @@ export async function compareCredits(app: Application, findings: Findings): Prom
   const { read, commands } = app
   for (const { credit_id } of await read.query(UNRECEIVED, { limit: MOST })) {
     const credit = (await commands.load(bankCredit, credit_id)).state!
-    const legId = credit.match?.legId ?? null
-    const debit = legId === null ? null : (await commands.load(bankDebit, legId)).state
+    const debitId = credit.match?.debitId ?? null
+    const debit = debitId === null ? null : (await commands.load(bankDebit, debitId)).state
     const { amount_cents, bank_transaction_id } = credit
     const isReceived =
       debit?.amount_cents === amount_cents &&
       debit.matched_with.includes(bank_transaction_id) &&
       !debit.displaced.includes(bank_transaction_id)
     // the debit is told a moment after the credit
-    if (legId === null || isReceived) continue
+    if (debitId === null || isReceived) continue
     const { tenant_id, carrier_id } = credit
     findings.add({
-      ...({ what: 'credit_not_received', tenant_id, carrier_id, leg_id: legId } as const),
+      ...({ what: 'credit_not_received', tenant_id, carrier_id, leg_id: debitId } as const),
       expected: described({ credit: bank_transaction_id, cents: amount_cents }),
       found: described({
         cents: debit?.amount_cents ?? null,

@@ -22,20 +22,20 @@ const CHANGED = statement(
       .limit($('limit')),
 )
 
-interface Legs {
-  readonly legs: readonly string[]
+interface DebitIds {
+  readonly debitIds: readonly string[]
 }
-const LEDGER = statement('ledger-rows-of-debits', (db, $: Parameter<Legs>) =>
+const LEDGER = statement('ledger-rows-of-debits', (db, $: Parameter<DebitIds>) =>
   db
     .selectFrom('bank_debits')
     .select(['leg_id', 'status', 'amount_cents', 'carrier_id'])
-    .where('leg_id', '=', ({ fn }) => fn.any($('legs'))),
+    .where('leg_id', '=', ({ fn }) => fn.any($('debitIds'))),
 )
-const BOOKED = statement('booked-rows-of-debits', (db, $: Parameter<Legs>) =>
+const BOOKED = statement('booked-rows-of-debits', (db, $: Parameter<DebitIds>) =>
   db
     .selectFrom('booked_debits')
     .select(['leg_id', 'place', 'amount_cents', 'carrier_id'])
-    .where('leg_id', '=', ({ fn }) => fn.any($('legs'))),
+    .where('leg_id', '=', ({ fn }) => fn.any($('debitIds'))),
 )
 
 type Side = { readonly places: readonly Place[]; readonly statuses: readonly DebitStatus[] }
@@ -123,8 +123,8 @@ export async function compareDebits(
 }
 
 /** Tells of those debits whose rows are not as their events say, and stay so. */
-async function hold(app: Application, legs: readonly string[], findings: Findings): Promise<void> {
-  let doubtful = legs
+async function hold(app: Application, debitIds: readonly string[], findings: Findings): Promise<void> {
+  let doubtful = debitIds
   for (let look = 1; doubtful.length > 0; look += 1) {
     const compared = await compareRows(app, doubtful)
     const differing = compared.filter(({ expected, found }) => expected !== found)
@@ -137,11 +137,11 @@ async function hold(app: Application, legs: readonly string[], findings: Finding
   }
 }
 
-async function compareRows({ commands, read }: Application, legs: readonly string[]) {
-  const loaded = await commands.loadAll(bankDebit, legs)
-  const debits = legs.map((leg, index) => [leg, loaded[index]!.state] as const)
-  const ledger = new Map((await read.query(LEDGER, { legs })).map((row) => [row.leg_id, row]))
-  const booked = new Map((await read.query(BOOKED, { legs })).map((row) => [row.leg_id, row]))
+async function compareRows({ commands, read }: Application, debitIds: readonly string[]) {
+  const loaded = await commands.loadAll(bankDebit, debitIds)
+  const debits = debitIds.map((debitId, index) => [debitId, loaded[index]!.state] as const)
+  const ledger = new Map((await read.query(LEDGER, { debitIds })).map((row) => [row.leg_id, row]))
+  const booked = new Map((await read.query(BOOKED, { debitIds })).map((row) => [row.leg_id, row]))
   return debits.map(([leg_id, debit]) => {
     const row = ledger.get(leg_id)
     const place = booked.get(leg_id)

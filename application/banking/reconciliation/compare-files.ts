@@ -83,7 +83,7 @@ const PARTLY = statement(
       .where('bank_files.answer', '=', $('partly')),
 )
 interface OfBatch {
-  readonly legs: readonly string[]
+  readonly debitIds: readonly string[]
   readonly fileId: string
   readonly places: typeof WAITS_OR_ENDED
 }
@@ -92,7 +92,7 @@ const MISPLACED_OF = statement('debits-misplaced-in-a-batch', (db, $: Parameter<
     .selectFrom('booked_debits')
     .innerJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
     .select(WHOSE)
-    .where('booked_debits.leg_id', '=', ({ fn }) => fn.any($('legs')))
+    .where('booked_debits.leg_id', '=', ({ fn }) => fn.any($('debitIds')))
     .where('booked_debits.file_id', '=', $('fileId'))
     .where('booked_debits.place', '=', ({ fn }) => fn.any($('places'))),
 )
@@ -121,7 +121,7 @@ export async function compareFiles(app: Application, after: string, findings: Fi
   const places = WAITS_OR_ENDED
   const misplaced = { waits: 'in_file', places, accepted: 'accepted', limit: MOST } as const
   for (const row of await read.query(MISPLACED, misplaced)) {
-    if (hasMoreEntries(row) || !(await isYetToBeTold(app, row))) findings.add(differenceOf(row))
+    if (hasMoreEntries(row) || !(await isYetToBeReported(app, row))) findings.add(differenceOf(row))
   }
   for (const file of await read.query(PARTLY, { places, partly: 'partly' })) {
     await compareTaken(app, file, findings)
@@ -136,7 +136,7 @@ function hasMoreEntries({ entries, representments }: Pick<Row, 'entries' | 'repr
 }
 
 /** Whether its debits may be being told of the bank's answer: a later comparison finds one that never was. */
-async function isYetToBeTold(
+async function isYetToBeReported(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   { place, file_id }: Pick<Row, 'place' | 'file_id'>,
 ): Promise<boolean> {
@@ -163,12 +163,12 @@ async function compareTaken(
   const { batches } = (await commands.load(bankFile, fileId)).state!
   const isTaken = (number: number) =>
     batches.some(({ batch_number, outcome }) => batch_number === number && outcome === 'accepted')
-  for await (const { batch_number, ids: legs } of entriesOf({ log, registry }, entries_id)) {
+  for await (const { batch_number, ids: debitIds } of entriesOf({ log, registry }, entries_id)) {
     if (!isTaken(batch_number)) continue
-    const rows = await read.query(MISPLACED_OF, { legs, fileId, places: WAITS_OR_ENDED })
+    const rows = await read.query(MISPLACED_OF, { debitIds, fileId, places: WAITS_OR_ENDED })
     for (const row of rows) {
       // one with more entries was told of before
-      if (hasMoreEntries(row) || (await isYetToBeTold(app, row))) continue
+      if (hasMoreEntries(row) || (await isYetToBeReported(app, row))) continue
       findings.add(differenceOf({ ...row, answer: 'accepted' }))
     }
   }
@@ -184,14 +184,14 @@ async function compareEntries(
   for await (const chunk of entriesOf({ log, registry }, entriesId)) {
     if (chunk.kind === 'micro-deposit') continue
     for (let from = 0; from < chunk.ids.length; from += AT_ONCE) {
-      const legs = chunk.ids.slice(from, from + AT_ONCE)
-      const debits = await commands.loadAll(bankDebit, legs)
+      const debitIds = chunk.ids.slice(from, from + AT_ONCE)
+      const debits = await commands.loadAll(bankDebit, debitIds)
       for (const [index, { state: debit }] of debits.entries()) {
         const cents = chunk.amounts_cents[from + index]!
         if (debit && debit.amount_cents === cents && isOf(debit, chunk)) continue
         const { tenant_id, environment, carrier_id } = debit ?? {}
         findings.add({
-          ...({ what: 'file_differs', file_id, leg_id: legs[index]! } as const),
+          ...({ what: 'file_differs', file_id, leg_id: debitIds[index]! } as const),
           ...(debit && { tenant_id, environment, carrier_id }),
           expected: described({ cents: debit?.amount_cents ?? null, file: debit?.in_file?.file_id ?? null }),
           found: described({ cents, file: file_id, entry: traceAt(chunk, from + index) }),

@@ -1,19 +1,22 @@
-import { DIFFERENCES_TOLD, type Difference } from '../../../domain/banking/reconciliation/reconciliation.ts'
+import {
+  DIFFERENCES_REPORTED,
+  type Difference,
+} from '../../../domain/banking/reconciliation/reconciliation.ts'
 
 /** What a comparison has found so far; however much differs, it stays small. */
 export class Findings {
-  readonly #told: Difference[] = []
+  readonly #reported: Difference[] = []
   #count = 0
 
   add(difference: Pick<Difference, 'what' | 'expected' | 'found'> & Partial<Difference>): void {
     this.#count += 1
-    if (this.#told.length === DIFFERENCES_TOLD) return
+    if (this.#reported.length === DIFFERENCES_REPORTED) return
     const nothing = { tenant_id: null, environment: null, carrier_id: null, leg_id: null, file_id: null }
-    this.#told.push({ ...nothing, ...difference })
+    this.#reported.push({ ...nothing, ...difference })
   }
 
-  get told(): readonly Difference[] {
-    return this.#told
+  get reported(): readonly Difference[] {
+    return this.#reported
   }
 
   get count(): number {

@@ -47,7 +47,7 @@ export async function reconcile(
     trigger,
     through_position,
     compared: { debits, ledger, balances, credits, files },
-    differences: [...findings.told],
+    differences: [...findings.reported],
     difference_count: findings.count,
     started_at,
     at: isoTime(app.clock.now()),

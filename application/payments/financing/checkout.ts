@@ -111,10 +111,14 @@ function isBeingInvited({ invitation }: FinancingSession, now: number): boolean 
 }
 
 async function shown(app: Application, session: FinancingSession): Promise<FinancingCheckout> {
-  const standing = financingStatusAt(session, app.clock.now())
+  const currentStatus = financingStatusAt(session, app.clock.now())
   // nothing is asked for in a session whose time was over before
   const status =
-    standing === 'quote_ready' ? 'ready' : standing === 'not_started' ? ('pending' as const) : standing
+    currentStatus === 'quote_ready'
+      ? 'ready'
+      : currentStatus === 'not_started'
+        ? ('pending' as const)
+        : currentStatus
   const accessToken = await tokenOf(app, session, 'access')
   const checkoutToken = status === 'ready' ? await tokenOf(app, session, 'checkout') : null
   return { session, status, checkoutToken, accessToken }

@@ -174,14 +174,15 @@ export function paymentLinks(app: Application) {
 async function startPlan(app: Application, item: WorkItem): Promise<void> {
   const link = await linkOf(app, item.key)
   if (link.installment_plan === null) return
-  const tell = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
+  const recordNotStarted = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
     const command = { type: 'RecordPlanNotStarted', reason, at: app.clock.now() } as const
     await app.commands.execute(paymentLink, item.key, command, within(contextOf(item), link))
   }
   try {
-    if (isRejection(await startPlanSubscription(app, link, contextOf(item)))) await tell('policy_cancelled')
+    if (isRejection(await startPlanSubscription(app, link, contextOf(item))))
+      await recordNotStarted('policy_cancelled')
   } catch (error) {
-    if (error instanceof ProviderRefused) await tell('processor_refused')
+    if (error instanceof ProviderRefused) await recordNotStarted('processor_refused')
     throw error
   }
 }

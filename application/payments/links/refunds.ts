@@ -148,7 +148,7 @@ export async function settleRefund(
 }
 
 /** Records what the processor tells of a refund; it may fail after it had succeeded. */
-export async function tellRefund(
+export async function recordRefundNotice(
   app: Application,
   link: PaymentLink,
   { refundId, status, processorRefundId }: Extract<LinkNotice, { readonly about: 'link_refund' }>,

@@ -8,8 +8,8 @@ import {
 import { policy } from '../../../domain/policies/policy.ts'
 import { keepAccount } from '../../banking/accounts/payer-accounts.ts'
 import { createSessionDebit, type DebitOfSession } from '../../banking/debits/create-debit.ts'
-import { mintedPayload } from '../../banking/debits/debit-webhooks.ts'
-import { instalmentLegOf } from '../../banking/debits/session-debits.ts'
+import { debitCreatedPayload } from '../../banking/debits/debit-webhooks.ts'
+import { instalmentDebitId } from '../../banking/debits/session-debits.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
@@ -18,7 +18,7 @@ import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { closeCheckouts, onceClosed } from './checkouts.ts'
 
 /** The id of the debit of a session: the same in every attempt, and under every name. */
-export function legOf(sessionId: string): string {
+export function debitIdOf(sessionId: string): string {
   return derivedId(sessionId, 'leg')
 }
 
@@ -39,7 +39,7 @@ export async function arrangeDebit(
   if (isRejection(closed)) return closed
   const { payment_session_id } = session
   const kept = await keepAccount(app, session, account)
-  const debit = { legId: legOf(payment_session_id), account: kept }
+  const debit = { debitId: debitIdOf(payment_session_id), account: kept }
   const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
   // where this throws, it may be arranged all the same, and its account is needed
   const arranged = await onceClosed(app, closed, 'arrange-debit', arrange, context)
@@ -52,34 +52,40 @@ export async function arrangeDebit(
 }
 
 /** What is debited at signing. */
-export function signingDebit({ amount_cents }: PaymentSession, legId: string): DebitOfSession {
-  return { legId, amountCents: amount_cents, installmentNumber: null }
+export function signingDebit({ amount_cents }: PaymentSession, debitId: string): DebitOfSession {
+  return { debitId, amountCents: amount_cents, installmentNumber: null }
 }
 
 /**
  * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
  * plan was stopped, there is none. A policy that is cancelled by then stops the plan.
  */
-export async function mintInstalment(
+export async function createInstalmentDebit(
   app: Application,
   sessionId: string,
   number: number,
   context: CommandContext,
 ): Promise<void> {
-  const legId = instalmentLegOf(sessionId, number)
+  const debitId = instalmentDebitId(sessionId, number)
   const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
-  const command = { type: 'MintInstalment', number, legId, isPolicyCancelled, at: app.clock.now() } as const
+  const command = {
+    type: 'CreateInstalmentDebit',
+    number,
+    debitId,
+    isPolicyCancelled,
+    at: app.clock.now(),
+  } as const
   const outcome = orThrow(await app.commands.execute(paymentSession, sessionId, command, context))
   const session = outcome.state!
-  if (!session.minted.includes(number)) return
+  if (!session.instalments_created.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
   const debit = await createSessionDebit(
     app,
     session,
-    { legId, amountCents, installmentNumber: number },
+    { debitId, amountCents, installmentNumber: number },
     context,
   )
-  await raiseWebhookEvent(app, mintedPayload(debit), context)
+  await raiseWebhookEvent(app, debitCreatedPayload(debit), context)
 }
 
 async function hasCancelledPolicy({ commands }: Application, sessionId: string): Promise<boolean> {

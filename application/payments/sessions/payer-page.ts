@@ -9,7 +9,7 @@ import {
   takesCards,
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { schedule } from '../../../domain/payments/sessions/session-plan.ts'
-import { instalmentLegOf } from '../../banking/debits/session-debits.ts'
+import { instalmentDebitId } from '../../banking/debits/session-debits.ts'
 import type { Application } from '../../commands/application.ts'
 import type { Reads } from '../../commands/command-handler.ts'
 import { logoPath } from '../pages/logos.ts'
@@ -69,8 +69,8 @@ export async function brandOf({ commands }: Reads, tenantId: string): Promise<Br
   }
 }
 
-async function debitOf({ commands }: Pick<Application, 'commands'>, legId: string) {
-  const { state } = await commands.load(bankDebit, legId)
+async function debitOf({ commands }: Pick<Application, 'commands'>, debitId: string) {
+  const { state } = await commands.load(bankDebit, debitId)
   return { progress: progressOf(state), effective_date: state?.entry_date ?? null }
 }
 
@@ -84,13 +84,15 @@ function progressOf(debit: BankDebit | null): DebitProgress {
 
 /** The schedule of a plan, each instalment with what became of it; those that never come are `stopped`. */
 async function instalmentsOf(app: Application, session: PaymentSession) {
-  const { plan, created_at, payment_session_id, debit, minted } = session
+  const { plan, created_at, payment_session_id, debit, instalments_created } = session
   if (plan === null) return []
   const isOver = session.plan_stopped || (debit !== null && session.status === 'cancelled')
   return Promise.all(
     schedule(plan, Date.parse(created_at)).map(async ({ number, amount_cents, dueAt }) => {
-      const legId = minted.includes(number) ? instalmentLegOf(payment_session_id, number) : null
-      const progress = legId ? (await debitOf(app, legId)).progress : isOver ? 'stopped' : 'due'
+      const debitId = instalments_created.includes(number)
+        ? instalmentDebitId(payment_session_id, number)
+        : null
+      const progress = debitId ? (await debitOf(app, debitId)).progress : isOver ? 'stopped' : 'due'
       return { number, amount_cents, due_at: isoTime(dueAt), progress } as const
     }),
   )

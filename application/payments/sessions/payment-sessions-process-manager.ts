@@ -26,14 +26,14 @@ import {
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { tellHeldUp } from '../processor/processor-of.ts'
-import { mintInstalment, signingDebit } from './arrange-debit.ts'
+import { createInstalmentDebit, signingDebit } from './arrange-debit.ts'
 import { expireSession } from './end-session.ts'
 import { completedPayload, failedPayload } from './session-webhooks.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })
 const instalment = ofSession.extend({ number: z.int() })
 /** Instalments that fall due at one moment are worked on together. */
-const MINTED_AT_ONCE = 64
+const CREATED_AT_ONCE = 64
 const charge = ofSession.extend({
   payment_id: z.string(),
   amount_cents: z.int(),
@@ -99,8 +99,13 @@ export function paymentSessions(app: Application) {
         return { outcome: 'done' }
       }),
       // the session decides whether it is still due, and the debit's id derives from it: a repetition changes nothing
-      mint: work({ ...kind, slots: MINTED_AT_ONCE, payload: instalment }, async (item) => {
-        await mintInstalment(app, item.payload.payment_session_id, item.payload.number, contextOf(item))
+      mint: work({ ...kind, slots: CREATED_AT_ONCE, payload: instalment }, async (item) => {
+        await createInstalmentDebit(
+          app,
+          item.payload.payment_session_id,
+          item.payload.number,
+          contextOf(item),
+        )
         return { outcome: 'done' }
       }),
       'tell-completed': work({ ...kind, payload: charge }, async (item) => {

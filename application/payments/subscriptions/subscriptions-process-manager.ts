@@ -39,18 +39,23 @@ export const FIRST_PAYMENT_MS = 23 * HOUR_MS
 const CANCELLING_MS = 15 * MINUTE_MS
 
 const nothing = z.object({})
-const told = z.object({ number: z.int(), amount_cents: z.int(), at: z.string(), is_paid: z.boolean() })
+const reportedCharge = z.object({
+  number: z.int(),
+  amount_cents: z.int(),
+  at: z.string(),
+  is_paid: z.boolean(),
+})
 const telling = { retry: backoff(), timeLimitMs: 60_000 }
 
 /** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
 export function subscriptions(app: Application) {
   /** What the processor of a subscription is to do. */
   const atProcessor = (
-    run: (item: WorkItem, state: Subscription, tell: () => Promise<void>) => Promise<unknown>,
+    run: (item: WorkItem, state: Subscription, raise: () => Promise<void>) => Promise<unknown>,
   ) =>
     work({ ...ofProvider, payload: nothing }, (item) => {
-      const tell = tellHeldUp(app, 'subscription', item)
-      return throughOutages(app, item, async () => run(item, await load(app, item), tell), tell)
+      const raise = tellHeldUp(app, 'subscription', item)
+      return throughOutages(app, item, async () => run(item, await load(app, item), raise), raise)
     })
   return processManager({
     name: 'subscriptions',
@@ -68,9 +73,9 @@ export function subscriptions(app: Application) {
       }),
       on(SubscriptionChargePaid, (event) => [
         ...(event.data.number === 1 ? [cancel('expire', event.data.subscription_id)] : []),
-        tellCharge(event, true),
+        raiseCharge(event, true),
       ]),
-      on(SubscriptionChargeFailed, (event) => [tellCharge(event, false)]),
+      on(SubscriptionChargeFailed, (event) => [raiseCharge(event, false)]),
       on(SubscriptionCancellationRequested, ({ data: { subscription_id, reason, at } }) => [
         reason === 'policy_cancelled'
           ? perform('finish-cancellation', subscription_id, {})
@@ -98,13 +103,13 @@ export function subscriptions(app: Application) {
         if (status !== 'incomplete') return
         await unlessRefused(processorOf(app, state).chargeFirst(id, `first-${item.key}`))
       }),
-      'end-at-processor': atProcessor(async (item, state, tell) => {
+      'end-at-processor': atProcessor(async (item, state, raise) => {
         const { processor_subscription_id: id, ended } = state
         // paid at the last moment: a person sees to it
-        if (ended?.reason === 'never_paid' && !isUnpaid(await standing(app, state))) return tell()
+        if (ended?.reason === 'never_paid' && !isUnpaid(await currentStatus(app, state))) return raise()
         await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
       }),
-      'finish-cancellation': atProcessor(async (item, state, tell) => {
+      'finish-cancellation': atProcessor(async (item, state, raise) => {
         const { ended, cancellation } = state
         if (ended || cancellation === null) return
         try {
@@ -112,14 +117,14 @@ export function subscriptions(app: Application) {
         } catch (error) {
           // its policy is cancelled, and it is charged on until somebody sees to it
           const isToEnd = error instanceof ProviderRefused && cancellation === 'policy_cancelled'
-          if (isToEnd) await tell()
+          if (isToEnd) await raise()
           throw error
         }
       }),
       // nobody may have told of the payment: one that goes on there goes on here
       expire: atProcessor(async (item, state) => {
         if (state.status !== 'incomplete') return
-        const status = await standing(app, state)
+        const status = await currentStatus(app, state)
         const at = item.dueAt
         const command = isUnpaid(status)
           ? { type: 'Expire' as const, at }
@@ -130,15 +135,15 @@ export function subscriptions(app: Application) {
       }),
       'tell-created': work({ payload: nothing, ...telling }, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)
-        await tell(app, item, state!, 'subscription.created')
+        await raise(app, item, state!, 'subscription.created')
         return { outcome: 'done' }
       }),
       'tell-cancelled': work({ payload: nothing, ...telling }, async (item) => {
-        await tell(app, item, await load(app, item), 'subscription.cancelled')
+        await raise(app, item, await load(app, item), 'subscription.cancelled')
         return { outcome: 'done' }
       }),
       'tell-charge': work(
-        { payload: told.extend({ subscription_id: z.string() }), ...telling },
+        { payload: reportedCharge.extend({ subscription_id: z.string() }), ...telling },
         async (item) => {
           const { subscription_id, number, amount_cents, at, is_paid } = item.payload
           const { state } = await app.commands.load(subscription, subscription_id)
@@ -169,7 +174,7 @@ export function subscriptions(app: Application) {
 }
 
 /** Every charge that the event of its creation does not tell is told of, each failed try as well. */
-function tellCharge(
+function raiseCharge(
   {
     data,
     stream,
@@ -195,7 +200,7 @@ async function load(app: Pick<Application, 'commands'>, item: WorkItem): Promise
 }
 
 /** How a subscription stands at its processor; as it is recorded where that has none, or tells by notices alone. */
-async function standing(app: Application, state: Subscription): Promise<SubscriptionStatus> {
+async function currentStatus(app: Application, state: Subscription): Promise<SubscriptionStatus> {
   const now = await asked(app, state, state.processor_subscription_id)
   if (now === null) return state.status
   if (now.status === null) throw new Error('The card processor has a status that is not known here')
@@ -215,7 +220,7 @@ async function unlessRefused(calling: Promise<void>): Promise<void> {
   }
 }
 
-async function tell(
+async function raise(
   app: Application,
   item: WorkItem,
   state: Subscription,

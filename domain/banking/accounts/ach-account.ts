@@ -252,7 +252,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       case 'Verify':
         return verify(command, state)
       case 'HearOfLink':
-        return hearOfLink(command, state)
+        return recordLinkState(command, state)
       case 'Unlist':
         if (state.connection_type !== 'bankconnect' || state.unlisted) return []
         return [AchAccountUnlisted.of({ ach_account_id, at })]
@@ -380,7 +380,7 @@ function verify(
 }
 
 /** What its owner or an operator showed stands, whatever the bank link says. */
-function hearOfLink(
+function recordLinkState(
   { unverifiedReason: reason, persistentFingerprint, at: now }: CommandOf<'HearOfLink'>,
   { ach_account_id, connection_type, status, verified_by, unverified_reason, ...state }: AchAccount,
 ): readonly AchAccountEvent[] {
@@ -388,7 +388,7 @@ function hearOfLink(
   if (connection_type !== 'bankconnect') return []
   const isIdentified =
     persistentFingerprint === undefined || persistentFingerprint === state.persistent_fingerprint
-  const heard = [
+  const reported = [
     ...(state.unlisted ? [AchAccountListed.of({ ach_account_id, at })] : []),
     ...(isIdentified
       ? []
@@ -397,14 +397,16 @@ function hearOfLink(
   if (status === 'disabled') {
     // that the link vouches for it is no new proof after a return; that it does not counts once it is enabled
     const isOver = reason !== null && verified_by === 'bank_link'
-    return isOver ? [...heard, AchAccountUnverified.of({ ach_account_id, reason, at })] : heard
+    return isOver ? [...reported, AchAccountUnverified.of({ ach_account_id, reason, at })] : reported
   }
   if (reason === null) {
     const by = { by: 'bank_link', verification_id: null, note: null } as const
-    return status === 'active' ? heard : [...heard, AchAccountVerified.of({ ach_account_id, ...by, at })]
+    return status === 'active'
+      ? reported
+      : [...reported, AchAccountVerified.of({ ach_account_id, ...by, at })]
   }
   const isKnown = status === 'active' ? verified_by !== 'bank_link' : unverified_reason === reason
-  return isKnown ? heard : [...heard, AchAccountUnverified.of({ ach_account_id, reason, at })]
+  return isKnown ? reported : [...reported, AchAccountUnverified.of({ ach_account_id, reason, at })]
 }
 
 /** For the history of a debit that is not taken from an account that is disabled. */

@@ -43,7 +43,7 @@ export type BankCreditEvent = EventOf<
 >
 /** The debit whose money a credit is, and how sure that is. */
 export interface CreditMatch {
-  readonly legId: string
+  readonly debitId: string
   readonly confidence: Confidence
 }
 export interface BankCredit extends Received {
@@ -79,8 +79,8 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
       case 'BankCreditReceived':
         return { ...event.data, match: null, isDecided: false }
       case 'BankCreditMatched': {
-        const { leg_id: legId, confidence } = event.data
-        return { ...state!, match: { legId, confidence }, isDecided: true }
+        const { leg_id: debitId, confidence } = event.data
+        return { ...state!, match: { debitId, confidence }, isDecided: true }
       }
       case 'BankCreditUnmatched':
         return { ...state!, match: null, isDecided: true }
@@ -94,12 +94,12 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
     if (!state) return reject('not_found', 'bank_credit_not_found', 'There is no such bank credit')
     const { match, named, refusedBy } = command
     // a match stands unless its debit refused it; an unmatched credit may belong to a later debit
-    const stands = refusedBy === null ? state.match !== null : state.match?.legId !== refusedBy
+    const stands = refusedBy === null ? state.match !== null : state.match?.debitId !== refusedBy
     if (state.isDecided && (stands || (state.match === null && match === null))) return []
     const { credit_id } = state
     const at = isoTime(command.at)
     if (match === null) return [BankCreditUnmatched.of({ credit_id, leg_id: named, at })]
-    const { legId: leg_id, confidence } = match
+    const { debitId: leg_id, confidence } = match
     return [BankCreditMatched.of({ credit_id, leg_id, confidence, at })]
   },
 }

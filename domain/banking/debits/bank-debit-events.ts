@@ -3,11 +3,11 @@ import { date, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
 
-/** What happens to a bank debit, a leg. Amounts are cents, times ISO 8601, dates those of New York. */
+/** What happens to a bank debit. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(1)
 /** The run of the batch worker that decided it, the same in each attempt at the run. */
 const run_id = id().optional()
-const leg = { leg_id: id() }
+const ofDebit = { leg_id: id() }
 
 export const settlementType = z.enum(['fbo', 'direct'])
 /** How sure it is that a credit is the debit's: by its reference, by its amount alone, or as the oldest of several. */
@@ -30,7 +30,7 @@ export const PAYMENT_PURPOSES = [
 export const BankDebitCreated = eventType(
   'BankDebitCreated',
   {
-    ...leg,
+    ...ofDebit,
     tenant_id: id(),
     environment: environment(),
     employer_id: id(),
@@ -81,7 +81,7 @@ export const BankDebitCreated = eventType(
 )
 /** A gate stopped it: it is not collected, or an operator has to decide. */
 export const BankDebitGated = eventType('BankDebitGated', {
-  ...leg,
+  ...ofDebit,
   gate: z.enum(['billing', 'legacy', 'cutoff', 'account', 'anomaly']),
   status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
   reason: z.string(),
@@ -93,23 +93,23 @@ export const BankDebitGated = eventType('BankDebitGated', {
  * thought to have collected.
  */
 export const BankDebitReleased = eventType('BankDebitReleased', {
-  ...leg,
+  ...ofDebit,
   note: z.string().nullable(),
   at: time(),
 })
 /** An operator ended it in quarantine. */
 export const BankDebitRejected = eventType('BankDebitRejected', {
-  ...leg,
+  ...ofDebit,
   note: z.string().nullable(),
   at: time(),
 })
 /** It was called off before its batch closed. */
-export const BankDebitCancelled = eventType('BankDebitCancelled', { ...leg, at: time() })
+export const BankDebitCancelled = eventType('BankDebitCancelled', { ...ofDebit, at: time() })
 /** It cannot be carried out, and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
-export const BankDebitFailed = eventType('BankDebitFailed', { ...leg, note: z.string(), at: time() })
+export const BankDebitFailed = eventType('BankDebitFailed', { ...ofDebit, note: z.string(), at: time() })
 /** A run of the batch worker put it into a batch. */
 export const BankDebitScheduled = eventType('BankDebitScheduled', {
-  ...leg,
+  ...ofDebit,
   /** When the batch closes. */
   batch_closes_at: time(),
   /** When the entry takes effect: a banking day after the close. */
@@ -118,10 +118,14 @@ export const BankDebitScheduled = eventType('BankDebitScheduled', {
   at: time(),
 })
 /** Its batch went without it, since its account cannot be read: it has failed. */
-export const BankDebitLeftOut = eventType('BankDebitLeftOut', { ...leg, batch_closes_at: time(), at: time() })
+export const BankDebitLeftOut = eventType('BankDebitLeftOut', {
+  ...ofDebit,
+  batch_closes_at: time(),
+  at: time(),
+})
 /** Its batch waits for a bank that has been away for long; recorded of the oldest debit of the batch. */
 export const BankDebitHeldUp = eventType('BankDebitHeldUp', {
-  ...leg,
+  ...ofDebit,
   batch_closes_at: time(),
   /** Since when the bank is away. */
   since: time(),
@@ -129,7 +133,7 @@ export const BankDebitHeldUp = eventType('BankDebitHeldUp', {
 })
 /** Its entry stands in a file for the bank, by whose trace number returns name it. */
 export const BankDebitInFile = eventType('BankDebitInFile', {
-  ...leg,
+  ...ofDebit,
   file_id: id(),
   trace_number: z.string().regex(/^\d{15}$/),
   /** When the entry takes effect, as the file says; later than was planned where the file was late. */
@@ -140,13 +144,13 @@ export const BankDebitInFile = eventType('BankDebitInFile', {
 })
 /** The bank has the file with the entry. */
 export const BankDebitSubmitted = eventType('BankDebitSubmitted', {
-  ...leg,
+  ...ofDebit,
   effective_date: date(),
   at: time(),
 })
 /** The processor told how the debit stands. */
 export const BankDebitReported = eventType('BankDebitReported', {
-  ...leg,
+  ...ofDebit,
   /** The processor's word, as it came; null: it gave none. */
   processor_status: z.string().nullable(),
   transmission_date: date().nullable(),
@@ -156,10 +160,10 @@ export const BankDebitReported = eventType('BankDebitReported', {
   at: time(),
 })
 /** Nothing came back in the days that a return takes. */
-export const BankDebitProcessed = eventType('BankDebitProcessed', { ...leg, at: time() })
+export const BankDebitProcessed = eventType('BankDebitProcessed', { ...ofDebit, at: time() })
 /** A credit in the bank account that receives is this debit's money. */
 export const BankDebitMatched = eventType('BankDebitMatched', {
-  ...leg,
+  ...ofDebit,
   match_id: id(),
   bank_transaction_id: z.string(),
   bank_date: date(),
@@ -169,13 +173,13 @@ export const BankDebitMatched = eventType('BankDebitMatched', {
 })
 /** The money went back, or never came. */
 export const BankDebitReturned = eventType('BankDebitReturned', {
-  ...leg,
+  ...ofDebit,
   return_code: z.string(),
   at: time(),
 })
 /** An operator presents it again: it goes with the batch that closes next. */
 export const BankDebitRepresented = eventType('BankDebitRepresented', {
-  ...leg,
+  ...ofDebit,
   /** Which time it is, from 1. */
   representment: z.int().min(1),
   batch_closes_at: time(),

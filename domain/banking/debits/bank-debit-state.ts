@@ -10,7 +10,7 @@ import {
 const SURENESS = confidence.options
 
 /**
- * A debit of a bank account, a leg. It waits for a run of the batch worker, is scheduled until the batch closes, is
+ * A debit of a bank account. It waits for a run of the batch worker, is scheduled until the batch closes, is
  * submitted once the bank has the file, and is processed when nothing came back. It can be returned at any later time.
  * A gate may stop it before, for good or until an operator decides; until its batch closes it can be cancelled.
  */
@@ -111,7 +111,7 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
     case 'BankDebitHeldUp':
       return before
     case 'BankDebitInFile': {
-      const { leg_id: _leg, at: _at, entry_date, ...in_file } = event.data
+      const { leg_id: _id, at: _at, entry_date, ...in_file } = event.data
       const first_entry_date = firstEntryOf(before, entry_date)
       return { ...before, in_file, entry_date, first_entry_date }
     }
@@ -119,14 +119,14 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       return { ...before, status: 'submitted' }
     case 'BankDebitReported': {
       if (event.data.settled_on === null) return before
-      const { leg_id: _leg, ...settlement } = event.data
+      const { leg_id: _id, ...settlement } = event.data
       const status = before.status === 'submitted' ? 'processed' : before.status
       return { ...before, status, settlement: before.settlement ?? settlement }
     }
     case 'BankDebitProcessed':
       return { ...before, status: 'processed' }
     case 'BankDebitMatched': {
-      const { leg_id: _leg, ...match } = event.data
+      const { leg_id: _id, ...match } = event.data
       const displaced = before.match === null ? [] : [before.match.bank_transaction_id]
       return {
         ...before,

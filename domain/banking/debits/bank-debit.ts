@@ -282,16 +282,16 @@ function represent(
 }
 
 function report(
-  { type: _type, at, ...told }: CommandOf<'Report'>,
+  { type: _type, at, ...reported }: CommandOf<'Report'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
   if (!awaitsCredit(state)) return doesNotFit(state, 'settled')
-  const { processor_status, transmission_date, effective_date } = told
+  const { processor_status, transmission_date, effective_date } = reported
   const settles = processor_status === null || SETTLING_WORDS.has(processor_status)
   // that it is settled once more is no news
   if (settles && state.settlement !== null) return []
   const settled_on = settles ? (transmission_date ?? effective_date ?? newYorkDate(at)) : null
-  return [BankDebitReported.of({ leg_id: state.leg_id, ...told, settled_on, at: isoTime(at) })]
+  return [BankDebitReported.of({ leg_id: state.leg_id, ...reported, settled_on, at: isoTime(at) })]
 }
 
 function match(

@@ -151,7 +151,7 @@ export type BankReportCommand =
 /** Parked items in one event. */
 const ITEMS_AT_ONCE = 500
 /** Parked items that are told one by one, so that they fit into an append; further ones are counted. */
-export const PARKED_TOLD = 2_000
+export const PARKED_REPORTED = 2_000
 
 export const bankReport: Decider<BankReport | null, BankReportCommand, BankReportEvent> = {
   category: 'bankReport',
@@ -219,13 +219,13 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
     const after = decided.reduce<BankReport | null>(bankReport.evolve, state)!
     // while it is read again it is unknown what fits
     if (!after.calls_for_person || after.status !== 'read') return decided
-    if (after.parked.length > 0 || untoldOf(after) > 0) return decided
+    if (after.parked.length > 0 || unreportedOf(after) > 0) return decided
     return [...decided, BankReportCleared.of({ report_id: after.report_id, at: isoTime(command.at) })]
   },
 }
 
 /** Parked items beyond those that were told: reading the report again tells of them. */
-function untoldOf({ counts, parked, resolved }: BankReport): number {
+function unreportedOf({ counts, parked, resolved }: BankReport): number {
   const { items, repeated, applied } = counts!
   return items - repeated - applied - parked.length - resolved.length
 }
@@ -322,10 +322,10 @@ function recordRead(
   const at = isoTime(now)
   // what a person has seen to stays so
   const open = parked.filter(({ line }) => !resolved.some((one) => one.line === line))
-  const told = open.slice(0, PARKED_TOLD)
+  const reported = open.slice(0, PARKED_REPORTED)
   const pages: ParkedItem[][] = []
-  for (let from = 0; from < told.length; from += ITEMS_AT_ONCE)
-    pages.push(told.slice(from, from + ITEMS_AT_ONCE))
+  for (let from = 0; from < reported.length; from += ITEMS_AT_ONCE)
+    pages.push(reported.slice(from, from + ITEMS_AT_ONCE))
   const applied = items - repeated - parked.length
   return [
     ...pages.map((page) => BankReportItemsParked.of({ report_id, items: page, at })),

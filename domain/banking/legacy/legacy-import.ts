@@ -68,7 +68,7 @@ export const legacyImport: Decider<LegacyImport, StoreRows, LegacyImportEvent> =
     return { ...state, lines: state.lines.with(lines), updated_at: event.data.at }
   },
   decide({ importId: import_id, name, tenantId: tenant_id, environment, rows, at }, state) {
-    const fresh = rows.filter((row) => standingOf(state, row) === 'fresh')
+    const fresh = rows.filter((row) => statusOfLine(state, row) === 'fresh')
     if (fresh.length === 0) return [] satisfies readonly LegacyImportEvent[] | Rejection
     const imported = LegacyCollectionsImported.of({
       import_id,
@@ -85,7 +85,7 @@ export const legacyImport: Decider<LegacyImport, StoreRows, LegacyImportEvent> =
 type Comparable = Omit<ImportedRow, 'line'>
 
 /** Whether a line is stored: it is not, it says the same, or it said something else. */
-export function standingOf(
+export function statusOfLine(
   { lines }: Pick<LegacyImport, 'lines'>,
   row: Comparable & { readonly line: number },
 ): 'fresh' | 'repeated' | 'changed' {

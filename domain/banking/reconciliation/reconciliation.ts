@@ -21,7 +21,7 @@ export const DIFFERENCES = [
 ] as const
 
 /** Differences that a comparison tells one by one; further ones are counted. */
-export const DIFFERENCES_TOLD = 100
+export const DIFFERENCES_REPORTED = 100
 
 export const difference = z.object({
   what: z.enum(DIFFERENCES),
@@ -51,8 +51,8 @@ export const ReconciliationMade = eventType('ReconciliationMade', {
     credits: count(),
     files: count(),
   }),
-  /** The first {@link DIFFERENCES_TOLD}. */
-  differences: z.array(difference).max(DIFFERENCES_TOLD),
+  /** The first {@link DIFFERENCES_REPORTED}. */
+  differences: z.array(difference).max(DIFFERENCES_REPORTED),
   difference_count: count(),
   started_at: time(),
   at: time(),

@@ -228,7 +228,7 @@ function pay(
   const [asked_cents, paid_at] = [linkAmountCents(state), isoTime(at)]
   const amount_cents = amountCents ?? asked_cents
   if (payment === null) {
-    // money counts in every state; what only plays it does not
+    // money counts in every state; what only simulates it does not
     const refusal = processorPaymentId === null ? refuseUnlessOpen(statusAt(state, now)) : null
     if (refusal) return refusal
     const other = {

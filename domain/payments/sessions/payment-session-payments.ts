@@ -142,13 +142,13 @@ function withPayment(
 
 /** Money counts in every state, and the same payment counts once. */
 function pay(
-  { paymentId: payment_id, checkoutId, processorPaymentId, amountCents, at, ...heard }: Payment,
+  { paymentId: payment_id, checkoutId, processorPaymentId, amountCents, at, ...circumstances }: Payment,
   checkout: Checkout | undefined,
   state: PaymentSession,
 ): readonly PaymentSessionEvent[] | Rejection {
   const { payment_session_id, payments, amount_cents: asked_cents } = state
   if (payments.some((one) => one.processor_payment_id === processorPaymentId)) return []
-  if (heard.isToBeTaken && !checkout?.isOpen) {
+  if (circumstances.isToBeTaken && !checkout?.isOpen) {
     return reject('conflict', 'checkout_closed', 'The checkout was closed: nobody can pay by it any more')
   }
   const payment = {
@@ -161,16 +161,16 @@ function pay(
   }
   const differed =
     amountCents === asked_cents ? [] : [PaymentSessionAmountDiffered.of({ ...payment, asked_cents })]
-  const isOnTime = checkout?.isProcessing || heard.now < Date.parse(state.expires_at)
+  const isOnTime = checkout?.isProcessing || circumstances.now < Date.parse(state.expires_at)
   if (state.status === 'paid') {
     const is_wanted = isPaidAgainByCard(state)
-    const late = heard.isFoundClosing || !isOnTime
+    const late = circumstances.isFoundClosing || !isOnTime
     return [PaymentSessionPaidAgain.of({ ...payment, is_wanted, ...(late && { late }) }), ...differed]
   }
   const isExpected = checkout?.isProcessing
     ? state.status === 'scheduled' && state.debit === null
-    : isAwaited(sessionStatusAt(state, heard.now))
-  const late = heard.isFoundClosing || !isExpected
+    : isAwaited(sessionStatusAt(state, circumstances.now))
+  const late = circumstances.isFoundClosing || !isExpected
   const debit_leg_id = state.debit?.leg_id ?? null
   return [PaymentSessionPaid.of({ ...payment, late, debit_leg_id }), ...differed]
 }

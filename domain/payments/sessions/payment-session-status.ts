@@ -21,7 +21,7 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   /** The source of the news that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
   /** Numbers of the instalments whose debits are created. */
-  readonly minted: readonly number[]
+  readonly instalments_created: readonly number[]
   readonly plan_stopped: boolean
   /** The return code after which the account of its plan is debited no more; null: it may be. */
   readonly disabled_by: string | null

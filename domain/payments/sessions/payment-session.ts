@@ -49,34 +49,34 @@ export type PaymentSessionCommand =
   | PaymentCommand
   | {
       readonly type: 'ArrangeDebit'
-      readonly legId: string
+      readonly debitId: string
       readonly account: NonNullable<PaymentSession['debit']>['account']
       readonly at: number
     }
   | {
-      readonly type: 'MintInstalment'
+      readonly type: 'CreateInstalmentDebit'
       readonly number: number
-      readonly legId: string
+      readonly debitId: string
       readonly isPolicyCancelled: boolean
       readonly at: number
     }
   | {
       readonly type: 'ConfirmDebit'
-      readonly legId: string
+      readonly debitId: string
       readonly by: 'bank' | 'processor'
       readonly at: number
     }
   /** One of its debits came back, be it that of an instalment. */
   | {
       readonly type: 'RecordDebitReturned'
-      readonly legId: string
+      readonly debitId: string
       readonly return_code: string
       /** Nothing is debited from its account any more. */
       readonly disables: boolean
       readonly at: number
     }
   /** A debit of it ended before any money moved, without being cancelled. */
-  | { readonly type: 'RecordDebitFailed'; readonly legId: string; readonly at: number }
+  | { readonly type: 'RecordDebitFailed'; readonly debitId: string; readonly at: number }
   | { readonly type: 'Cancel'; readonly at: number }
   | { readonly type: 'Expire'; readonly at: number }
   | { readonly type: 'Replace'; readonly replacedBy: string; readonly at: number }
@@ -123,7 +123,7 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       }
       case 'PaymentSessionInstalmentMinted': {
         const { number, at } = event.data
-        return { ...before, minted: [...before.minted, number], updated_at: at }
+        return { ...before, instalments_created: [...before.instalments_created, number], updated_at: at }
       }
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
@@ -179,18 +179,18 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'RecordPaymentFailed':
         return decidePayment(command, state)
       case 'ArrangeDebit': {
-        const { legId, account, at } = command
+        const { debitId, account, at } = command
         if (!isAwaited(sessionStatusAt(state, at))) return notPayable(state, at)
         // the checkouts end before: one of them might take the money as well
         if (openCheckouts(state).length > 0) return checkoutsOpen()
-        const leg_id = state.amount_cents > 0 ? legId : null
+        const leg_id = state.amount_cents > 0 ? debitId : null
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
-      case 'MintInstalment':
-        return mint(command, state)
+      case 'CreateInstalmentDebit':
+        return createInstalmentDebit(command, state)
       case 'ConfirmDebit': {
-        const { legId: leg_id, by, at } = command
+        const { debitId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
         const sells_plan = state.plan !== null
         return [
@@ -198,8 +198,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         ]
       }
       case 'RecordDebitReturned': {
-        const { legId, return_code, disables, at } = command
-        const isDownPayment = state.debit?.leg_id === legId
+        const { debitId, return_code, disables, at } = command
+        const isDownPayment = state.debit?.leg_id === debitId
         const disabled_by = disables ? return_code : undefined
         if (state.plan === null || state.plan_stopped || !(isDownPayment || disabled_by)) return []
         const reason = isDownPayment ? 'down_payment_returned' : 'account_disabled'
@@ -213,7 +213,7 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         ]
       }
       case 'RecordDebitFailed': {
-        if (state.plan === null || state.debit?.leg_id !== command.legId || state.plan_stopped) return []
+        if (state.plan === null || state.debit?.leg_id !== command.debitId || state.plan_stopped) return []
         const reason = 'down_payment_failed' as const
         return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(command.at) })]
       }
@@ -305,7 +305,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     invitations: [],
     checkouts: [],
     payments: [],
-    minted: [],
+    instalments_created: [],
     confirmed_by: [],
     debit: null,
     plan_stopped: false,
@@ -321,21 +321,21 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
 }
 
 /** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
-function mint(
+function createInstalmentDebit(
   {
     number,
-    legId: leg_id,
+    debitId: leg_id,
     isPolicyCancelled,
     at,
-  }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
+  }: Extract<PaymentSessionCommand, { type: 'CreateInstalmentDebit' }>,
   state: PaymentSession,
 ): readonly PaymentSessionEvent[] | Rejection {
-  const { payment_session_id, status, debit, minted, plan_stopped } = state
+  const { payment_session_id, status, debit, instalments_created, plan_stopped } = state
   const owed = debit?.instalments.find((one) => one.number === number)
   if (!owed || at < Date.parse(owed.due_at)) {
     return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
   }
-  if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []
+  if (instalments_created.includes(number) || status === 'cancelled' || plan_stopped) return []
   if (isPolicyCancelled) {
     const reason = 'policy_cancelled' as const
     return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]

@@ -51,7 +51,7 @@ export interface Subscription extends z.output<typeof SubscriptionStarted.schema
 }
 
 /** What a processor tells of a charge; times in epoch milliseconds. */
-interface ToldCharge {
+interface ReportedCharge {
   readonly processorPaymentId: string
   readonly amountCents: number
   /** When it was first meant to be made. */
@@ -69,8 +69,8 @@ interface Asked {
 
 export type SubscriptionCommand =
   | { readonly type: 'Start'; readonly data: z.output<typeof SubscriptionStarted.schema> }
-  | ({ readonly type: 'Paid' } & ToldCharge)
-  | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge & Asked)
+  | ({ readonly type: 'Paid' } & ReportedCharge)
+  | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ReportedCharge & Asked)
   | ({ readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number } & Asked)
   | { readonly type: 'RequestCancellation'; readonly reason: CancellationReason; readonly at: number }
   /** Of a partner's wish; one that follows from the cancellation of its policy stands. */
@@ -164,16 +164,16 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
 }
 
 /** Money counts in every state, and each payment once. What pays for nothing that is owed is told apart. */
-function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEvent[] {
+function paid(command: ReportedCharge, state: Subscription): readonly SubscriptionEvent[] {
   const number = numberOf(state, command.dueAt)
   const before = chargeOf(state, number)?.paid
   if (before || isBeyondLast(state, number)) {
     const { processorPaymentId: id } = command
     const ofCharge = before?.processor_payment_id
     const isKnown = ofCharge === null || ofCharge === id || state.paid_again.includes(id)
-    return isKnown ? [] : [SubscriptionChargePaidAgain.of(toldAs(command, state, number))]
+    return isKnown ? [] : [SubscriptionChargePaidAgain.of(chargeFields(command, state, number))]
   }
-  const event = SubscriptionChargePaid.of(toldAs(command, state, number))
+  const event = SubscriptionChargePaid.of(chargeFields(command, state, number))
   const { at } = event.data
   const after = state.tried.filter((charge) => charge.paid).length + 1
   const isLast = !state.ended && after === state.charges
@@ -195,7 +195,7 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
  * what was not owed.
  */
 function failed(
-  command: ToldCharge & Asked & { readonly failureCode: string | null },
+  command: ReportedCharge & Asked & { readonly failureCode: string | null },
   state: Subscription,
 ): readonly SubscriptionEvent[] | Rejection {
   const number = numberOf(state, command.dueAt)
@@ -203,7 +203,7 @@ function failed(
   const isOver = state.ended !== null && state.ended.at < at
   if (chargeOf(state, number)?.paid || isBeyondLast(state, number) || isOver) return []
   const event = SubscriptionChargeFailed.of({
-    ...toldAs(command, state, number),
+    ...chargeFields(command, state, number),
     failure_code: command.failureCode,
   })
   const after = statusOf(event, state.status)
@@ -241,7 +241,11 @@ function reported(state: Subscription, status: SubscriptionStatus, at: string): 
   return [SubscriptionStatusReported.of({ subscription_id, status, at })]
 }
 
-function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subscription, number: number) {
+function chargeFields(
+  { processorPaymentId, amountCents, at }: ReportedCharge,
+  state: Subscription,
+  number: number,
+) {
   const { subscription_id } = state
   return {
     subscription_id,
@@ -386,8 +390,8 @@ function overdueBy(state: Subscription, now: number): readonly number[] {
   if (state.ended || state.status === 'incomplete') return []
   const found: number[] = []
   for (let number = 1; dueAt(state, number) + LONG_DUE_MS <= now; number += 1) {
-    const isTold = chargeOf(state, number) !== undefined || state.overdue.includes(number)
-    if (!isTold && !isBeyondLast(state, number)) found.push(number)
+    const isReported = chargeOf(state, number) !== undefined || state.overdue.includes(number)
+    if (!isReported && !isBeyondLast(state, number)) found.push(number)
   }
   return found
 }

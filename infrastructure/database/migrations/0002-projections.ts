@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /**
- * What the projections run on: leases, checkpoints, parked streams and requests of operators in
+ * What the projections run on: leases, checkpoints, dead-lettered streams and requests of operators in
  * `runtime`, the views that queries read in `read_model`. The physical tables are not here: each
  * generation of a projection has a schema of its own, `rm_<projection>_g<generation>`, made at run time.
  */

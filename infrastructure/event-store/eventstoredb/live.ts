@@ -35,9 +35,9 @@ export class Live {
   /** Everything is followed: how to end that. */
   #endAll: (() => void) | undefined
   /** Everything wanted up to here has come from the subscription. */
-  #told = LOG_START
+  #delivered = LOG_START
   /** Everything wanted before here. */
-  #toldBefore = LOG_START
+  #deliveredBefore = LOG_START
   /** An event of the log stands here, or further on. */
   #end: bigint
   #isRunning = false
@@ -120,8 +120,8 @@ export class Live {
   /** Follows what is wanted now, from where the feed ends. */
   #follow(): void {
     // what it told, and has yet to tell, lacks the new types
-    this.#told = LOG_START
-    this.#toldBefore = LOG_START
+    this.#delivered = LOG_START
+    this.#deliveredBefore = LOG_START
     this.#subscription?.end()
     this.#subscription = undefined
     if (!this.#isRunning) void this.#run()
@@ -167,8 +167,8 @@ export class Live {
   }
 
   #take({ events, checkpoint, before }: Stretch): void {
-    this.#told = checkpoint
-    this.#toldBefore = before
+    this.#delivered = checkpoint
+    this.#deliveredBefore = before
     const last = events.at(-1)
     if (last && last.position > this.#end) this.#end = last.position
     this.#publish(events)
@@ -186,8 +186,8 @@ export class Live {
    */
   #publish(events: Stretch['events'] = []): void {
     const { to } = this.feed
-    const isAll = this.#told >= this.#end || this.#toldBefore > this.#end
-    const checkpoint = isAll ? this.#end : this.#told
+    const isAll = this.#delivered >= this.#end || this.#deliveredBefore > this.#end
+    const checkpoint = isAll ? this.#end : this.#delivered
     // the feed may have read on by itself
     const fresh = events.filter(({ position }) => position > to)
     if (checkpoint > to) this.feed.publish(to, fresh, checkpoint)

@@ -49,9 +49,9 @@ export class Subscription {
   /** Where the server last said that it is before, or `after`. */
   #before: bigint
   /** As of the last time that something was taken. */
-  #told: bigint
-  #toldBefore: bigint
-  #toldState: 'catching up' | 'live' = 'catching up'
+  #delivered: bigint
+  #deliveredBefore: bigint
+  #deliveredState: 'catching up' | 'live' = 'catching up'
   /** What the server said behind events that the client still holds: after how many it is to be heard. */
   #marks: { left: number; readonly hear: () => void }[] = []
   #failure: unknown
@@ -77,8 +77,8 @@ export class Subscription {
     this.#after = after
     this.#checkpoint = after
     this.#before = after
-    this.#told = after
-    this.#toldBefore = after
+    this.#delivered = after
+    this.#deliveredBefore = after
     this.#stored = options.stored ?? storedEvent
     const filter: Filter = {
       ...(types
@@ -101,7 +101,7 @@ export class Subscription {
 
   /** Whether everything that stood in the log at the start was among what {@link next} has told. */
   get isLive(): boolean {
-    return this.#toldState === 'live'
+    return this.#deliveredState === 'live'
   }
 
   /**
@@ -113,8 +113,8 @@ export class Subscription {
   async next(maxCount: number): Promise<Stretch | undefined> {
     while (this.#state !== 'ended') {
       const isNews =
-        this.#checkpoint > this.#told ||
-        this.#before > this.#toldBefore ||
+        this.#checkpoint > this.#delivered ||
+        this.#before > this.#deliveredBefore ||
         (this.#state === 'live' && !this.isLive)
       if (this.#events.length > 0 || isNews) return this.#stretch(maxCount)
       if (this.#state === 'failed') throw this.#failure
@@ -142,11 +142,11 @@ export class Subscription {
     const events = isAll ? this.#events : this.#events.slice(0, maxCount)
     this.#events = isAll ? [] : this.#events.slice(maxCount)
     for (const event of events) this.#characters -= sizeOf(event)
-    this.#told = isAll ? this.#checkpoint : events.at(-1)!.position
-    if (isAll && this.#state === 'live') this.#toldState = 'live'
+    this.#delivered = isAll ? this.#checkpoint : events.at(-1)!.position
+    if (isAll && this.#state === 'live') this.#deliveredState = 'live'
     if (this.#subscription.isPaused() && !this.#isFull()) this.#subscription.resume()
-    if (isAll) this.#toldBefore = this.#before
-    return { events, checkpoint: this.#told, before: isAll ? this.#before : this.#told }
+    if (isAll) this.#deliveredBefore = this.#before
+    return { events, checkpoint: this.#delivered, before: isAll ? this.#before : this.#delivered }
   }
 
   #take(resolved: ResolvedEvent): void {

@@ -218,7 +218,7 @@ export class Appender {
       for (const { stream } of result.conflicts) this.#heads.delete(stream)
       // on its way before the callers of this one go on
       flight = this.#launch()
-      if (result.events.length > 0) this.#tell((to) => to.committed(result.base, result.events, ms))
+      if (result.events.length > 0) this.#notify((to) => to.committed(result.base, result.events, ms))
       for (const { append, position } of result.stored)
         append.resolve({ position, eventId: append.ids.at(-1)! })
       for (const append of result.conflicts) this.#refuse(append)
@@ -319,15 +319,15 @@ export class Appender {
         append.reject(conflict)
         return
       }
-      this.#tell((to) => to.found(link!.position))
+      this.#notify((to) => to.found(link!.position))
       append.resolve({ position: link!.position, eventId: link!.eventId })
     })
   }
 
   /** The append is stored, whatever the listener makes of it. */
-  #tell(tell: (listener: AppendListener) => void): void {
+  #notify(notify: (listener: AppendListener) => void): void {
     try {
-      tell(this.#listener)
+      notify(this.#listener)
     } catch (error) {
       this.#log.warn({ reason: oneLine(error) }, 'a listener of the event log failed')
     }

@@ -110,10 +110,10 @@ export async function moveLog(parts: {
   for (const log of [source, target]) await refuseCut(log)
   const comparison = new Comparison(source, target, wanted)
   const { proof } = comparison
-  const tell = (phase: MovePhase, events: number, position: bigint) =>
+  const reportProgress = (phase: MovePhase, events: number, position: bigint) =>
     parts.report({ phase, events, share: shareOf(position, head) })
   const compare = (phase: MovePhase) =>
-    comparison.run(() => tell(phase, proof.events, comparison.sourcePosition), signal)
+    comparison.run(() => reportProgress(phase, proof.events, comparison.sourcePosition), signal)
 
   let alreadyThere: number | null = null
   let progressAt = performance.now()
@@ -125,7 +125,7 @@ export async function moveLog(parts: {
       alreadyThere ??= proof.events
       const copyingSince = performance.now()
       await copyRest(source, target, comparison.sourcePosition, proof.events, signal, (events, position) =>
-        tell('copying', events, position),
+        reportProgress('copying', events, position),
       )
       copyingMs += performance.now() - copyingSince
       await compare('proving')

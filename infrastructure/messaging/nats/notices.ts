@@ -48,7 +48,7 @@ export class NatsNotices implements Notices {
     this.#local.wake(topic)
     const cooling = this.#cooling.get(topic)
     if (cooling) cooling.again = true
-    else this.#tell(topic)
+    else this.#notify(topic)
   }
 
   onWake(topic: Topic, listener: () => void): () => void {
@@ -63,7 +63,7 @@ export class NatsNotices implements Notices {
     for (const subscription of this.#subscriptions) subscription.unsubscribe()
   }
 
-  #tell(topic: Topic): void {
+  #notify(topic: Topic): void {
     // the client would keep what is published while the server is away, and tell old news later
     if (this.#closed || !this.#nats.connected) return
     try {
@@ -74,7 +74,7 @@ export class NatsNotices implements Notices {
     const timer = setTimeout(() => {
       const again = this.#cooling.get(topic)?.again
       this.#cooling.delete(topic)
-      if (again) this.#tell(topic)
+      if (again) this.#notify(topic)
     }, GAP_MS)
     timer.unref()
     this.#cooling.set(topic, { again: false, timer })

@@ -9,9 +9,9 @@ import { ProviderRefused, ProviderUnavailable } from '../../../application/ports
 
 interface Settings {
   readonly faults: Pick<Faults, 'take'>
-  /** Address of the page that plays the hosted checkout of a link. */
+  /** Address of the page that simulates the hosted checkout of a link. */
   readonly pageOf: (linkId: string) => string
-  /** Takes the first payment of a subscription as it is created; otherwise that waits to be played. */
+  /** Takes the first payment of a subscription as it is created; otherwise that waits to be simulated. */
   readonly chargesAtOnce: boolean
   /** What nobody can tell from a text that does not have it. */
   readonly secretFor: (text: string) => string
@@ -53,7 +53,7 @@ export class SimulatedCardProcessor implements CardProcessor {
     return this.#answer(() => this.#secretOf(processorCheckoutId))
   }
 
-  /** What is taken by it is played, and recorded at once. */
+  /** What is taken by it is simulated, and recorded at once. */
   closeCheckout() {
     return this.#answer(() => ({ outcome: 'nothing' as const }))
   }
@@ -88,7 +88,7 @@ export class SimulatedCardProcessor implements CardProcessor {
     return { processorSubscriptionId: idOf('sub', key), status }
   }
 
-  /** The payment waits to be played. */
+  /** The payment waits to be simulated. */
   chargeFirst() {
     return this.#answer(() => undefined)
   }

@@ -44,7 +44,7 @@ export function readNotice(event: unknown): ProcessorNotice | UnreadNotice | nul
   const { id, type, created, data } = whole.data
   if (!isNoticeType(type)) return null
   try {
-    const told = toldBy(type, data.object)
+    const told = noticeOf(type, data.object)
     if (told === UNNAMED) return namesIn(data.object).length === 0 ? null : unread(told)
     return told && { noticeId: id, at: created * 1000, ...told }
   } catch (error) {
@@ -112,10 +112,10 @@ const CHARGE = z
 
 /** Nothing stands where what an object is for is looked for. */
 const UNNAMED = Symbol('unnamed')
-type Told = LinkNotice | CheckoutNotice | SubscriptionNotice
+type Notice = LinkNotice | CheckoutNotice | SubscriptionNotice
 
 /** @throws ZodError for what is about something of ours, or may be, and cannot be read. */
-function toldBy(type: NoticeType, object: object): Told | typeof UNNAMED | null {
+function noticeOf(type: NoticeType, object: object): Notice | typeof UNNAMED | null {
   if (type === 'invoice.paid' || type === 'invoice.payment_failed') {
     const named = subscriptionOf(object)
     if (named === null || named === UNNAMED) return named

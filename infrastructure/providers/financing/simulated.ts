@@ -14,8 +14,8 @@ import { pdfOf } from './pdf.ts'
 const HOLD = { mostMs: 30_000, everyMs: 20 } as const
 
 /**
- * Stands for a financing provider: nothing is financed. It keeps nothing; quotes and notices are played by operators
- * (`application/payments/financing/play-financing.ts`).
+ * Stands for a financing provider: nothing is financed. It keeps nothing; quotes and notices are simulated by operators
+ * (`application/payments/financing/simulate-financing.ts`).
  */
 export class SimulatedFinancingProvider implements FinancingProvider {
   readonly #faults: Pick<Faults, 'take' | 'holding'>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { listCredits, receiveCredit } from '../../../application/banking/credits/bank-credits.ts'
 import { runBatch } from '../../../application/banking/debits/batch-worker.ts'
-import { representDebit, tellDebit } from '../../../application/banking/files/bank-rail.ts'
-import { tellLegacyRecord } from '../../../application/banking/legacy/legacy-collections.ts'
+import { reportDebit, representDebit } from '../../../application/banking/files/bank-rail.ts'
+import { reportLegacyRecord } from '../../../application/banking/legacy/legacy-collections.ts'
 import type { RailReport } from '../../../application/ports/bank-rail.ts'
 import type { CreditMatch } from '../../../domain/banking/credits/bank-credit.ts'
 import {
@@ -74,7 +74,7 @@ const errors = {
   ...one.errors,
   409: 'The verb does not fit how the debit stands; nothing is changed',
 } as const
-const NOTE = 'Plays what a bank reports, on the simulated bank rail.'
+const NOTE = 'Simulates what a bank reports, on the simulated bank rail.'
 const OF_RECORDS =
   'What the bank reports of a debit that the legacy service has sent is told by its record, on every bank rail.'
 
@@ -89,7 +89,7 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail acknowledge' },
-    handle: (call) => told(call, { verb: 'acknowledge' }),
+    handle: (call) => reported(call, { verb: 'acknowledge' }),
   }),
   endpoint({
     operation: 'settleDebit',
@@ -101,7 +101,7 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail settle' },
-    handle: (call) => told(call, { verb: 'settle', settlement: call.body }),
+    handle: (call) => reported(call, { verb: 'settle', settlement: call.body }),
   }),
   endpoint({
     operation: 'returnDebit',
@@ -113,7 +113,7 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail return' },
-    handle: (call) => told(call, { verb: 'return', ...call.body }),
+    handle: (call) => reported(call, { verb: 'return', ...call.body }),
   }),
   endpoint({
     operation: 'representDebit',
@@ -155,7 +155,7 @@ export const bankRailEndpoints = [
       bank_transaction_id: text(200),
       bank_date: date(),
       amount_cents: wholeNumber().min(1),
-      reference: optional(text(200)).describe('The leg that it is for'),
+      reference: optional(text(200)).describe('The debit that it is for'),
     }),
     answers: {
       201: Credit,
@@ -205,20 +205,20 @@ export const bankRailEndpoints = [
 ]
 
 function shownMatch(match: CreditMatch | null) {
-  const { legId: leg_id = null, confidence = null } = match ?? {}
+  const { debitId: leg_id = null, confidence = null } = match ?? {}
   return { matched: match !== null, leg_id, confidence }
 }
 
 type DebitCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly leg_id: string } }
 
-async function told(call: DebitCall, report: RailReport) {
+async function reported(call: DebitCall, report: RailReport) {
   const { leg_id } = call.params
-  const told = await tellDebit(call.host.app, leg_id, report, contextOf(call))
-  if (isRejection(told) && told.kind === 'not_found') {
-    const record = await tellLegacyRecord(call.host.app, leg_id, report, contextOf(call))
+  const reported = await reportDebit(call.host.app, leg_id, report, contextOf(call))
+  if (isRejection(reported) && reported.kind === 'not_found') {
+    const record = await reportLegacyRecord(call.host.app, leg_id, report, contextOf(call))
     if (record) return shownRecord(accepted(record))
   }
-  return shown(accepted(told))
+  return shown(accepted(reported))
 }
 
 function shown(debit: BankDebit) {

@@ -7,7 +7,7 @@ import {
   BANK_REPORT_STATUSES,
   type BankReport,
   bankReport,
-  PARKED_TOLD,
+  PARKED_REPORTED,
 } from '../../../domain/banking/files/bank-report.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
@@ -48,7 +48,7 @@ const Report = Row.omit({ parked: true })
       .array(Item)
       .readonly()
       .describe(
-        `The first ${PARKED_TOLD} at the most: others follow when it is read again, once these are resolved`,
+        `The first ${PARKED_REPORTED} at the most: others follow when it is read again, once these are resolved`,
       ),
     resolved: z.array(z.object({ line: z.int(), note: z.string().nullable(), at: shownTime() })).readonly(),
     applied_items: z

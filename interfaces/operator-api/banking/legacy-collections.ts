@@ -10,7 +10,7 @@ import {
   importLegacyCollections,
   importNameOf,
   importProgress,
-  REFUSALS_TOLD,
+  REFUSALS_REPORTED,
 } from '../../../application/banking/legacy/legacy-import.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import { TimeSlice } from '../../../application/commands/time-slices.ts'
@@ -70,7 +70,7 @@ const Imported = z
     import_id: z.string(),
     stored: z.int(),
     repeated: z.int().describe('Lines that were stored before'),
-    refused: z.array(Refusal).readonly().describe(`At most ${REFUSALS_TOLD}, the first ones`),
+    refused: z.array(Refusal).readonly().describe(`At most ${REFUSALS_REPORTED}, the first ones`),
     refused_count: z.int(),
   })
   .meta({ id: 'LegacyImport' })

@@ -15,7 +15,7 @@ import {
 } from '../../../domain/banking/debits/return-rate.ts'
 import {
   DIFFERENCES,
-  DIFFERENCES_TOLD,
+  DIFFERENCES_REPORTED,
   reconciliation,
 } from '../../../domain/banking/reconciliation/reconciliation.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
@@ -91,7 +91,7 @@ const Reconciliation = z
         files: z.int(),
       })
       .describe('How many of each'),
-    differences: z.array(Difference).readonly().describe(`At most ${DIFFERENCES_TOLD}, the first ones`),
+    differences: z.array(Difference).readonly().describe(`At most ${DIFFERENCES_REPORTED}, the first ones`),
     difference_count: z.int(),
     started_at: shownTime(),
     at: shownTime(),

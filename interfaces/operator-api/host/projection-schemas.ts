@@ -63,7 +63,7 @@ export const Projection = z
   })
   .meta({ id: 'Projection' })
 
-export const ProjectionWithParked = Projection.extend({
+export const ProjectionWithDeadLetters = Projection.extend({
   parked: z
     .array(
       z.object({
@@ -85,7 +85,7 @@ export const ProjectionWithParked = Projection.extend({
 const redriven = {
   streams: z.int().describe('Streams tried'),
   events: z.int().describe('Events applied; in a dry run: that wait'),
-  remaining: z.int().describe('Streams that are parked still, or again'),
+  remaining: z.int().describe('Streams that are dead-lettered still, or again'),
 }
 export const Redriven = z
   .object({ ...redriven, dry_run: z.boolean(), rebuild: z.object(redriven).optional() })

@@ -3,13 +3,16 @@ import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
 import type { Outbox } from '../../../application/ports/outbox.ts'
 import type { Rejection } from '../../../domain/kernel/rejection.ts'
-import type { ProjectionStatus, ShownParkedStream } from '../../../projections/runtime/projection-status.ts'
+import type {
+  ProjectionStatus,
+  ShownDeadLetteredStream,
+} from '../../../projections/runtime/projection-status.ts'
 import type { WorkOverview } from './work-schema.ts'
 
 /** What operators do with projections. Every method throws ProjectionError for what is not possible. */
 export interface ProjectionOperations {
   list(): Promise<readonly ProjectionStatus[]>
-  show(name: string): Promise<ProjectionStatus & { readonly parked: readonly ShownParkedStream[] }>
+  show(name: string): Promise<ProjectionStatus & { readonly parked: readonly ShownDeadLetteredStream[] }>
   /** Starts a rebuild beside the live tables; `manual` waits for {@link switch}. */
   rebuild(name: string, options: { switch?: 'auto' | 'manual' }): Promise<unknown>
   /** Puts the rebuilt tables in place of the live ones. */
@@ -20,7 +23,7 @@ export interface ProjectionOperations {
   cancel(name: string): Promise<unknown>
   pause(name: string): Promise<unknown>
   resume(name: string): Promise<unknown>
-  /** Tries parked streams again (all, or one); a dry run only counts. */
+  /** Tries dead-lettered streams again (all, or one); a dry run only counts. */
   redrive(name: string, options: { stream?: string; dryRun?: boolean }): Promise<unknown>
 }
 

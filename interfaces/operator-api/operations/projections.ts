@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Answer, type Call } from '../../endpoints/endpoint.ts'
 import { optional, text, withDefault } from '../../endpoints/fields.ts'
 import { endpoint, type OperatorHost, record } from '../host/api.ts'
-import { Projection, ProjectionWithParked, Redriven, switching } from '../host/projection-schemas.ts'
+import { Projection, ProjectionWithDeadLetters, Redriven, switching } from '../host/projection-schemas.ts'
 import type { ProjectionOperations } from '../host/services.ts'
 
 const params = z.object({ name: z.string().describe('The name of the projection') })
@@ -86,9 +86,9 @@ export const projectionEndpoints = [
   endpoint({
     operation: 'showProjection',
     route: 'GET /projections/{name}',
-    summary: 'Show a projection with its parked streams and the progress of a rebuild',
+    summary: 'Show a projection with its dead-lettered streams and the progress of a rebuild',
     params,
-    answers: { 200: ProjectionWithParked },
+    answers: { 200: ProjectionWithDeadLetters },
     errors: NONE,
     command: { name: 'projections show' },
     handle: ({ host, params }) => host.services.projections.show(params.name),
@@ -142,7 +142,7 @@ export const projectionEndpoints = [
   endpoint({
     operation: 'redriveProjection',
     route: 'POST /projections/{name}/redrive',
-    summary: 'Try parked streams again, all or one',
+    summary: 'Try dead-lettered streams again, all or one',
     params,
     body: z.object({
       stream: optional(text()).describe('Only this one'),

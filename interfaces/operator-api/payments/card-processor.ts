@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { play } from '../../../application/payments/play-payment.ts'
+import { simulatePayment } from '../../../application/payments/simulate-payment.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { ofOne, text, withDefault } from '../../endpoints/fields.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 
-const Played = z
+const Simulated = z
   .object({
     _id: z.string(),
     kind: z.enum(['payment_link', 'payment_session', 'subscription']),
@@ -22,40 +22,42 @@ const errors = {
 const NOTE =
   'For the simulated card processor only, live or sandbox. Of a subscription it is the payment that comes next.'
 
-type PlayCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly id: string } }
+type SimulationCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly id: string } }
 
 export const cardProcessorEndpoints = [
   endpoint({
     operation: 'playPayment',
     route: 'POST /card-processor/{id}/succeed',
-    summary: 'Play a payment that succeeds',
+    summary: 'Simulate a payment that succeeds',
     description: NOTE,
     ...one,
     body: z.object({}),
-    answers: { 200: Played },
+    answers: { 200: Simulated },
     errors,
     command: { name: 'card-processor succeed' },
     asksOutside: true,
-    handle: (call) => played(call, null),
+    handle: (call) => simulated(call, null),
   }),
   endpoint({
     operation: 'playDecline',
     route: 'POST /card-processor/{id}/decline',
-    summary: 'Play a payment that is declined',
-    description: `${NOTE} The card declines from then on, until a payment is played that succeeds.`,
+    summary: 'Simulate a payment that is declined',
+    description: `${NOTE} The card declines from then on, until a payment is simulated that succeeds.`,
     ...one,
     body: z.object({ failure_code: withDefault(text(100), 'card_declined') }),
-    answers: { 200: Played },
+    answers: { 200: Simulated },
     errors,
     command: { name: 'card-processor decline' },
     asksOutside: true,
-    handle: (call) => played(call, call.body.failure_code),
+    handle: (call) => simulated(call, call.body.failure_code),
   }),
 ]
 
-async function played(call: PlayCall, failureCode: string | null) {
+async function simulated(call: SimulationCall, failureCode: string | null) {
   const { id } = call.params
-  const { kind, alreadyPaid } = accepted(await play(call.host.app, id, failureCode, contextOf(call)))
+  const { kind, alreadyPaid } = accepted(
+    await simulatePayment(call.host.app, id, failureCode, contextOf(call)),
+  )
   const outcome = failureCode === null ? ('succeeded' as const) : ('declined' as const)
   return { _id: id, kind, outcome, already_paid: alreadyPaid }
 }

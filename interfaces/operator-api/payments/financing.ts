@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { setFinancing, showFinancing } from '../../../application/payments/financing/financing-settings.ts'
 import {
-  type PlayedFinancing,
-  playFinancing,
-} from '../../../application/payments/financing/play-financing.ts'
+  type FinancingSimulation,
+  simulateFinancing,
+} from '../../../application/payments/financing/simulate-financing.ts'
 import { MOST_QUOTES } from '../../../application/payments/financing/simulated-quotes.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
 import {
@@ -36,7 +36,7 @@ const settings = z.object({
 
 const ofTenant = ofOne('tenant_id', 'tenant')
 
-const Played = z
+const Simulated = z
   .object({
     session_id: id(),
     status: z.enum(FINANCING_STATUSES),
@@ -52,7 +52,7 @@ const errors = {
   ...ofSession.errors,
   409: 'It does not fit how the request stands; nothing is changed',
 } as const
-const NOTE = 'Plays the simulated financing provider.'
+const NOTE = 'Simulates the simulated financing provider.'
 
 /** A verb of the provider that takes nothing. */
 const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
@@ -63,10 +63,10 @@ const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
     description: NOTE,
     ...ofSession,
     body: z.object({}),
-    answers: { 200: Played },
+    answers: { 200: Simulated },
     errors,
     command: { name: `financing ${verb}` },
-    handle: (call) => played(call, { tells: verb }),
+    handle: (call) => simulated(call, { answer: verb }),
   })
 
 export const financingEndpoints = [
@@ -107,10 +107,10 @@ export const financingEndpoints = [
     body: z.object({
       count: withDefault(z.int().min(1).max(MOST_QUOTES), 3).describe('How many'),
     }),
-    answers: { 200: Played },
+    answers: { 200: Simulated },
     errors,
     command: { name: 'financing quotes' },
-    handle: (call) => played(call, { tells: 'quotes', count: call.body.count }),
+    handle: (call) => simulated(call, { answer: 'quotes', count: call.body.count }),
   }),
   simple('playFinancingHold', 'hold', 'The provider wants to look at the request'),
   simple('playFinancingExpiry', 'expire', 'The request has expired at the provider'),
@@ -124,24 +124,24 @@ export const financingEndpoints = [
       notice_id: optional(text(200)),
       amount_cents: optional(wholeNumber()).describe('Default: the down payment of the first quote'),
     }),
-    answers: { 200: Played },
+    answers: { 200: Simulated },
     errors,
     command: { name: 'financing down-payment-notice' },
     handle: (call) =>
-      played(call, {
-        tells: 'down_payment',
+      simulated(call, {
+        answer: 'down_payment',
         noticeId: call.body.notice_id,
         amountCents: call.body.amount_cents,
       }),
   }),
 ]
 
-type PlayCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly session_id: string } }
+type SimulationCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly session_id: string } }
 
-async function played(call: PlayCall, what: PlayedFinancing) {
+async function simulated(call: SimulationCall, what: FinancingSimulation) {
   const { app } = call.host
   const { session_id } = call.params
-  return shown(accepted(await playFinancing(app, session_id, what, contextOf(call))), app.clock.now())
+  return shown(accepted(await simulateFinancing(app, session_id, what, contextOf(call))), app.clock.now())
 }
 
 function shown(session: FinancingSession, now: number) {

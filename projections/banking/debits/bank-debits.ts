@@ -20,7 +20,7 @@ import {
 } from '../../../domain/banking/debits/bank-debit-events.ts'
 import { type FoldedTable, projection } from '../../runtime/projection.ts'
 
-const ofLeg = ({ data }: { data: { leg_id: string } }) => ({ bank_debits: [[data.leg_id]] }) as const
+const ofDebit = ({ data }: { data: { leg_id: string } }) => ({ bank_debits: [[data.leg_id]] }) as const
 
 type Touched = { readonly data: { readonly leg_id: string; readonly at: string } }
 const touched = (
@@ -74,71 +74,71 @@ export const bankDebits = projection({
       },
     }),
     on(BankDebitGated, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, status, reason, run_id = null, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status, reason, run_id, updated_at: at }),
     }),
     on(BankDebitReleased, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'pending', reason: null, updated_at: at }),
     }),
     on(BankDebitRejected, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'failed', updated_at: at }),
     }),
     on(BankDebitFailed, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'failed', updated_at: at }),
     }),
     on(BankDebitCancelled, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'cancelled', updated_at: at }),
     }),
     on(BankDebitScheduled, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply({ data }, { bank_debits }) {
         const { leg_id, batch_closes_at, effective_date, run_id = null, at } = data
         const inBatch = { batch_closes_at, ...entryOn(effective_date, bank_debits.get(leg_id)) }
         bank_debits.change([leg_id], { status: 'Scheduled', ...inBatch, run_id, updated_at: at })
       },
     }),
-    on(BankDebitLeftOut, { reads: ofLeg, apply: touched }),
-    on(BankDebitHeldUp, { reads: ofLeg, apply: touched }),
+    on(BankDebitLeftOut, { reads: ofDebit, apply: touched }),
+    on(BankDebitHeldUp, { reads: ofDebit, apply: touched }),
     on(BankDebitInFile, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply({ data: { leg_id, entry_date, at } }, { bank_debits }) {
         const entry = entryOn(entry_date, bank_debits.get(leg_id))
         bank_debits.change([leg_id], { ...entry, updated_at: at })
       },
     }),
     on(BankDebitSubmitted, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'submitted', updated_at: at }),
     }),
     on(BankDebitReported, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply({ data: { leg_id, settled_on, at } }, { bank_debits }) {
         const isProcessed = settled_on !== null && bank_debits.get(leg_id)?.status === 'submitted'
         bank_debits.change([leg_id], { ...(isProcessed && { status: 'processed' }), updated_at: at })
       },
     }),
     on(BankDebitProcessed, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { status: 'processed', updated_at: at }),
     }),
     on(BankDebitMatched, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], { awaits_credit: false, updated_at: at }),
     }),
     on(BankDebitReturned, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply: ({ data: { leg_id, return_code, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], {
           status: 'returned',
@@ -148,7 +148,7 @@ export const bankDebits = projection({
         }),
     }),
     on(BankDebitRepresented, {
-      reads: ofLeg,
+      reads: ofDebit,
       apply({ data }, { bank_debits }) {
         const { leg_id, batch_closes_at, effective_date, settlement_type, at } = data
         const again = {

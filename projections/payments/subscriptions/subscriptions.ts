@@ -31,8 +31,8 @@ export const subscriptions = projection({
         reads: ({ data }) => ({ subscriptions: [[data.subscription_id]] }),
         apply(event, { subscriptions }) {
           const { subscription_id } = event.data
-          const told = event as Parameters<typeof statusAfter>[1]
-          const { status, status_at } = statusAfter(subscriptions.get(subscription_id)!, told)
+          const reported = event as Parameters<typeof statusAfter>[1]
+          const { status, status_at } = statusAfter(subscriptions.get(subscription_id)!, reported)
           subscriptions.change([subscription_id], { status, status_at })
         },
       }),

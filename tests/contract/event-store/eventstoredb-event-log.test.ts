@@ -292,11 +292,11 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const { appends, release } = shareAppends(server.url)
       cleanup(release)
       const reader = new LogReader(connection, appends, 10_000, closing.signal)
-      let tellHead: (head: bigint) => void = () => undefined
+      let reportHead: (head: bigint) => void = () => undefined
       const head = vi.spyOn(reader, 'head').mockImplementationOnce(
         () =>
           new Promise((resolve) => {
-            tellHead = resolve
+            reportHead = resolve
           }),
       )
       const live = new Live(
@@ -309,7 +309,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       // it has passed the event by, and asks how far the log is
       await expect.poll(() => head.mock.calls.length).toBe(1)
       live.want([type])
-      tellHead(position)
+      reportHead(position)
       await live.feed.beyond(position - 1n, AbortSignal.timeout(240_000))
       expect(live.feed.after(before, 10, new Set([type]))).toMatchObject({ events: [{ type, position }] })
     })

@@ -75,7 +75,7 @@ async function onEach(atOnce: number, work: (n: number) => Promise<void>): Promi
 
 const ping = () => sendRpc(service, other.apiKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
 
-async function refusalsTold(): Promise<number> {
+async function refusalsReported(): Promise<number> {
   const metrics = await send(`${service.opsUrl}/metrics`, {
     headers: { Authorization: `Bearer ${service.operatorToken}` },
   })
@@ -83,7 +83,7 @@ async function refusalsTold(): Promise<number> {
 }
 
 it('waits for what a caller sends on a thousand connections, serves or refuses it then, and answers another', async () => {
-  const before = await refusalsTold()
+  const before = await refusalsReported()
   const answers: Answered[] = []
   const requests: { sent: ClientRequest; rest: string; answer: Promise<unknown> }[] = []
   await onEach(OPENED_AT_ONCE, async (n) => {
@@ -109,5 +109,5 @@ it('waits for what a caller sends on a thousand connections, serves or refuses i
   expect(answers.filter(({ status }) => status === 202).length).toBeGreaterThanOrEqual(100)
   // a log that is slow to take what was let in has 503 as its answer, too
   const refused = answers.filter((answer) => answer.text.includes(TOO_MANY))
-  expect(refused).toHaveLength((await refusalsTold()) - before)
+  expect(refused).toHaveLength((await refusalsReported()) - before)
 })

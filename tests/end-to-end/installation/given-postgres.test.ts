@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase, withServer } from '../../support/database.ts'
 import { installationName } from '../../support/installation.ts'
-import { continueStory, expectStory, type Story, tellStory } from '../../support/payroll-story.ts'
+import { continueStory, expectStory, makeStory, type Story } from '../../support/payroll-story.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
 const MASTER_KEY = randomBytes(32).toString('base64')
@@ -36,7 +36,7 @@ describe('the service on a database that it is given, whose owner may not create
   })
 
   test('tells the payroll story, and keeps nothing but a token that it had to make in its directory', async () => {
-    story = await tellStory(service)
+    story = await makeStory(service)
     await expectStory(service, story)
     // who has fellows is given the token that all of them take
     expect(await readdir(service.dataDir)).toEqual(installationName === 'embedded' ? ['operator-token'] : [])

@@ -104,7 +104,7 @@ if (await findEventStore()) {
     let service: RunningService
     let tenant: SeededTenant
     let held: { fileId: string; payroll: LargePayroll }
-    const parkedStream = `employer-${randomUUID().replaceAll('-', '').slice(0, 24)}`
+    const deadLetteredStream = `employer-${randomUUID().replaceAll('-', '').slice(0, 24)}`
 
     beforeAll(async () => {
       first = await startEventStore()
@@ -148,7 +148,7 @@ if (await findEventStore()) {
       const database = await openDatabase({ url: installation.databaseUrl })
       const log = await openPostgresEventLog({ database })
       const metadata = JSON.stringify({ schema_version: 1 })
-      await log.append(parkedStream, -1, [{ type: 'EmployerRegistered', data: '{}', metadata }])
+      await log.append(deadLetteredStream, -1, [{ type: 'EmployerRegistered', data: '{}', metadata }])
       await log.close()
       await database.close()
       await until(async () => (await operate(service, 'GET', '/projections/employers')).parked.length === 1)
@@ -183,8 +183,10 @@ if (await findEventStore()) {
       await rebuilt(service)
       expect(await readModels(url)).toEqual(before)
       const { parked, lag } = await operate(service, 'GET', '/projections/employers')
-      expect(parked).toMatchObject([{ stream: parkedStream, type: 'EmployerRegistered', revision: 0 }])
-      expect(parked[0].position).toBe(Number(events.find(({ stream }) => stream === parkedStream)!.position))
+      expect(parked).toMatchObject([{ stream: deadLetteredStream, type: 'EmployerRegistered', revision: 0 }])
+      expect(parked[0].position).toBe(
+        Number(events.find(({ stream }) => stream === deadLetteredStream)!.position),
+      )
       expect(lag).toEqual({ events: 0, seconds: 0 })
       expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
       // what was held goes on, and each of its steps is done once

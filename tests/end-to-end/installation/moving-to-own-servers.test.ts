@@ -12,7 +12,7 @@ import { logHead, post, reportBody, serviceTime, sign, status } from '../../supp
 import { createTestDatabase, sessionsThatWait } from '../../support/database.ts'
 import { findEventStore, startEventStore } from '../../support/eventstoredb.ts'
 import { expectComplete, type LargePayroll, largePayroll } from '../../support/large-payroll.ts'
-import { continueStory, expectStory, type Story, storedLog, tellStory } from '../../support/payroll-story.ts'
+import { continueStory, expectStory, makeStory, type Story, storedLog } from '../../support/payroll-story.ts'
 import { type Answer, askOperator, newFein, operate, payrollRow, sendRpc } from '../../support/seed.ts'
 import { type RunningService, startProcess } from '../../support/service.ts'
 import { withClient } from '../../support/table-copies.ts'
@@ -141,7 +141,7 @@ function period(n: number) {
 beforeAll(async () => {
   dataDir = await temporary()
   const service = await startProcess({ dataDir })
-  story = await tellStory(service)
+  story = await makeStory(service)
   keyed = []
   for (const request of requests(service)) {
     const first = await request.send(service)

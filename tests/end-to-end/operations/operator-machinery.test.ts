@@ -143,7 +143,7 @@ describe('projections', () => {
     )
   })
 
-  test('redrive nothing where nothing is parked; a dry run is not recorded', async () => {
+  test('redrive nothing where nothing is dead-lettered; a dry run is not recorded', async () => {
     const dry = await ops('POST', '/projections/policies/redrive', { dry_run: true })
     expect([dry.status, dry.body.ok]).toEqual([200, true])
     expect(await actions()).not.toContain('redrive policies')

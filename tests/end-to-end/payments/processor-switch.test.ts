@@ -154,7 +154,7 @@ test('what is at Stripe waits there while its keys are not set, and goes on with
 })
 
 describe('a session whose checkout is open', () => {
-  const play = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
+  const simulate = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
 
   test('at the simulated processor ends there before Stripe is asked, or is paid there', async () => {
     await start()
@@ -164,7 +164,7 @@ describe('a session whose checkout is open', () => {
     const secrets = await Promise.all([moved, played, cancelled].map((one) => one().secret()))
     await start(stripeSettings(stripe))
 
-    await play(played().id)
+    await simulate(played().id)
     expect((await cancelled().cancel()).status).toBe(200)
     expect([await played().status(), await cancelled().status(), stripe.requests]).toEqual([
       ...['paid', 'cancelled', []],
@@ -173,7 +173,7 @@ describe('a session whose checkout is open', () => {
     expect(secrets).not.toContain(secret)
     expect(await moved().secret()).toBe(secret)
     // nobody plays what is at Stripe
-    await expect(play(moved().id)).rejects.toThrow('409')
+    await expect(simulate(moved().id)).rejects.toThrow('409')
     const [{ object }] = stripe.atCheckout.payByCard(secret) as unknown as [{ object: Json }]
     expect(await told('payment_intent.succeeded', object)).toBe(200)
     expect(await moved().status()).toBe('paid')

@@ -660,7 +660,7 @@ describe('notices', () => {
   })
 })
 
-test('the sandbox never reaches Stripe, and is played while Stripe serves the others', async () => {
+test('the sandbox never reaches Stripe, and is simulated while Stripe serves the others', async () => {
   const before = stripe.requests.length
   const sandbox = await tenantWithCustomer(service, { environment: 'sandbox' })
   const made = await subscribe(service, sandbox)

@@ -1,6 +1,6 @@
 // @module-tag each-log
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { claimKey, namedDebit, standingOf } from '../../../application/banking/debits/debit-keys.ts'
+import { claimKey, existingDebit, namedDebit } from '../../../application/banking/debits/debit-keys.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import {
@@ -226,9 +226,9 @@ test('the key of a debit is claimed by all who ask for the same debit in many pr
   expect(await claimKey(one, client, another!, step())).toMatchObject({ code: 'debit_key_reused' })
   const refuse = { type: 'Refuse', collectionId, at: 0 } as const
   await one.commands.execute(debitCollection, collectionId, refuse, step())
-  expect(await standingOf(one, another!)).toBeNull()
+  expect(await existingDebit(one, another!)).toBeNull()
   expect(await claimKey(one, client, another!, step())).toBeNull()
-  expect(await standingOf(one, entry!)).toBe('other')
+  expect(await existingDebit(one, entry!)).toBe('other')
 })
 
 describe('an answer that holds a secret', () => {

@@ -216,7 +216,7 @@ async function cancel(policyId: string, reason: string): Promise<void> {
   await bench.commands.execute(policy, policyId, { type: 'Cancel', reason }, context())
 }
 
-/** Of the events of a parked stream that are read at once. */
+/** Of the events of a dead-lettered stream that are read at once. */
 const MORE_THAN_A_PAGE = 101
 const twoRows = [row({}, 1), row({ class_code: '9999' }, 2)]
 
@@ -494,7 +494,11 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
       { process_manager: 'integration-events', kind: '$stream', key: `policy-${odd.policy_id}` },
     ])
     expect((await failedWork())[0]!.last_error).toContain('SomethingForeign')
-    expect(await channel.events.status()).toMatchObject({ state: 'active', problem: null, parkedStreams: 1 })
+    expect(await channel.events.status()).toMatchObject({
+      state: 'active',
+      problem: null,
+      deadLetteredStreams: 1,
+    })
     await issuePolicy()
     await until(() => channel.published.length === 3)
     expect(channel.published.map(({ type }) => type)).toEqual(Array(3).fill('policy.issued'))
@@ -535,7 +539,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(second.published).toEqual([])
     expect(await bench.store.redrive({ dryRun: true })).toBe(1)
     expect(await bench.store.redrive({ dryRun: false })).toBe(1)
-    await until(async () => (await second.events.status()).parkedStreams === 0)
+    await until(async () => (await second.events.status()).deadLetteredStreams === 0)
     const changed = Array(MORE_THAN_A_PAGE).fill('policy.changed')
     const types = second.published.map(({ type }) => type)
     expect(types).toEqual(['policy.issued', ...changed, 'policy.cancelled'])
@@ -546,7 +550,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     await until(() => second.published.length === MORE_THAN_A_PAGE + 4)
   })
 
-  test('of one of our types that cannot be read park their stream, and no other', async () => {
+  test('of one of our types that cannot be read dead-letter their stream, and no other', async () => {
     const channel = publishFrom(await another())
     const unreadable: Record<string, { readonly data: string; readonly metadata: string }> = {
       data: { data: '{"policy_id":7}', metadata: JSON.stringify(EVENT_METADATA) },
@@ -566,7 +570,9 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
   })
 
   // the ones above park a stream, and no other
-  test('a channel made anew is told of what stood before a parked event, too', { tags: 'long' }, async () => {
+  test('a channel made anew is told of what stood before a dead-lettered event, too', {
+    tags: 'long',
+  }, async () => {
     const channel = publishFrom()
     channel.refused.add('policy.changed')
     const odd = await issuePolicy()
@@ -636,8 +642,8 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
-  // parking-follower parks a stream, nats-wake-up goes on without the server
-  test('is away: a drain waits for no stream that is parked', { tags: 'long' }, async () => {
+  // parking-follower dead-letters a stream, nats-wake-up goes on without the server
+  test('is away: a drain waits for no stream that is dead-lettered', { tags: 'long' }, async () => {
     const runner = await bench.run([])
     const channel = publishFrom()
     channel.refused.add('policy.issued')
@@ -661,7 +667,7 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
   })
 
   // parking-follower has an outage that costs none
-  test('does not take for now: that costs parked streams no try', { tags: 'long' }, async () => {
+  test('does not take for now: that costs dead-lettered streams no try', { tags: 'long' }, async () => {
     const channel = publishFrom()
     channel.refused.add('policy.issued')
     for (let n = 0; n < 3; n += 1) await issuePolicy()

@@ -201,7 +201,7 @@ describe('reacting to the log', () => {
     expect(names()).toEqual(['elsewhere'])
     const failed = { processManager: 'parcels', kind: '$stream', key: 'parcel-odd', attempts: 3 }
     expect(await runner.failedWork(10)).toMatchObject([failed])
-    expect(await runner.status()).toMatchObject([{ parkedStreams: 1, state: 'active' }])
+    expect(await runner.status()).toMatchObject([{ deadLetteredStreams: 1, state: 'active' }])
 
     broken = false
     expect(await runner.redrive({ dryRun: true })).toBe(1)
@@ -211,7 +211,7 @@ describe('reacting to the log', () => {
     // pieces of different keys are done side by side
     expect(names().sort()).toEqual(['behind', 'elsewhere', 'unthinkable'])
     expect((await counts()).failed).toBe(0)
-    expect(await runner.status()).toMatchObject([{ parkedStreams: 0 }])
+    expect(await runner.status()).toMatchObject([{ deadLetteredStreams: 0 }])
   })
 
   // the one before it redrives
@@ -243,7 +243,7 @@ describe('reacting to the log', () => {
     expect((await counts()).failed).toBe(0)
   })
 
-  test('what cannot be read, or comes to work that cannot be stored, parks its stream without its contents, and all others go on', async () => {
+  test('what cannot be read, or comes to work that cannot be stored, dead-letters its stream without its contents, and all others go on', async () => {
     const { handler, names } = courier(async ({ key }) =>
       key === 'changed'
         ? { outcome: 'again', afterMs: 0, payload: { parcel: 'half \ud800' } }
@@ -545,7 +545,7 @@ describe('working', () => {
 
   test('a piece whose end is told late has not lost its lease', async () => {
     let looks = 0
-    let isToldLate = false
+    let isReportedLate = false
     const store = replaced(bench.store, {
       async makeDue(...args) {
         const standing = await bench.store.makeDue(...args)
@@ -557,14 +557,14 @@ describe('working', () => {
         // one of them began after that
         const before = looks
         await until(() => looks > before + 1)
-        isToldLate = true
+        isReportedLate = true
         return ended
       },
     })
     const { handler } = courier()
     const runner = await bench.run([parcels(handler)], {}, { store })
     await send('late')
-    await until(() => isToldLate)
+    await until(() => isReportedLate)
     expect(await bench.drain(runner)).toBe(true)
     expect(bench.reports).toEqual([])
   })

@@ -197,7 +197,12 @@ describe('lag', () => {
 
 describe('a page', () => {
   const row = { account: 'x', owner: 'o', balance: 1, payments: 1, note: null, updated_at: null }
-  const page = { tables: [{ table: 'accounts', put: [row], removed: [] }], park: [], unpark: [], rate: 0 }
+  const page = {
+    tables: [{ table: 'accounts', put: [row], removed: [] }],
+    deadLetter: [],
+    redriven: [],
+    rate: 0,
+  }
 
   it('is not written under an outdated epoch or from elsewhere, and moves the checkpoint with its rows or not at all', async () => {
     const process = await start(accounts())

@@ -18,7 +18,7 @@ import { migrate } from '../../../infrastructure/database/migrate.ts'
 import { post } from '../../support/core.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { type EventStoreServer, eventStoreProgram, startEventStore } from '../../support/eventstoredb.ts'
-import { continueStory, expectStory, type Story, storedLog, tellStory } from '../../support/payroll-story.ts'
+import { continueStory, expectStory, makeStory, type Story, storedLog } from '../../support/payroll-story.ts'
 import { postgresToolsFit } from '../../support/postgres-tools.ts'
 import { operate } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
@@ -186,7 +186,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     const [original, copy] = [await database(), await database()]
     const server = await startServer(join(directory, 'original'))
     const service = await serviceOn(server, original)
-    const story = await tellStory(service)
+    const story = await makeStory(service)
 
     const [restoreDatabase, acknowledged, keys] = await underLoad(3, syncTo(service, story), async (more) => {
       await more(5)
@@ -228,7 +228,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     const original = await database()
     const server = await startServer(join(directory, 'original'))
     const service = await serviceOn(server, original)
-    const story = await tellStory(service)
+    const story = await makeStory(service)
     await run(SCRIPT, [join(directory, 'original'), join(directory, 'backup')])
     for (let n = 0; n < 5; n += 1) await syncTo(service, story)(0, n)
     await operate(service, 'POST', '/drain')

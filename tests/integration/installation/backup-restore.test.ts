@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
 import { report } from '../../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { continueStory, expectStory, type Story, storedLog, tellStory } from '../../support/payroll-story.ts'
+import { continueStory, expectStory, makeStory, type Story, storedLog } from '../../support/payroll-story.ts'
 import { postgresToolsFit } from '../../support/postgres-tools.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 import { copyTables, withClient, writeTables } from '../../support/table-copies.ts'
@@ -76,7 +76,7 @@ describe.each([
     original = await createTestDatabase({ migrate: false })
     copy = await createTestDatabase({ migrate: false })
     service = await given(original.url)
-    story = await tellStory(service)
+    story = await makeStory(service)
   })
   afterAll(async () => {
     await service?.stop()
@@ -135,7 +135,7 @@ describe('a data directory copied while the service is stopped', () => {
   test('serves what it served, and goes on', async () => {
     const dataDir = join(directory, 'data')
     service = await startService({ dataDir })
-    const story = await tellStory(service)
+    const story = await makeStory(service)
     expect(await service.end()).toBe(0)
     const copies = ['first', 'second'].map((name) => join(directory, name))
     for (const copy of copies) await run('cp', ['-a', dataDir, copy])

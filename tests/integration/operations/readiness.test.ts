@@ -14,7 +14,7 @@ import {
   work,
 } from '../../../application/followers/process-manager.ts'
 import type { ProcessManagerRunner } from '../../../application/followers/runner.ts'
-import { PARKED_STREAM, type WorkStore } from '../../../application/followers/work-store.ts'
+import { DEAD_LETTERED_STREAM, type WorkStore } from '../../../application/followers/work-store.ts'
 import { discardWork } from '../../../application/operations/unknown-work.ts'
 import { policy } from '../../../domain/policies/policy.ts'
 import { NachaFolders } from '../../../infrastructure/providers/bank/nacha/folders.ts'
@@ -181,10 +181,14 @@ test('how process managers do is asked at once, however many there are', async (
   const store = new PostgresWorkStore({ query } as typeof pool)
   const names = Array.from({ length: 20 }, (_, n) => `watcher-${n}`)
   await bench.store.register(names, 0n)
-  const parked = (key: string) => pieceOfWork({ processManager: names[1]!, kind: PARKED_STREAM, key })
+  const parked = (key: string) => pieceOfWork({ processManager: names[1]!, kind: DEAD_LETTERED_STREAM, key })
   await storeWork(bench.store, parked('a'), parked('b'))
   const all = await statusOfFollowers({ store, leases: bench.leases }, names)
-  expect(all.map(({ parkedStreams }) => parkedStreams)).toEqual([0, 2, ...names.slice(2).map(() => 0)])
+  expect(all.map(({ deadLetteredStreams }) => deadLetteredStreams)).toEqual([
+    0,
+    2,
+    ...names.slice(2).map(() => 0),
+  ])
   expect(asked).toBe(1)
 })
 
@@ -239,9 +243,14 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   expect((await readiness.check()).degraded).toEqual([])
 })
 
-test('the figure of parked integration events is gone while their source does not answer', async () => {
+test('the figure of dead-lettered integration events is gone while their source does not answer', async () => {
   const runner = await bench.run([])
-  const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
+  const parked = async () => ({
+    state: 'active' as const,
+    position: 0n,
+    problem: null,
+    deadLetteredStreams: 3,
+  })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
   const readiness = readinessOf(runner, {
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,

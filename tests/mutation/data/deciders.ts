@@ -149,7 +149,7 @@ export const deciders: readonly Mutation[] = [
   {
     id: 'report-cleared-with-items-untold',
     file: 'domain/banking/files/bank-report.ts',
-    find: 'if (after.parked.length > 0 || untoldOf(after) > 0) return decided',
+    find: 'if (after.parked.length > 0 || unreportedOf(after) > 0) return decided',
     put: 'if (after.parked.length > 0) return decided',
     harm: 'The alert of a large report ends while items beyond the first 2,000 were never seen.',
     suites: ['unit/banking/files/decisions-bank-files'],

@@ -31,8 +31,8 @@ export const lostAndRefused: readonly Mutation[] = [
   {
     id: 'unknown-field-ignored',
     file: 'interfaces/endpoints/unknown-fields.ts',
-    find: 'if (faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
-    put: 'if (path.length > 1 && faults.push(unknownFault(path, known, of)) === MAX_TOLD) break',
+    find: 'if (faults.push(unknownFault(path, known, of)) === MAX_REPORTED) break',
+    put: 'if (path.length > 1 && faults.push(unknownFault(path, known, of)) === MAX_REPORTED) break',
     harm: 'A debit with a misspelt effective date is collected at once.',
     suites: ['unit/endpoints/unknown-fields'],
   },

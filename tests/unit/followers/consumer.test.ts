@@ -35,7 +35,7 @@ function setUp(parts: Partial<Consumed> = {}, upTo?: bigint) {
     types: new Set(),
     pageSize: 10,
     from: 0n,
-    parked: [],
+    deadLettered: [],
     checkpointMs: () => 3_600_000,
     apply: async (events) => {
       taken.push(...events.map(({ position }) => Number(position)))
@@ -168,21 +168,21 @@ describe('a consumer of the log', () => {
     expect(stored).toEqual([[0, 1]])
   })
 
-  test('parks a stream with the checkpoint behind an event that stops it, and retries it while no page comes', async () => {
-    const parked: unknown[] = []
+  test('dead-letters a stream with the checkpoint behind an event that stops it, and retries it while no page comes', async () => {
+    const deadLettered: unknown[] = []
     const retries: number[] = []
     const { pages, taken, reached } = setUp({
       apply: async ([at]) => {
         taken.push(Number(at!.position))
         return { hasChanges: false, stops: [{ at: at!, error: 'broken' }] }
       },
-      commit: async ({ to, park }) =>
-        void parked.push(...park.map(({ from, error }) => ({ to, from, error }))),
+      commit: async ({ to, deadLetter }) =>
+        void deadLettered.push(...deadLetter.map(({ from, error }) => ({ to, from, error }))),
       retry: { everyMs: 1, run: async () => void retries.push(1) },
     })
     pages.push(1)
     await expect.poll(() => retries.length).toBeGreaterThan(1)
-    expect(parked).toEqual([{ to: 1n, from: 0, error: 'broken' }])
+    expect(deadLettered).toEqual([{ to: 1n, from: 0, error: 'broken' }])
     // what follows in the stream is left alone
     pages.push(2)
     await expect.poll(() => reached.at(-1)).toBe(2)

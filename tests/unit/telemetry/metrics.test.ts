@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { Metrics } from '../../../infrastructure/telemetry/metrics.ts'
 
-test('projections that are not known take away their own parked streams, not those of other readers', async () => {
+test('projections that are not known take away their own dead-lettered streams, not those of other readers', async () => {
   const metrics = new Metrics({ process: false })
   const lag = { events: 0, seconds: 0 }
   metrics.projections([{ name: 'employers', state: 'parked', owner: 'a', lag, parked_streams: 2 }])
-  metrics.parked('integration-events', 1)
+  metrics.deadLettered('integration-events', 1)
   const shown = async () => (await metrics.text()).match(/^compstream_dead_lettered_streams.*$/gm) ?? []
   expect(await shown()).toHaveLength(2)
   metrics.projections(null)

@@ -193,7 +193,7 @@ describe('metrics', () => {
     metrics.refreshOnRead(async () => {
       metrics.projections([POLICIES])
       metrics.processManagers([
-        { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, parkedStreams: 1 },
+        { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, deadLetteredStreams: 1 },
       ])
       metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     })
@@ -227,7 +227,7 @@ describe('metrics', () => {
     const metrics = new Metrics({ process: false })
     metrics.projections([POLICIES])
     metrics.processManagers([
-      { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, parkedStreams: 1 },
+      { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, deadLetteredStreams: 1 },
     ])
     metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     metrics.integrationEventsBehind(5)

@@ -103,7 +103,7 @@ function traceOf(written: string): string | null {
 }
 
 /** What a notification of change puts right; what it leaves as it is, is null. */
-export interface Correction {
+export interface NotificationOfChange {
   readonly routingNumber: string | null
   readonly accountNumber: string | null
   readonly accountType: 'checking' | 'savings' | null
@@ -114,14 +114,14 @@ export interface Correction {
  * the corrected data each code has what.
  * @returns null where the code corrects no numbers, or what stands there cannot be used.
  */
-export function correctionOf(code: string, correctedData: string): Correction | null {
+export function notificationOfChange(code: string, correctedData: string): NotificationOfChange | null {
   const data = correctedData.padEnd(29)
   const nothing = { routingNumber: null, accountNumber: null, accountType: null }
   const routing = (at: number) => digitsOrNull(data.slice(at, at + 9), /^\d{9}$/)
   const account = (at: number) => digitsOrNull(data.slice(at, at + 17).trim(), /^\d{5,17}$/)
   const type = (at: number) => accountTypeOf(data.slice(at, at + 2))
-  const whole = (correction: Correction, ...needed: readonly (keyof Correction)[]) =>
-    needed.every((name) => correction[name] !== null) ? correction : null
+  const whole = (change: NotificationOfChange, ...needed: readonly (keyof NotificationOfChange)[]) =>
+    needed.every((name) => change[name] !== null) ? change : null
   switch (code) {
     case 'C01':
       return whole({ ...nothing, accountNumber: account(0) }, 'accountNumber')

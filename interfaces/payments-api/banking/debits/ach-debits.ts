@@ -7,7 +7,7 @@ import {
 } from '../../../../application/banking/debits/api-debits.ts'
 import { cancelDebit } from '../../../../application/banking/debits/cancel-debit.ts'
 import { debitOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
-import { tellDebit } from '../../../../application/banking/files/bank-rail.ts'
+import { reportDebit } from '../../../../application/banking/files/bank-rail.ts'
 import type { RailReport } from '../../../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../../../domain/banking/debits/bank-debit-events.ts'
 import type { BankDebit } from '../../../../domain/banking/debits/bank-debit-state.ts'
@@ -108,7 +108,7 @@ export const achDebitEndpoints = [
           return { isNew, id: debit.leg_id, shown: showCreated(debit) }
         },
         tells: {
-          idOf: ({ legId }) => legId,
+          idOf: ({ debitId }) => debitId,
           async answerOf(id) {
             const debit = await debitOfRequest(app, client, body, id)
             return debit && { status: 201, body: showCreated(debit), createdId: id }
@@ -149,7 +149,7 @@ function showCreated({ leg_id, amount_cents }: BankDebit) {
   return { success: true, transaction_id: leg_id, status: 'PENDING', amount: amount_cents } as const
 }
 
-const sandbox = partnerIn('sandbox', 'What banks report can be played with sandbox keys only')
+const sandbox = partnerIn('sandbox', 'What banks report can be simulated with sandbox keys only')
 
 /** What in the sandbox happens to debits as it otherwise would at the bank. */
 function simulation<Body extends z.ZodObject>(
@@ -176,8 +176,8 @@ function simulation<Body extends z.ZodObject>(
       const { app } = call.host
       const debit = accepted(await debitOf(app, call.caller.client, call.params.transaction_id))
       const report = reportOf(call.body as z.output<Body>)
-      const told = accepted(await tellDebit(app, debit.leg_id, report, contextOf(call)))
-      return shownState({ kind: 'debit', debit: told })
+      const reported = accepted(await reportDebit(app, debit.leg_id, report, contextOf(call)))
+      return shownState({ kind: 'debit', debit: reported })
     },
   })
 }

@@ -59,7 +59,8 @@ export const sandboxLinkEndpoints = [
 
 /**
  * What is shown of a link that can be paid, or has another status that will do.
- * @throws Rejected for any other, be it that another request came first: asked before something is played, and after.
+ * @throws Rejected for any other, be it that another request came first: asked before something is simulated, and
+ * after.
  */
 async function openLink({ host: { app }, caller, params }: Call, orStatus?: 'expired') {
   const link = accepted(await linkOf(app, caller.client, params.payment_link_id))

@@ -124,8 +124,8 @@ export const publicPaymentSessionEndpoints = [
       const session = accepted(await sessionOfToken(app, call.params.token))
       const account = payersAccount(call.body)
       const { debit } = accepted(await arrangeDebit(app, session, account, payerContext(call)))
-      const leg = debit?.leg_id
-      return { status: 'scheduled' as const, ...(leg ? { leg_id: leg } : {}) }
+      const debitId = debit?.leg_id
+      return { status: 'scheduled' as const, ...(debitId ? { leg_id: debitId } : {}) }
     },
   }),
 ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { playPayment } from '../../../../application/payments/simulated-processor.ts'
+import { simulateSubscriptionPayment } from '../../../../application/payments/simulated-processor.ts'
 import { showSubscription } from '../../../../application/payments/subscriptions/show-subscriptions.ts'
 import { subscriptionOfClient } from '../../../../application/payments/subscriptions/subscriptions.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
@@ -28,7 +28,9 @@ function simulation(verb: 'charge' | 'fail', operation: string, summary: string,
     async handle(call) {
       const { app } = call.host
       const state = accepted(await subscriptionOfClient(app, call.caller.client, call.params.subscription_id))
-      return showSubscription(accepted(await playPayment(app, state, failureCode, contextOf(call))))
+      return showSubscription(
+        accepted(await simulateSubscriptionPayment(app, state, failureCode, contextOf(call))),
+      )
     },
   })
 }

@@ -74,14 +74,14 @@ async function debitOf(fileId: string): Promise<Json> {
   return (await allEvents(service, 'BankDebitCreated')).find(({ data }) => data.file_id === fileId)?.data
 }
 /** What was told of a debit, by the events that a debit can raise. */
-async function told(leg: string): Promise<readonly string[]> {
+async function told(debitId: string): Promise<readonly string[]> {
   const types = ['debit_minted', 'debit_cancelled', 'failed', 'completed', 'debit_settled', 'debit_cleared']
   const all = await webhookEvents(service, tenant.tenantId)
-  const told = all.filter(([, payload]) => payload.leg_id === leg).map(([type]) => type)
+  const told = all.filter(([, payload]) => payload.leg_id === debitId).map(([type]) => type)
   return types.flatMap((type) => told.filter((one) => one === `payment.${type}`).map(() => type))
 }
-const statusOf = async (leg: string) => {
-  const { status, reason } = await bank.transaction(leg)
+const statusOf = async (debitId: string) => {
+  const { status, reason } = await bank.transaction(debitId)
   return [status, reason]
 }
 
@@ -116,7 +116,7 @@ describe('the premium of a payroll file', () => {
       carrier_id,
       description: 'Payroll premium 2026-11-01 to 2026-11-15',
     }
-    expect(await bank.toldOfLeg('payment.debit_minted', leg_id)).toEqual([
+    expect(await bank.webhooksOfDebit('payment.debit_minted', leg_id)).toEqual([
       { ...shared, cancellation_deadline: new Date(closesAt).toISOString() },
     ])
     // the file answers what it always did
@@ -127,7 +127,9 @@ describe('the premium of a payroll file', () => {
     for (const code of [200, 200]) {
       expect((await bank.ask('POST', `/ach/debits/${leg_id}/cancel`, {})).status).toBe(code)
     }
-    expect(await bank.toldOfLeg('payment.debit_cancelled', leg_id)).toEqual([{ ...shared, cancelled_at: at }])
+    expect(await bank.webhooksOfDebit('payment.debit_cancelled', leg_id)).toEqual([
+      { ...shared, cancelled_at: at },
+    ])
     expect(await told(leg_id)).toEqual(['debit_minted', 'debit_cancelled'])
   })
 
@@ -138,7 +140,9 @@ describe('the premium of a payroll file', () => {
       await reported(of, [employeeRecord({ check_date: await inDays(-1) })]),
     )
     expect([effective_date, environment]).toEqual([slotFor(null, await bank.now()).entryDate, 'sandbox'])
-    expect(await bankDebitsOf(service, sandbox).toldOfLeg('payment.debit_minted', leg_id)).toHaveLength(1)
+    expect(await bankDebitsOf(service, sandbox).webhooksOfDebit('payment.debit_minted', leg_id)).toHaveLength(
+      1,
+    )
   })
 
   test('of many chunks is debited as a whole, on the check date of most of its rows', async () => {
@@ -243,7 +247,7 @@ describe('a debit of a payroll file', () => {
     await bank.ops('/clock/advance', { seconds: 21 * 86_400 })
     expect(await statusOf(leg_id)).toEqual(['processed', null])
     await bank.report(leg_id, 'return', { return_code: 'R10' })
-    const [failed, ...others] = await bank.toldOfLeg('payment.failed', leg_id)
+    const [failed, ...others] = await bank.webhooksOfDebit('payment.failed', leg_id)
     expect(failed).toMatchObject({ leg_id, return_code: 'R10', amount_cents: 2_501 })
     expect(failed).not.toHaveProperty('payment_session_id')
     expect(others).toEqual([])
@@ -274,15 +278,15 @@ test('of debits and collections made by calls nothing is told, whatever becomes 
     policyCollections: [{ ...entry, idempotencyKey: `payroll-debits-${policy_id}` }],
   })
   expect(collected.status).toBe(202)
-  const legs = [await one(0), await one(1), collected.body.data.transactions[0].transaction_id as string]
-  expect((await bank.ask('POST', `/ach/debits/${legs[0]}/cancel`, {})).status).toBe(200)
+  const debitIds = [await one(0), await one(1), collected.body.data.transactions[0].transaction_id as string]
+  expect((await bank.ask('POST', `/ach/debits/${debitIds[0]}/cancel`, {})).status).toBe(200)
   await bank.ops('/debit-batches')
-  for (const leg of legs.slice(1)) {
-    await bank.report(leg, 'acknowledge')
-    await bank.report(leg, 'return', { return_code: 'R01' })
+  for (const debitId of debitIds.slice(1)) {
+    await bank.report(debitId, 'acknowledge')
+    await bank.report(debitId, 'return', { return_code: 'R01' })
   }
   await bank.drain()
-  for (const leg of legs) expect(await told(leg)).toEqual([])
+  for (const debitId of debitIds) expect(await told(debitId)).toEqual([])
 })
 
 describe('the money of a carrier', () => {

@@ -20,7 +20,7 @@ import {
 } from '../../../support/seed.ts'
 import { type RunningService, startService } from '../../../support/service.ts'
 
-/** A service whose live debits go through files, on a clock of its own. The bank is played on its folders. */
+/** A service whose live debits go through files, on a clock of its own. The bank is simulated on its folders. */
 
 type Json = ReturnType<typeof JSON.parse>
 const HALF_A_MINUTE = 30_000
@@ -59,8 +59,8 @@ async function closeBatch(): Promise<readonly BanksEntry[]> {
   await closeUnfetched()
   return theirs.fetch()
 }
-const entryOf = (entries: readonly BanksEntry[], leg: string): BanksEntry =>
-  entries.find(({ identification }) => leg.startsWith(identification))!
+const entryOf = (entries: readonly BanksEntry[], debitId: string): BanksEntry =>
+  entries.find(({ identification }) => debitId.startsWith(identification))!
 
 /** Brings a file, and has it read. @returns the report. */
 async function brought(name: string, content: string | Uint8Array): Promise<Json> {
@@ -70,22 +70,22 @@ async function brought(name: string, content: string | Uint8Array): Promise<Json
   const [{ report_id }] = await ops('GET', '/bank-reports?limit=1')
   return ops('GET', `/bank-reports/${report_id}`)
 }
-const statusOf = async (leg: string) => (await bank.transaction(leg)).status
+const statusOf = async (debitId: string) => (await bank.transaction(debitId)).status
 const alertsOf = (kind: string) => ops('GET', `/alerts?kind=${kind}&status=open`)
 
 test('a live debit goes through a file to its return, and once more when an operator presents it again', async () => {
   const account = ownAccount()
-  const [{ leg }, other] = [await bank.arranged(of, {}, account), await bank.arranged(of)]
+  const [{ debitId }, other] = [await bank.arranged(of, {}, account), await bank.arranged(of)]
   const entries = await closeBatch()
-  const sent = entryOf(entries, leg)
+  const sent = entryOf(entries, debitId)
   expect(sent).toMatchObject({ code: '27', account: account.account_number, description: 'PREMIUM' })
-  const [inFile] = (await allEvents(service, 'BankDebitInFile')).filter(({ data }) => data.leg_id === leg)
+  const [inFile] = (await allEvents(service, 'BankDebitInFile')).filter(({ data }) => data.leg_id === debitId)
   expect(inFile!.data).toMatchObject({ trace_number: sent.trace })
   const [row] = await ops('GET', '/bank-files')
   expect(row).toMatchObject({ name: sent.file, status: 'exposed', answer: 'none', debit_cents: 21_000 })
 
   // what a real bank has is nobody's to play
-  const played = await bank.tryOps(`/bank-rail/${leg}/acknowledge`)
+  const played = await bank.tryOps(`/bank-rail/${debitId}/acknowledge`)
   expect([played.status, played.body.message]).toEqual([409, expect.stringContaining('files of the bank')])
 
   const answers = answersFile([{ file: sent.file, outcome: 'accepted' }])
@@ -95,12 +95,12 @@ test('a live debit goes through a file to its return, and once more when an oper
     status: 'fetched',
     answer: 'accepted',
   })
-  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['submitted', 'submitted'])
+  expect([await statusOf(debitId), await statusOf(other.debitId)]).toEqual(['submitted', 'submitted'])
 
   const back = { code: 'R01', originalTrace: sent.trace, amountCents: 10_500 }
   const changed = { code: 'C01', originalTrace: sent.trace, correctedData: '1918171614' }
   const unknown = { ...back, originalTrace: '021000029999999' }
-  const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
+  const wrong = { ...back, originalTrace: entryOf(entries, other.debitId).trace, amountCents: 10_501 }
   const noReturns = ['R00', 'R86', 'R99'].map((code) => ({ ...wrong, code, amountCents: 10_500 }))
   const report = await brought(
     'returns.txt',
@@ -115,8 +115,8 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect(await alertsOf('bank_report_items_parked')).toMatchObject([
     { about: { report_id: report.report_id } },
   ])
-  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['returned', 'submitted'])
-  expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{ return_code: 'R01' }])
+  expect([await statusOf(debitId), await statusOf(other.debitId)]).toEqual(['returned', 'submitted'])
+  expect(await bank.webhooksOfDebit('payment.failed', debitId)).toMatchObject([{ return_code: 'R01' }])
 
   // the same return in another file counts once
   for (const encoding of ['latin1', 'utf16le'] as const) {
@@ -146,42 +146,45 @@ test('a live debit goes through a file to its return, and once more when an oper
   }
   expect(await open()).toBe(0)
 
-  expect(await bank.ops(`/debits/${leg}/represent`)).toMatchObject({ status: 'Scheduled', return_code: null })
-  const retried = entryOf(await closeBatch(), leg)
+  expect(await bank.ops(`/debits/${debitId}/represent`)).toMatchObject({
+    status: 'Scheduled',
+    return_code: null,
+  })
+  const retried = entryOf(await closeBatch(), debitId)
   expect(retried).toMatchObject({ description: 'RETRY PYMT', account: '1918171614', amountCents: 10_500 })
   // the first entry came back before
   const late = await brought('returns-3.txt', reportFile([{ ...back, code: 'R09' }]))
   expect(late.parked).toMatchObject([{ reason: expect.stringContaining('presented again since') }])
   await brought('returns-4.txt', reportFile([{ ...back, originalTrace: retried.trace, code: 'R02' }]))
-  expect(await statusOf(leg)).toBe('returned')
-  expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{}, { return_code: 'R02' }])
-  expect((await bank.tryOps(`/debits/${leg}/represent`)).status).toBe(409)
-  expect((await bank.tryOps(`/debits/${other.leg}/represent`)).status).toBe(409)
+  expect(await statusOf(debitId)).toBe('returned')
+  expect(await bank.webhooksOfDebit('payment.failed', debitId)).toMatchObject([{}, { return_code: 'R02' }])
+  expect((await bank.tryOps(`/debits/${debitId}/represent`)).status).toBe(409)
+  expect((await bank.tryOps(`/debits/${other.debitId}/represent`)).status).toBe(409)
 })
 
 test('an answer that comes once debits were presented again is not about their new entries', async () => {
-  const legs = [(await bank.arranged(of)).leg, (await bank.arranged(of)).leg]
+  const debitIds = [(await bank.arranged(of)).debitId, (await bank.arranged(of)).debitId]
   const sent = await closeBatch()
-  const back = legs.map((leg) => ({
+  const back = debitIds.map((debitId) => ({
     code: 'R01',
-    originalTrace: entryOf(sent, leg).trace,
+    originalTrace: entryOf(sent, debitId).trace,
     amountCents: 10_500,
   }))
   await brought('unanswered-returns.txt', reportFile(back))
-  for (const leg of legs) await bank.ops(`/debits/${leg}/represent`)
+  for (const debitId of debitIds) await bank.ops(`/debits/${debitId}/represent`)
   const [{ file }] = sent as [BanksEntry]
   await brought('late-answer.jsonl', answersFile([{ file, outcome: 'accepted' }]))
-  expect(await Promise.all(legs.map(statusOf))).toEqual(['Scheduled', 'Scheduled'])
+  expect(await Promise.all(debitIds.map(statusOf))).toEqual(['Scheduled', 'Scheduled'])
   const retried = await closeBatch()
   expect(retried.map(({ identification }) => identification).sort()).toEqual(
-    legs.map((leg) => leg.slice(0, 15)).sort(),
+    debitIds.map((debitId) => debitId.slice(0, 15)).sort(),
   )
 })
 
 test('a file that the bank rejects fails its debits, and one that is not whole counts for nothing', async () => {
-  const { id, leg, url } = await bank.arranged(of)
+  const { id, debitId, url } = await bank.arranged(of)
   const plan = await bank.arranged(of, { total_installments: 3, down_payment_percent: 20 })
-  const sent = entryOf(await closeBatch(), leg)
+  const sent = entryOf(await closeBatch(), debitId)
   const rejection = { file: sent.file, batch: 1, outcome: 'rejected', reason: 'unknown company' }
   const text = answersFile([rejection])
   const cut = await brought('cut.jsonl', text.slice(0, text.lastIndexOf('{')))
@@ -189,22 +192,22 @@ test('a file that the bank rejects fails its debits, and one that is not whole c
   expect(await alertsOf('bank_report_refused')).toMatchObject([{ about: { report_id: cut.report_id } }])
   const foreign = await brought('foreign.txt', reportFile([], { destination: '091000019' }))
   expect(foreign).toMatchObject({ status: 'refused', refusal: expect.stringContaining('for somebody else') })
-  expect(await statusOf(leg)).toBe('Scheduled')
+  expect(await statusOf(debitId)).toBe('Scheduled')
 
   await brought('whole.jsonl', text)
-  expect(await statusOf(leg)).toBe('failed')
+  expect(await statusOf(debitId)).toBe('failed')
   expect(await alertsOf('bank_file_rejected')).toHaveLength(1)
   // nothing else tells of it: a payer's choice is announced by nothing
-  const [told, ...more] = await bank.toldOfLeg('payment.failed', leg)
+  const [told, ...more] = await bank.webhooksOfDebit('payment.failed', debitId)
   expect(told).toMatchObject({ payment_session_id: id, amount_cents: 10_500 })
   expect([told.return_code, told.failure_message]).toEqual([
     ...[undefined, expect.stringContaining('unknown company')],
   ])
-  expect([more, await bank.toldOfLeg('payment.debit_cancelled', leg)]).toEqual([[], []])
+  expect([more, await bank.webhooksOfDebit('payment.debit_cancelled', debitId)]).toEqual([[], []])
   expect((await bank.session(id)).status).toBe('scheduled')
   expect((await send(url)).text).toContain('Payment not collected')
-  expect(await statusOf(plan.leg)).toBe('failed')
-  expect(await bank.toldOfLeg('payment.failed', plan.leg)).toHaveLength(1)
+  expect(await statusOf(plan.debitId)).toBe('failed')
+  expect(await bank.webhooksOfDebit('payment.failed', plan.debitId)).toHaveLength(1)
   expect(await alertsOf('down_payment_failed')).toMatchObject([{ about: { payment_session_id: plan.id } }])
   const opposed = await brought('opposed.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
   expect(opposed.parked).toMatchObject([
@@ -213,7 +216,7 @@ test('a file that the bank rejects fails its debits, and one that is not whole c
 })
 
 test('a file calls for a person while nobody fetches it, or answers, by the close of its entry date', async () => {
-  const { leg } = await bank.arranged(of)
+  const { debitId } = await bank.arranged(of)
   await closeBatch()
   const [{ file_id }] = await ops('GET', '/bank-files?limit=1')
   const raised = async () =>
@@ -226,7 +229,7 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
   expect(await raised()).toBe(1)
   await bank.ops(`/bank-files/${file_id}/acknowledge`)
   await bank.drain()
-  expect([await statusOf(leg), await raised()]).toEqual(['submitted', 0])
+  expect([await statusOf(debitId), await raised()]).toEqual(['submitted', 0])
   expect(await ops('GET', '/bank-files?limit=1')).toMatchObject([{ file_id, status: 'sent' }])
   // whoever answers has it: that it goes unnoticed makes it uncertain no more
   for (const name of await readdir(theirs.outbox)) await rm(join(theirs.outbox, name))
@@ -243,12 +246,12 @@ test('two changes of one account in one report are both applied', { tags: 'long'
   const created = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
   const { _id } = created.body.data
   const played = achDebitsOf(service, tenant)
-  const legs = [await played.created(_id), await played.created(_id)]
+  const debitIds = [await played.created(_id), await played.created(_id)]
   const sent = await closeBatch()
   const changes = [
     { code: 'C01', correctedData: '70700070799' },
     { code: 'C02', correctedData: '011000015' },
-  ].map((change, index) => ({ ...change, originalTrace: entryOf(sent, legs[index]!).trace }))
+  ].map((change, index) => ({ ...change, originalTrace: entryOf(sent, debitIds[index]!).trace }))
   expect(await brought('changes.txt', reportFile(changes))).toMatchObject({ applied: 2, parked: [] })
   const later = await played.created(_id)
   const corrected = entryOf(await closeBatch(), later)
@@ -258,9 +261,9 @@ test('two changes of one account in one report are both applied', { tags: 'long'
   const statusOfAccount = async (id: string) =>
     (await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${id}`)).body.data.status
   const back = ({ trace, amountCents }: BanksEntry) => ({ code: 'R02', originalTrace: trace, amountCents })
-  const late = reportFile([back(entryOf(sent, legs[0]!))])
+  const late = reportFile([back(entryOf(sent, debitIds[0]!))])
   expect(await brought('late-return.txt', late)).toMatchObject({ applied: 1, parked: [] })
-  expect([await statusOf(legs[0]!), await statusOfAccount(_id)]).toEqual(['returned', 'unverified'])
+  expect([await statusOf(debitIds[0]!), await statusOfAccount(_id)]).toEqual(['returned', 'unverified'])
   const same = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
   expect(await statusOfAccount(same.body.data._id)).toBe('disabled')
   await brought('return-of-corrected.txt', reportFile([back(corrected)]))
@@ -270,13 +273,13 @@ test('two changes of one account in one report are both applied', { tags: 'long'
 test("a late return for a payer's numbers from before a change disables nothing that has others since", async () => {
   const account = ownAccount()
   const plan = await bank.arranged(of, { total_installments: 3, down_payment_percent: 20 }, account)
-  const sent = entryOf(await closeBatch(), plan.leg)
+  const sent = entryOf(await closeBatch(), plan.debitId)
   const change = { code: 'C01', originalTrace: sent.trace, correctedData: '50400030201' }
   await brought('payers-change.txt', reportFile([change]))
   const other = await bank.arranged(of, {}, account)
   const back = { code: 'R02', originalTrace: sent.trace, amountCents: sent.amountCents }
   expect(await brought('payers-late-return.txt', reportFile([back]))).toMatchObject({ applied: 1 })
-  expect(entryOf(await closeBatch(), other.leg)).toMatchObject({ account: '50400030201' })
+  expect(entryOf(await closeBatch(), other.debitId)).toMatchObject({ account: '50400030201' })
   // there is no plan without its down payment, and its numbers are not why
   const stopped = (await allEvents(service, 'PaymentSessionPlanStopped')).filter(
     ({ data }) => data.payment_session_id === plan.id,
@@ -290,7 +293,7 @@ test("a late return for a payer's numbers from before a change disables nothing 
 test('a file that is not written yet, since its folder is away, keeps nobody from comparing', {
   tags: 'long',
 }, async () => {
-  const { leg } = await bank.arranged(of)
+  const { debitId } = await bank.arranged(of)
   const away = `${theirs.outbox}.away`
   await rename(theirs.outbox, away)
   try {
@@ -302,7 +305,7 @@ test('a file that is not written yet, since its folder is away, keeps nobody fro
   }
   await bank.advanceTo((await bank.now()) + 30 * 60_000)
   await bank.drain()
-  expect(entryOf(await theirs.fetch(), leg)).toBeDefined()
+  expect(entryOf(await theirs.fetch(), debitId)).toBeDefined()
 })
 
 test('a look says that a folder is away, also where nothing is looked for in it', async () => {
@@ -317,7 +320,7 @@ test('a look says that a folder is away, also where nothing is looked for in it'
 })
 
 test('a file that is lost is not sent on the day of its entries: it is rejected, and its debits fail', async () => {
-  const { leg } = await bank.arranged(of)
+  const { debitId } = await bank.arranged(of)
   await closeUnfetched()
   const [{ file_id, name }] = await ops('GET', '/bank-files?limit=1')
   const away = join(theirs.outbox, `${name}.part`)
@@ -343,7 +346,7 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
   expect(await alertsOf('bank_file_uncertain')).toHaveLength(1)
   await bank.ops(`/bank-files/${file_id}/reject`, { reason: 'not received' })
   await bank.drain()
-  expect([await statusOf(leg), await alertsOf('bank_file_uncertain')]).toEqual(['failed', []])
+  expect([await statusOf(debitId), await alertsOf('bank_file_uncertain')]).toEqual(['failed', []])
 })
 
 // integration/banking/files/micro-deposits writes them into files
@@ -411,7 +414,7 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
 test('a return is read among other addenda, and one that cannot be read is applied by an operator', {
   tags: 'long',
 }, async () => {
-  const [{ leg }, other, third] = [
+  const [{ debitId }, other, third] = [
     await bank.arranged(of, {}, ownAccount()),
     await bank.arranged(of, {}, ownAccount()),
     await bank.arranged(of, { amount_cents: 20_000 }, ownAccount()),
@@ -424,9 +427,9 @@ test('a return is read among other addenda, and one that cannot be read is appli
   // the entry of the first has remittance before what says that it comes back, the second no code that can be read
   const remittance = `705INVOICE 17${' '.repeat(70)}00010000001\n`
   const text = reportFile([
-    back(leg, 'R29'),
-    back(other.leg, 'R02'),
-    { ...back(other.leg, 'R01'), originalTrace: '0'.repeat(15) },
+    back(debitId, 'R29'),
+    back(other.debitId, 'R02'),
+    { ...back(other.debitId, 'R01'), originalTrace: '0'.repeat(15) },
   ])
     .replace('799R29', `${remittance}799R29`)
     .replace('8200000002', '8200000003')
@@ -439,11 +442,11 @@ test('a return is read among other addenda, and one that cannot be read is appli
     { kind: 'return', code: null, reason: expect.stringContaining('the code of the addenda record is none') },
     { kind: 'return', code: 'R01', reason: 'No entry was sent with this trace number' },
   ])
-  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['returned', 'Scheduled'])
+  expect([await statusOf(debitId), await statusOf(other.debitId)]).toEqual(['returned', 'Scheduled'])
 
   const apply = ({ line }: Json, changes: object = {}) =>
     bank.tryOps(`/bank-reports/${report.report_id}/items/${line}/apply`, {
-      ...{ transaction_id: other.leg, return_code: 'R02', reason: 'its letter of today' },
+      ...{ transaction_id: other.debitId, return_code: 'R02', reason: 'its letter of today' },
       ...changes,
     })
   const refusals = [
@@ -452,20 +455,20 @@ test('a return is read among other addenda, and one that cannot be read is appli
     [{ return_code: 'R73' }, 400, 'return_code must be a return code, R01 to R85, and none of R61 to R77'],
     [{ reason: undefined }, 400, 'reason is required'],
     [{ transaction_id: 'f'.repeat(24) }, 404, 'transaction_id names no bank debit'],
-    [{ transaction_id: third.leg }, 409, 'transaction_id names a debit of another amount'],
-    [{ transaction_id: leg }, 409, 'The debit is returned'],
+    [{ transaction_id: third.debitId }, 409, 'transaction_id names a debit of another amount'],
+    [{ transaction_id: debitId }, 409, 'The debit is returned'],
   ] as const
   for (const [changes, status, message] of refusals) {
     const refused = await apply(item, changes)
     expect([refused.status, refused.body.message]).toEqual([status, expect.stringContaining(message)])
   }
   expect((await apply({ line: 1 })).body).toMatchObject({ message: 'No item is parked under this line' })
-  expect(await statusOf(other.leg)).toBe('Scheduled')
+  expect(await statusOf(other.debitId)).toBe('Scheduled')
   for (const _again of [1, 2]) {
     const { status, body } = await apply(item)
     const applied = {
       line: item.line,
-      transaction_id: other.leg,
+      transaction_id: other.debitId,
       return_code: 'R02',
       reason: 'its letter of today',
     }
@@ -474,7 +477,7 @@ test('a return is read among other addenda, and one that cannot be read is appli
       { applied: 2, parked: [unknown], applied_items: [applied] },
     ])
   }
-  expect(await statusOf(other.leg)).toBe('returned')
+  expect(await statusOf(other.debitId)).toBe('returned')
   const [told] = (await allEvents(service, 'BankReportItemApplied')) as [Json]
   expect(told.metadata.actor.type).toBe('operator')
   expect((await apply(item, { return_code: 'R03' })).body.message).toBe('The item was applied to a debit')
@@ -486,7 +489,7 @@ test('a return is read among other addenda, and one that cannot be read is appli
   ])
   await bank.ops(`/bank-reports/${report.report_id}/items/${unknown.line}/resolve`)
   await bank.drain()
-  expect(await bank.toldOfLeg('payment.failed', other.leg)).toMatchObject([{ return_code: 'R02' }])
+  expect(await bank.webhooksOfDebit('payment.failed', other.debitId)).toMatchObject([{ return_code: 'R02' }])
 })
 
 test('what is simulated stays apart: no live credit pays a sandbox debit, no live debit takes an invented account', async () => {
@@ -498,14 +501,14 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
   const { client_id, client_secret } = await bank.ops('/api-clients', key)
   const clientHeaders = { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret }
   const played = achDebitsOf(service, { ...tenant, clientHeaders, employerId, policyId, carrierId })
-  const leg = await played.created(await played.account(employerId), { amount_cents: 31_007 })
+  const debitId = await played.created(await played.account(employerId), { amount_cents: 31_007 })
   await bank.ops('/debit-batches')
-  await bank.ops(`/bank-rail/${leg}/acknowledge`)
+  await bank.ops(`/bank-rail/${debitId}/acknowledge`)
   await bank.drain()
   const [{ effective_date: bank_date }] = await played.list()
   const credit = { bank_transaction_id: 'bt_live', bank_date, amount_cents: 31_007 }
   expect(await bank.credit({ carrierId, policyId }, credit)).toMatchObject({ matched: false })
-  const named = { ...credit, bank_transaction_id: 'bt_named', reference: leg }
+  const named = { ...credit, bank_transaction_id: 'bt_named', reference: debitId }
   expect(await bank.credit({ carrierId, policyId }, named)).toMatchObject({ matched: false })
 
   const link = (path: string, body: unknown) => partner(service, tenant.clientHeaders, 'POST', path, body)

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPaymentsClient } from '../../../../client/index.ts'
-import { checkout, checkoutBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import { newClient } from '../../../support/intake.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
@@ -25,7 +25,7 @@ const fault = (mode: string, times = 1) =>
   operate(service, 'POST', '/faults', { point: 'financing', mode, times })
 async function ready(overrides: Record<string, unknown> = {}) {
   const { data } = (await checkout(service, tenant, checkoutBody(tenant, overrides))).body
-  const { quotes } = await play(service, data.session_id, 'quotes')
+  const { quotes } = await simulate(service, data.session_id, 'quotes')
   return { id: data.session_id as string, quoteKey: quotes[1].quote_key as string }
 }
 
@@ -96,7 +96,7 @@ describe('an agreement', () => {
     const { policy_id: policyId } = await operate(service, 'POST', '/policies', policy)
     const theirs = { ...tenant, employerId, policyId, employerName: legal_name }
     const { data } = (await checkout(service, tenant, checkoutBody(theirs))).body
-    const { quotes } = await play(service, data.session_id, 'quotes')
+    const { quotes } = await simulate(service, data.session_id, 'quotes')
     const texts = textsOf((await download(pathOf(data.session_id, quotes[0].quote_key))).bytes)
     expect(texts).toContain('Policy WC-Ö-1')
     // what the fonts do not have loses its accents, or is a question mark
@@ -122,13 +122,13 @@ describe('an agreement', () => {
     const cancelled = await ready()
     await ask(`/payment-sessions/${cancelled.id}`, tenant.clientHeaders, 'DELETE')
     const expired = await ready()
-    await play(service, expired.id, 'expire')
+    await simulate(service, expired.id, 'expire')
     for (const { id, quoteKey } of [cancelled, expired]) {
       const { status, body } = await ask(pathOf(id, quoteKey))
       expect([status, body.error]).toEqual([409, 'Conflict'])
     }
     const paid = await ready()
-    await play(service, paid.id, 'down-payment-notice')
+    await simulate(service, paid.id, 'down-payment-notice')
     expect((await ask(pathOf(paid.id, paid.quoteKey))).status).toBe(200)
   })
 
@@ -150,7 +150,7 @@ describe('an agreement', () => {
   test('is lost where session, request or key end while it is retrieved', async () => {
     const ends: readonly ((id: string, clientId: string) => Promise<unknown>)[] = [
       (id) => ask(`/payment-sessions/${id}`, tenant.clientHeaders, 'DELETE'),
-      (id) => play(service, id, 'expire'),
+      (id) => simulate(service, id, 'expire'),
       (_, clientId) => operate(service, 'POST', `/api-clients/${clientId}/deactivate`),
     ]
     for (const end of ends) {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { allEvents } from '../../../support/core.ts'
-import { checkout, checkoutBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import { type MailServer, startMailServer } from '../../../support/mail-server.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, untilServed } from '../../../support/seed.ts'
@@ -68,13 +68,13 @@ test('a request that is killed while it is sent is on hold, and never sent again
   expect(held).toBe('on_hold')
   expect(await streams('FinancingSubmissionBegun')).toHaveLength(before + 1)
   expect(await streams('FinancingSubmitted')).not.toContain(`financingSession-${session_id}`)
-  await expect(play(service, session_id, 'quotes')).rejects.toThrow('409')
+  await expect(simulate(service, session_id, 'quotes')).rejects.toThrow('409')
 })
 
 test('an invitation that is killed while it is sent has failed, and is never sent again', async () => {
   const body = checkoutBody(tenant, { deliver: { email: true, email_to: TESTER } })
   const { session_id } = (await quote(body)).body.data
-  await play(service, session_id, 'quotes')
+  await simulate(service, session_id, 'quotes')
   mail.answer('DATA', 0)
   const before = (await streams('FinancingInvitationBegun')).length
   const lost = quote(body).catch(() => null)
@@ -103,7 +103,7 @@ test('an invitation that is killed while it is sent has failed, and is never sen
   expect(mail.received).toEqual([])
   // others are sent
   const other = checkoutBody(tenant, { deliver: { email: true, email_to: TESTER } })
-  await play(service, (await quote(other)).body.data.session_id, 'quotes')
+  await simulate(service, (await quote(other)).body.data.session_id, 'quotes')
   expect((await quote(other)).body.data.delivery_ok).toBe(true)
   expect(mail.received).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkout, checkoutBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
@@ -32,7 +32,7 @@ beforeEach(async () => {
 async function ready(overrides: Record<string, unknown> = {}) {
   const body = checkoutBody(tenant, overrides)
   const { data } = (await quote(body)).body
-  await play(service, data.session_id, 'quotes')
+  await simulate(service, data.session_id, 'quotes')
   return { body, id: data.session_id as string, token: data.finance_access_token as string }
 }
 const inviting = (email_to?: string) => ({ deliver: { email: true, ...(email_to && { email_to }) } })
@@ -47,7 +47,7 @@ describe('an invitation', () => {
       false,
     ])
     expect(await sentTo(to)).toEqual([])
-    await play(service, pending.session_id, 'quotes')
+    await simulate(service, pending.session_id, 'quotes')
     const answers = await Promise.all(Array.from({ length: 5 }, () => quote(body)))
     const [first] = answers.map(({ body }) => body.data)
     expect(first).toMatchObject({
@@ -86,7 +86,7 @@ describe('an invitation', () => {
     // as long as none was attempted, the recipient may change
     const fresh = checkoutBody(tenant, inviting(to))
     const { session_id } = (await quote(fresh)).body.data
-    await play(service, session_id, 'quotes')
+    await simulate(service, session_id, 'quotes')
     const { data } = (await quote({ ...fresh, ...inviting(`other-${to}`) })).body
     expect(data.delivery).toMatchObject([{ to: `other-${to}` }])
   })
@@ -132,7 +132,7 @@ describe('an invitation', () => {
     for (const verb of ['hold', 'expire'] as const) {
       const body = checkoutBody(tenant, inviting(to))
       const { session_id } = (await quote(body)).body.data
-      await play(service, session_id, verb)
+      await simulate(service, session_id, verb)
       const { data } = (await quote(body)).body
       expect([data.status, 'delivery' in data]).toEqual([verb === 'hold' ? 'on_hold' : 'expired', false])
     }
@@ -149,7 +149,7 @@ test('an invitation has one page', async () => {
   const quoted = async () => {
     const body = checkoutBody(own, inviting(to))
     const { session_id } = (await checkout(service, own, body)).body.data
-    await play(service, session_id, 'quotes')
+    await simulate(service, session_id, 'quotes')
     return body
   }
   const before = await quoted()

@@ -1,7 +1,7 @@
 // @module-tag long: payer-page-browser looks at the same pieces in every view
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserPath } from '../../../support/browser.ts'
-import { checkout, checkoutBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import {
   faultsOf,
   overflowOf,
@@ -41,7 +41,7 @@ describe.skipIf(browserPath === null)('the page of financing in a real browser (
     } as const
     for (const [state, told] of Object.entries(verbs)) {
       const { id, url } = await page({ description: 'Workers’ compensation 2026 <b>&</b> renewal' })
-      for (const verb of told) await play(service, id, verb)
+      for (const verb of told) await simulate(service, id, verb)
       states[state] = url
     }
     const cancelled = await page()

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../../../support/core.ts'
-import { checkout, checkoutBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../../../support/seed.ts'
@@ -23,7 +23,7 @@ const eventsOf = (id: string) => streamEvents(service, `financingSession-${id}`)
 async function ready(overrides: Record<string, unknown> = {}) {
   const body = checkoutBody(tenant, overrides)
   const { data } = (await quote(body)).body
-  await play(service, data.session_id, 'quotes')
+  await simulate(service, data.session_id, 'quotes')
   return { body, id: data.session_id as string, token: data.finance_access_token as string }
 }
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../../../support/core.ts'
-import { checkout, checkoutBody, financingBody, play } from '../../../support/financing.ts'
+import { checkout, checkoutBody, financingBody, simulate } from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
@@ -33,7 +33,7 @@ const fault = (point: string, mode: string, times = 1) =>
 async function ready(overrides: Record<string, unknown> = {}) {
   const body = checkoutBody(tenant, overrides)
   const { data } = (await quote(body)).body
-  const { quotes } = await play(service, data.session_id, 'quotes')
+  const { quotes } = await simulate(service, data.session_id, 'quotes')
   return { body, id: data.session_id as string, quotes, token: data.finance_access_token as string }
 }
 const cancel = (id: string) => ask('DELETE', `/payment-sessions/${id}`)
@@ -161,9 +161,9 @@ describe('a financing checkout', () => {
       },
     ])
     expect((await status(id)).body.data).toEqual({ session_id: id, status: 'pending' })
-    const { quotes } = await play(service, id, 'quotes', { count: 2 })
+    const { quotes } = await simulate(service, id, 'quotes', { count: 2 })
     expect(quotes).toHaveLength(2)
-    expect((await play(service, id, 'quotes', { count: 5 })).quotes).toEqual(quotes)
+    expect((await simulate(service, id, 'quotes', { count: 5 })).quotes).toEqual(quotes)
     const { data } = (await quote(body)).body
     expect(data).toMatchObject({ status: 'ready', finance_access_token, checkout_token: expect.any(String) })
     expect((await quote(body)).body.data).toEqual(data)
@@ -234,7 +234,7 @@ describe('a financing checkout', () => {
         status: 'on_hold',
       })
       expect(await submissions(data.session_id)).toBe(1)
-      await expect(play(service, data.session_id, 'quotes')).rejects.toThrow('409')
+      await expect(simulate(service, data.session_id, 'quotes')).rejects.toThrow('409')
     }
   })
 
@@ -245,34 +245,34 @@ describe('a financing checkout', () => {
     expect(data.status).toBe('pending')
     await operate(service, 'POST', '/drain')
     expect(await submissions(data.session_id)).toBe(3)
-    await play(service, data.session_id, 'quotes')
+    await simulate(service, data.session_id, 'quotes')
     expect((await quote(body)).body.data.status).toBe('ready')
   })
 
   test('is on hold, or expired, when the provider says so', async () => {
     const held = checkoutBody(tenant)
     const { session_id } = (await quote(held)).body.data
-    await play(service, session_id, 'hold')
+    await simulate(service, session_id, 'hold')
     expect((await quote(held)).body.data.status).toBe('on_hold')
     const { body, id } = await ready()
-    await play(service, id, 'expire')
+    await simulate(service, id, 'expire')
     const { data } = (await quote(body)).body
     expect([data.status, data.checkout_token]).toEqual(['expired', undefined])
     expect((await status(id)).body.data).toEqual({ session_id: id, status: 'expired' })
     expect((await cancel(id)).status).toBe(409)
-    await expect(play(service, id, 'hold')).rejects.toThrow('409')
+    await expect(simulate(service, id, 'hold')).rejects.toThrow('409')
   })
 
   test('tells of a down payment once its notice matches what was quoted', async () => {
     const { body, id, quotes } = await ready()
     const other = { notice_id: 'n-0', amount_cents: 1 }
-    expect(await play(service, id, 'down-payment-notice', other)).toMatchObject({
+    expect(await simulate(service, id, 'down-payment-notice', other)).toMatchObject({
       status: 'quote_ready',
       notices: [{ notice_id: 'n-0', quote_key: null }],
     })
     const notice = { notice_id: 'n-1', amount_cents: quotes[1].down_payment_cents }
     for (let n = 0; n < 2; n += 1) {
-      const played = await play(service, id, 'down-payment-notice', notice)
+      const played = await simulate(service, id, 'down-payment-notice', notice)
       expect(played).toMatchObject({ status: 'payment_reported' })
       expect(played.notices).toHaveLength(2)
     }
@@ -283,7 +283,7 @@ describe('a financing checkout', () => {
     expect(reported).toHaveLength(2)
     const simple = await ready()
     for (let n = 0; n < 2; n += 1) {
-      const played = await play(service, simple.id, 'down-payment-notice')
+      const played = await simulate(service, simple.id, 'down-payment-notice')
       expect([played.status, played.notices.length]).toEqual(['payment_reported', 1])
     }
   })
@@ -343,7 +343,7 @@ describe('a financing checkout', () => {
     expect((await ask('GET', download)).status).toBe(409)
     await operate(service, 'POST', '/drain')
     expect([await submissions(session_id), await submissions(created.id)]).toEqual([1, 0])
-    const { notices, status: after } = await play(service, id, 'down-payment-notice')
+    const { notices, status: after } = await simulate(service, id, 'down-payment-notice')
     expect([notices.length, after]).toEqual([1, 'expired'])
   })
 })

@@ -5,7 +5,7 @@ import { linkBody, linkOf, newLink, partner, raised } from '../../../support/pay
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../../../support/seed.ts'
 import { type SharedService, sharedService } from '../../../support/service.ts'
 
-/** Live links at the simulated card processor, whose payers are played; messages are recorded. */
+/** Live links at the simulated card processor, whose payers are simulated; messages are recorded. */
 
 let service: SharedService
 let tenant: SeededTenant

@@ -405,10 +405,10 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
         expect(await heading(page)).toBe('Payment plan scheduled')
         const { leg_id } = (await partner(service, own.clientHeaders, 'GET', `/payment-sessions/${id}`)).body
           .data
-        const collect = async (leg: string) => {
+        const collect = async (debitId: string) => {
           await ops('/debit-batches')
-          await ops(`/bank-rail/${leg}/acknowledge`)
-          await ops(`/bank-rail/${leg}/settle`, {})
+          await ops(`/bank-rail/${debitId}/acknowledge`)
+          await ops(`/bank-rail/${debitId}/settle`, {})
           await operate(service, 'POST', '/drain')
         }
         await collect(leg_id)

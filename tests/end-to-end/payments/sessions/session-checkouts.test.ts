@@ -35,7 +35,7 @@ const atCheckout = () => stripe.atCheckout
 const statusAtStripe = (secret: string) => atCheckout().of(secret).status
 const completed = async (session: SoldSession) =>
   (await session.told()).filter(([type]) => type === 'payment.completed').map(([, payload]) => payload)
-const legsOf = async (session: SoldSession) =>
+const debitIdsOf = async (session: SoldSession) =>
   (await allEvents(service, 'BankDebitCreated')).filter(
     ({ data }) => (data as Json).payment_session_id === session.id,
   )
@@ -176,7 +176,7 @@ for (const [name, end, refusal, status] of ENDINGS)
       expect(await completed(session)).toMatchObject([{ amount_cents: 10_500, late_payment: true }])
       // its notice is no news
       await stripe.tell(acts)
-      expect([(await completed(session)).length, await legsOf(session)]).toEqual([1, []])
+      expect([(await completed(session)).length, await debitIdsOf(session)]).toEqual([1, []])
       expect(await alertsOf(session)).toEqual([])
     })
 
@@ -190,7 +190,7 @@ for (const [name, end, refusal, status] of ENDINGS)
       expect(await end(session)).toMatchObject(refusal)
       await stripe.tell(acts)
       expect([await session.status(), (await completed(session)).length]).toEqual(['paid', 1])
-      expect(await legsOf(session)).toEqual([])
+      expect(await debitIdsOf(session)).toEqual([])
     })
 
     test('changes nothing while Stripe fails, and is done at the next try', async () => {
@@ -199,7 +199,7 @@ for (const [name, end, refusal, status] of ENDINGS)
       stripe.fail('lost', { times: 5, path: /expire$/ })
       expect((await end(session)).status).toBe(502)
       stripe.fail('lost', { times: 0 })
-      expect([await session.status(), await legsOf(session)]).toEqual(['pending', []])
+      expect([await session.status(), await debitIdsOf(session)]).toEqual(['pending', []])
       expect((await end(session)).status).toBeLessThan(300)
       expect([await session.status(), statusAtStripe(secret)]).toEqual([status, 'expired'])
     })
@@ -349,7 +349,7 @@ describe('a bank debit by the card processor', () => {
     expect([status, isCancelled]).toEqual(isCancelled ? [200, true] : [409, false])
     await stripe.tell(acts)
     expect(await session.reissue()).toMatchObject(CONFLICT)
-    expect(await legsOf(session)).toEqual([])
+    expect(await debitIdsOf(session)).toEqual([])
     await settle(secret, 'succeeded')
     expect([await session.status(), (await completed(session)).length]).toEqual(['paid', 1])
   })

@@ -44,17 +44,20 @@ const live = async () => {
 
 describe('a credit in the account of the service', () => {
   test('pays the session that its reference names, once for each transaction of the bank', async () => {
-    const { id, leg } = await bank.submitted(carriers.fbo)
-    await bank.report(leg, 'settle')
+    const { id, debitId } = await bank.submitted(carriers.fbo)
+    await bank.report(debitId, 'settle')
     await bank.drain()
     expect((await bank.session(id)).status).toBe('scheduled')
     const { policyId: policy_id, carrierId: carrier_id } = carriers.fbo
-    const first = { bank_transaction_id: newTransaction(), bank_date: '2030-03-04', reference: leg }
+    const first = { bank_transaction_id: newTransaction(), bank_date: '2030-03-04', reference: debitId }
     const received = await bank.tryOps('/bank-credits', { carrier_id, amount_cents: 10_500, ...first })
-    expect([received.status, received.body.data]).toEqual([201, expect.objectContaining(taken(leg, 'high'))])
+    expect([received.status, received.body.data]).toEqual([
+      201,
+      expect.objectContaining(taken(debitId, 'high')),
+    ])
     const cleared = {
       payment_session_id: id,
-      leg_id: leg,
+      leg_id: debitId,
       amount_cents: 10_500,
       currency: 'usd',
       employer_id: tenant.employerId,
@@ -66,29 +69,29 @@ describe('a credit in the account of the service', () => {
       confidence: 'high',
       matcher_version: expect.any(String),
     }
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([cleared])
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toEqual([cleared])
     expect((await bank.session(id)).status).toBe('paid')
     // the same transaction changes nothing, whatever it is said to be now
     for (const change of [{}, { bank_date: '2030-03-05' }, { reference: null }]) {
       const again = { carrier_id, amount_cents: 10_500, ...first, ...change }
       expect((await bank.tryOps('/bank-credits', again)).status).toBe(200)
     }
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(1)
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toHaveLength(1)
     // of two that name it the first stays; by its amount alone it is not matched anew
-    for (const reference of [leg, null]) {
+    for (const reference of [debitId, null]) {
       const other = { bank_transaction_id: newTransaction(), bank_date: '2030-03-06', reference }
       expect(await bank.credit(carriers.fbo, other)).toMatchObject(nothing)
     }
-    expect(await bank.credit(carriers.fbo, first)).toMatchObject(taken(leg, 'high'))
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([cleared])
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual([])
+    expect(await bank.credit(carriers.fbo, first)).toMatchObject(taken(debitId, 'high'))
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toEqual([cleared])
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toEqual([])
   })
 
   test('matches nothing by a reference that does not fit', async () => {
     const amount_cents = newAmount()
-    const { id, leg } = await bank.submitted(carriers.fbo, { amount_cents })
+    const { id, debitId } = await bank.submitted(carriers.fbo, { amount_cents })
     const other = await bank.carrierOf('fbo')
-    const { effective_date: bank_date } = await bank.transaction(leg)
+    const { effective_date: bank_date } = await bank.transaction(debitId)
     const tried = [
       await bank.credit(carriers.fbo, credit({ amount_cents: amount_cents - 1 })),
       await bank.credit(carriers.fbo, credit({ amount_cents: amount_cents + 1 })),
@@ -97,9 +100,15 @@ describe('a credit in the account of the service', () => {
     ]
     for (const one of tried) expect(one).toMatchObject(nothing)
     function credit(overrides: Record<string, unknown>) {
-      return { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg, ...overrides }
+      return {
+        bank_transaction_id: newTransaction(),
+        bank_date,
+        amount_cents,
+        reference: debitId,
+        ...overrides,
+      }
     }
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([])
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toEqual([])
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 
@@ -107,19 +116,19 @@ describe('a credit in the account of the service', () => {
     const amount_cents = newAmount()
     const first = await bank.submitted(carriers.fbo, { amount_cents })
     const second = await bank.submitted(carriers.fbo, { amount_cents })
-    const { effective_date } = await bank.transaction(first.leg)
+    const { effective_date } = await bank.transaction(first.debitId)
     const credit = (bank_date: string) =>
       bank.credit(carriers.fbo, { bank_transaction_id: newTransaction(), bank_date, amount_cents })
     expect(await credit('2026-01-01')).toMatchObject(nothing)
     expect(await credit('2040-01-01')).toMatchObject(nothing)
-    expect(await credit(effective_date)).toMatchObject(taken(first.leg, 'low'))
-    expect(await credit(effective_date)).toMatchObject(taken(second.leg, 'medium'))
+    expect(await credit(effective_date)).toMatchObject(taken(first.debitId, 'low'))
+    expect(await credit(effective_date)).toMatchObject(taken(second.debitId, 'medium'))
     expect(await credit(effective_date)).toMatchObject(nothing)
-    for (const [{ id, leg }, confidence] of [
+    for (const [{ id, debitId }, confidence] of [
       [first, 'low'],
       [second, 'medium'],
     ] as const) {
-      expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toMatchObject([{ confidence }])
+      expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toMatchObject([{ confidence }])
       expect((await bank.session(id)).status).toBe('paid')
     }
   })
@@ -134,29 +143,29 @@ describe('a credit in the account of the service', () => {
       const before = await live()
       const submitted = []
       for (let n = 0; n < debits; n += 1) submitted.push(await bank.submitted(carriers.fbo, { amount_cents }))
-      const { leg } = submitted[0]!
-      const { effective_date: bank_date } = await bank.transaction(leg)
+      const { debitId } = submitted[0]!
+      const { effective_date: bank_date } = await bank.transaction(debitId)
       const displaced = { bank_transaction_id: newTransaction(), bank_date, amount_cents }
-      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(leg, sure))
-      const naming = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg }
-      expect(await bank.credit(carriers.fbo, naming)).toMatchObject(taken(leg, 'high'))
+      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(debitId, sure))
+      const naming = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: debitId }
+      expect(await bank.credit(carriers.fbo, naming)).toMatchObject(taken(debitId, 'high'))
       await bank.drain()
       const next = submitted[1] ?? (await bank.submitted(carriers.fbo, { amount_cents }))
       await bank.drain()
-      expect(await bank.toldOfLeg('payment.debit_cleared', next.leg)).toMatchObject([
+      expect(await bank.webhooksOfDebit('payment.debit_cleared', next.debitId)).toMatchObject([
         { confidence: 'medium' },
       ])
       expect((await bank.session(next.id)).status).toBe('paid')
-      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(next.leg, 'medium'))
-      expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(2)
+      expect(await bank.credit(carriers.fbo, displaced)).toMatchObject(taken(next.debitId, 'medium'))
+      expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toHaveLength(2)
       const listed = await operate(
         service,
         'GET',
         `/bank-credits?carrier_id=${carriers.fbo.carrierId}&limit=2`,
       )
       expect(listed).toMatchObject([
-        { ...naming, ...taken(leg, 'high') },
-        { ...displaced, ...taken(next.leg, 'medium') },
+        { ...naming, ...taken(debitId, 'high') },
+        { ...displaced, ...taken(next.debitId, 'medium') },
       ])
       const unmatched = await operate(
         service,
@@ -176,41 +185,45 @@ describe('a credit in the account of the service', () => {
 
   test('that come at once are each matched with a debit of their own', async () => {
     const amount_cents = newAmount()
-    const legs = []
-    for (let n = 0; n < 3; n += 1) legs.push((await bank.submitted(carriers.fbo, { amount_cents })).leg)
-    const { effective_date: bank_date } = await bank.transaction(legs[0]!)
+    const debitIds = []
+    for (let n = 0; n < 3; n += 1)
+      debitIds.push((await bank.submitted(carriers.fbo, { amount_cents })).debitId)
+    const { effective_date: bank_date } = await bank.transaction(debitIds[0]!)
     const credits = await Promise.all(
       Array.from({ length: 5 }, () =>
         bank.credit(carriers.fbo, { bank_transaction_id: newTransaction(), bank_date, amount_cents }),
       ),
     )
     const matched = credits.filter((one) => one.matched).map(({ leg_id }) => leg_id)
-    expect(matched.sort()).toEqual([...legs].sort())
-    for (const leg of legs) expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(1)
+    expect(matched.sort()).toEqual([...debitIds].sort())
+    for (const debitId of debitIds)
+      expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toHaveLength(1)
   })
 
   test('that names a debit that was not sent yet calls for a person, and is its money once it is', async () => {
     const amount_cents = newAmount()
-    const { id, leg } = await bank.arranged(carriers.fbo, { amount_cents })
+    const { id, debitId } = await bank.arranged(carriers.fbo, { amount_cents })
     await bank.ops('/debit-batches')
-    const { effective_date: bank_date } = await bank.transaction(leg)
-    const early = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg }
+    const { effective_date: bank_date } = await bank.transaction(debitId)
+    const early = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: debitId }
     // it would be taken first, were there none that names the debit
     const unnamed = { ...early, bank_transaction_id: newTransaction(), reference: null }
     for (const one of [unnamed, early]) expect(await bank.credit(carriers.fbo, one)).toMatchObject(nothing)
     await bank.drain()
     const raised = async () => {
       const alerts = await operate(service, 'GET', '/alerts?kind=bank_credit_unmatched&status=open')
-      return alerts.filter((one: typeof alerts) => one.about.leg_id === leg)
+      return alerts.filter((one: typeof alerts) => one.about.leg_id === debitId)
     }
-    expect(await raised()).toMatchObject([{ about: { credit_id: expect.any(String), leg_id: leg } }])
+    expect(await raised()).toMatchObject([{ about: { credit_id: expect.any(String), leg_id: debitId } }])
     const before = await live()
-    await bank.report(leg, 'acknowledge')
+    await bank.report(debitId, 'acknowledge')
     await bank.drain()
-    expect(await bank.credit(carriers.fbo, early)).toMatchObject(taken(leg, 'high'))
+    expect(await bank.credit(carriers.fbo, early)).toMatchObject(taken(debitId, 'high'))
     expect(await raised()).toEqual([])
     expect(await bank.credit(carriers.fbo, unnamed)).toMatchObject(nothing)
-    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toMatchObject([{ confidence: 'high' }])
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toMatchObject([
+      { confidence: 'high' },
+    ])
     expect((await bank.session(id)).status).toBe('paid')
     const after = await live()
     expect(after.unmatched_cents).toBe(before.unmatched_cents - amount_cents)
@@ -221,20 +234,23 @@ describe('a credit in the account of the service', () => {
     tags: 'long',
   }, async () => {
     const amount_cents = newAmount()
-    const legs = []
-    for (let n = 0; n < 2; n += 1) legs.push((await bank.arranged(carriers.fbo, { amount_cents })).leg)
+    const debitIds = []
+    for (let n = 0; n < 2; n += 1)
+      debitIds.push((await bank.arranged(carriers.fbo, { amount_cents })).debitId)
     await bank.ops('/debit-batches')
-    const { effective_date: bank_date } = await bank.transaction(legs[0]!)
+    const { effective_date: bank_date } = await bank.transaction(debitIds[0]!)
     const shown = [1, 2].map(() => ({ bank_transaction_id: newTransaction(), bank_date, amount_cents }))
     const outside = { bank_transaction_id: newTransaction(), bank_date: '2026-01-01', amount_cents }
     for (const one of [outside, ...shown]) expect(await bank.credit(carriers.fbo, one)).toMatchObject(nothing)
     // else a worker that matches one of them still might find the debit first
     await bank.drain()
-    for (const [n, leg] of [...legs].reverse().entries()) {
-      await bank.report(leg, 'acknowledge')
+    for (const [n, debitId] of [...debitIds].reverse().entries()) {
+      await bank.report(debitId, 'acknowledge')
       await bank.drain()
-      expect(await bank.credit(carriers.fbo, shown[n]!)).toMatchObject(taken(leg, 'medium'))
-      expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toMatchObject([{ confidence: 'medium' }])
+      expect(await bank.credit(carriers.fbo, shown[n]!)).toMatchObject(taken(debitId, 'medium'))
+      expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toMatchObject([
+        { confidence: 'medium' },
+      ])
     }
     expect(await bank.credit(carriers.fbo, outside)).toMatchObject(nothing)
     const { differences } = await bank.ops('/reconciliations')
@@ -243,9 +259,9 @@ describe('a credit in the account of the service', () => {
 
   test('is nothing for carriers that the service does not collect for', async () => {
     for (const of of [carriers.direct, carriers.none]) {
-      const { id, leg } = await bank.submitted(of)
-      const { effective_date: bank_date } = await bank.transaction(leg)
-      const credit = { bank_transaction_id: newTransaction(), bank_date, reference: leg }
+      const { id, debitId } = await bank.submitted(of)
+      const { effective_date: bank_date } = await bank.transaction(debitId)
+      const credit = { bank_transaction_id: newTransaction(), bank_date, reference: debitId }
       expect(await bank.credit(of, credit)).toMatchObject(nothing)
       expect((await bank.session(id)).status).toBe('scheduled')
     }
@@ -255,10 +271,10 @@ describe('a credit in the account of the service', () => {
 
   test('is not the money of a debit that came back', async () => {
     const amount_cents = newAmount()
-    const { id, leg } = await bank.submitted(carriers.fbo, { amount_cents })
-    const { effective_date: bank_date } = await bank.transaction(leg)
-    await bank.report(leg, 'return', { return_code: 'R09' })
-    for (const reference of [leg, null]) {
+    const { id, debitId } = await bank.submitted(carriers.fbo, { amount_cents })
+    const { effective_date: bank_date } = await bank.transaction(debitId)
+    await bank.report(debitId, 'return', { return_code: 'R09' })
+    for (const reference of [debitId, null]) {
       const credit = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference }
       expect(await bank.credit(carriers.fbo, credit)).toMatchObject(nothing)
     }

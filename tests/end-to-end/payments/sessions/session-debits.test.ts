@@ -40,10 +40,10 @@ describe('the bank option', () => {
   })
 
   test('leaves nothing of the account in events but its last digits, and makes no ACH account', async () => {
-    const { leg, id } = await bank.arranged(carriers.direct)
+    const { debitId, id } = await bank.arranged(carriers.direct)
     const { tenantId: tenant_id } = tenant
     const { events } = await eventsAfter(service, null, { tenant_id, reveal: 'true' })
-    const ofSession = events.filter(({ stream }) => stream.endsWith(id) || stream.endsWith(leg))
+    const ofSession = events.filter(({ stream }) => stream.endsWith(id) || stream.endsWith(debitId))
     expect(ofSession.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['PaymentSessionDebitArranged', 'BankDebitCreated']),
     )
@@ -56,29 +56,29 @@ describe('the bank option', () => {
   })
 
   test("sends nothing when it is chosen, and its debit is nobody's to cancel", async () => {
-    const { id, leg } = await bank.arranged(carriers.direct)
+    const { id, debitId } = await bank.arranged(carriers.direct)
     await bank.drain()
     for (const type of ['payment.debit_minted', 'payment.completed', 'payment.debit_cancelled']) {
-      expect(await bank.toldOfLeg(type, leg)).toEqual([])
+      expect(await bank.webhooksOfDebit(type, debitId)).toEqual([])
     }
-    const cancelled = await bank.ask('POST', `/ach/debits/${leg}/cancel`, {})
+    const cancelled = await bank.ask('POST', `/ach/debits/${debitId}/cancel`, {})
     expect([cancelled.status, cancelled.body.message]).toEqual([
       409,
       expect.stringContaining('of a payment session'),
     ])
-    expect((await bank.transaction(leg)).status).toBe('pending')
+    expect((await bank.transaction(debitId)).status).toBe('pending')
     await bank.drain()
-    expect(await bank.toldOfLeg('payment.debit_cancelled', leg)).toEqual([])
+    expect(await bank.webhooksOfDebit('payment.debit_cancelled', debitId)).toEqual([])
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 })
 
 describe('a debit of a session', () => {
   test('goes with the batch that closes next, and is listed', async () => {
-    const { id, leg } = await bank.arranged(carriers.direct, { description: 'Policy 2026' })
+    const { id, debitId } = await bank.arranged(carriers.direct, { description: 'Policy 2026' })
     const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
-    expect(await bank.transaction(leg)).toMatchObject({
-      transaction_id: leg,
+    expect(await bank.transaction(debitId)).toMatchObject({
+      transaction_id: debitId,
       payment_session_id: id,
       employer_id: tenant.employerId,
       policy_id,
@@ -97,24 +97,27 @@ describe('a debit of a session', () => {
     })
     const closes = nextClose(await bank.now())
     await bank.ops('/debit-batches')
-    expect(await bank.transaction(leg)).toMatchObject({
+    expect(await bank.transaction(debitId)).toMatchObject({
       status: 'Scheduled',
       effective_date: entryDateOf(closes),
     })
     expect(await bank.ops('/debit-batches')).toMatchObject({ scheduled: 0 })
-    await bank.report(leg, 'acknowledge')
-    expect(await bank.transaction(leg)).toMatchObject({ status: 'submitted', status_group: 'money_landed' })
+    await bank.report(debitId, 'acknowledge')
+    expect(await bank.transaction(debitId)).toMatchObject({
+      status: 'submitted',
+      status_group: 'money_landed',
+    })
   })
 
   test('goes with it by the timer of the batch worker', async () => {
-    const { leg } = await bank.arranged(carriers.direct)
+    const { debitId } = await bank.arranged(carriers.direct)
     await bank.ops('/clock/advance', { seconds: 60 })
-    expect((await bank.transaction(leg)).status).toBe('Scheduled')
+    expect((await bank.transaction(debitId)).status).toBe('Scheduled')
   })
 
   // integration/banking/debits/debit-batches has a bank that is away for hours
   test('reaches the bank at its close, also when the bank is away then', { tags: 'long' }, async () => {
-    const { leg } = await bank.arranged(carriers.direct)
+    const { debitId } = await bank.arranged(carriers.direct)
     await bank.ops('/debit-batches')
     await bank.ops('/faults', { point: 'bank-rail', mode: 'unreachable', times: 1_000 })
     await bank.advanceTo(nextClose(await bank.now()) + 60_000)
@@ -123,20 +126,20 @@ describe('a debit of a session', () => {
     await bank.drain()
     const { failed } = await operate(service, 'GET', '/work')
     expect(failed).toEqual([])
-    expect((await bank.transaction(leg)).status).toBe('Scheduled')
+    expect((await bank.transaction(debitId)).status).toBe('Scheduled')
   })
 })
 
 describe('the processor of a carrier with its own bank', () => {
   // unit/banking/debits/decisions-bank-debits has every word, and the dates
   test.each(['SB Remit', undefined])('settles a debit by the word %s', async (processor_status) => {
-    const { id, leg } = await bank.submitted(carriers.direct, { description: 'Policy 2026' })
-    await bank.report(leg, 'settle', { processor_status, transmission_date: '2026-01-05' })
+    const { id, debitId } = await bank.submitted(carriers.direct, { description: 'Policy 2026' })
+    await bank.report(debitId, 'settle', { processor_status, transmission_date: '2026-01-05' })
     const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
     const told = [
       {
         payment_session_id: id,
-        leg_id: leg,
+        leg_id: debitId,
         amount_cents: 10_500,
         currency: 'usd',
         employer_id: tenant.employerId,
@@ -148,26 +151,26 @@ describe('the processor of a carrier with its own bank', () => {
         ...(processor_status === undefined ? {} : { processor_status }),
       },
     ]
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual(told)
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toEqual(told)
     expect((await bank.session(id)).status).toBe('paid')
-    expect((await bank.transaction(leg)).status).toBe('processed')
+    expect((await bank.transaction(debitId)).status).toBe('processed')
     // a report that comes again, or another one, is no news
-    await bank.report(leg, 'settle', { processor_status: 'SB Remit', transmission_date: '2026-01-06' })
-    await bank.report(leg, 'settle')
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual(told)
+    await bank.report(debitId, 'settle', { processor_status: 'SB Remit', transmission_date: '2026-01-06' })
+    await bank.report(debitId, 'settle')
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toEqual(told)
     for (const type of ['payment.completed', 'payment.debit_cleared', 'payment.debit_minted']) {
-      expect(await bank.toldOfSession(type, id)).toEqual([])
+      expect(await bank.webhooksOfSession(type, id)).toEqual([])
     }
   })
 
   test('settles nothing by another word', async () => {
-    const { id, leg } = await bank.submitted(carriers.direct)
-    await bank.report(leg, 'settle', { processor_status: 'Settled', transmission_date: '2026-01-05' })
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual([])
+    const { id, debitId } = await bank.submitted(carriers.direct)
+    await bank.report(debitId, 'settle', { processor_status: 'Settled', transmission_date: '2026-01-05' })
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toEqual([])
     expect((await bank.session(id)).status).toBe('scheduled')
-    expect((await bank.transaction(leg)).status).toBe('submitted')
-    await bank.report(leg, 'settle', { processor_status: 'SBRemit' })
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toHaveLength(1)
+    expect((await bank.transaction(debitId)).status).toBe('submitted')
+    await bank.report(debitId, 'settle', { processor_status: 'SBRemit' })
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toHaveLength(1)
   })
 })
 
@@ -175,19 +178,20 @@ describe('time', () => {
   test('makes a debit of any carrier processed, and its session not paid', async () => {
     const debits = await Promise.all(Object.values(carriers).map((of) => bank.arranged(of)))
     await bank.ops('/debit-batches')
-    for (const { leg } of debits) await bank.report(leg, 'acknowledge')
-    const statuses = () => Promise.all(debits.map(async ({ leg }) => (await bank.transaction(leg)).status))
-    const { effective_date } = await bank.transaction(debits[0]!.leg)
+    for (const { debitId } of debits) await bank.report(debitId, 'acknowledge')
+    const statuses = () =>
+      Promise.all(debits.map(async ({ debitId }) => (await bank.transaction(debitId)).status))
+    const { effective_date } = await bank.transaction(debits[0]!.debitId)
     const over = startOf(bankingDaysAfter(effective_date, 2))
     await bank.advanceTo(over - 1)
     expect(await statuses()).toEqual(['submitted', 'submitted', 'submitted'])
     await bank.advanceTo(over)
     expect(await statuses()).toEqual(['processed', 'processed', 'processed'])
     await bank.ops('/clock/advance', { seconds: 30 * DAY_S })
-    for (const { id, leg } of debits) {
+    for (const { id, debitId } of debits) {
       expect((await bank.session(id)).status).toBe('scheduled')
       for (const type of ['settled', 'cleared']) {
-        expect(await bank.toldOfLeg(`payment.debit_${type}`, leg)).toEqual([])
+        expect(await bank.webhooksOfDebit(`payment.debit_${type}`, debitId)).toEqual([])
       }
     }
   })
@@ -195,9 +199,9 @@ describe('time', () => {
 
 describe('a carrier with neither rail', () => {
   test('leaves its sessions scheduled', async () => {
-    const { id, leg } = await bank.submitted(carriers.none)
-    await bank.report(leg, 'settle', { processor_status: 'SB Remit' })
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toEqual([])
+    const { id, debitId } = await bank.submitted(carriers.none)
+    await bank.report(debitId, 'settle', { processor_status: 'SB Remit' })
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toEqual([])
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 })
@@ -206,21 +210,21 @@ describe('a debit that comes back', () => {
   test.each(['Scheduled', 'submitted', 'processed', 'settled'])(
     'when it was %s is told of, and leaves its session as it is',
     async (when) => {
-      const { id, leg } = await bank.arranged(carriers.direct)
+      const { id, debitId } = await bank.arranged(carriers.direct)
       await bank.ops('/debit-batches')
-      if (when !== 'Scheduled') await bank.report(leg, 'acknowledge')
+      if (when !== 'Scheduled') await bank.report(debitId, 'acknowledge')
       if (when === 'processed') await bank.ops('/clock/advance', { seconds: 10 * DAY_S })
-      if (when === 'settled') await bank.report(leg, 'settle')
+      if (when === 'settled') await bank.report(debitId, 'settle')
       await bank.drain()
       const before = await bank.session(id)
       expect(before.status).toBe(when === 'settled' ? 'paid' : 'scheduled')
       const at = new Date(await bank.now()).toISOString()
-      await bank.report(leg, 'return', { return_code: 'R01' })
+      await bank.report(debitId, 'return', { return_code: 'R01' })
       const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
-      expect(await bank.toldOfLeg('payment.failed', leg)).toEqual([
+      expect(await bank.webhooksOfDebit('payment.failed', debitId)).toEqual([
         {
           payment_session_id: id,
-          leg_id: leg,
+          leg_id: debitId,
           amount_cents: 10_500,
           currency: 'usd',
           employer_id: tenant.employerId,
@@ -232,31 +236,31 @@ describe('a debit that comes back', () => {
         },
       ])
       expect((await bank.session(id)).status).toBe(before.status)
-      expect(await bank.transaction(leg)).toMatchObject({
+      expect(await bank.transaction(debitId)).toMatchObject({
         status: 'returned',
         status_group: 'failed',
         return_code: 'R01',
       })
       // what was told of its settlement is not taken back, and there is no second one
-      const settled = await bank.toldOfLeg('payment.debit_settled', leg)
+      const settled = await bank.webhooksOfDebit('payment.debit_settled', debitId)
       expect(settled).toHaveLength(when === 'settled' ? 1 : 0)
-      expect((await bank.tryOps(`/bank-rail/${leg}/settle`)).status).toBe(409)
+      expect((await bank.tryOps(`/bank-rail/${debitId}/settle`)).status).toBe(409)
     },
   )
 })
 
 describe('a session that was cancelled', () => {
   test('does not call its debit back, and stays cancelled when that settles', async () => {
-    const { id, leg } = await bank.arranged(carriers.direct)
+    const { id, debitId } = await bank.arranged(carriers.direct)
     expect((await bank.ask('DELETE', `/payment-sessions/${id}`)).body.data).toEqual({
       id,
       status: 'cancelled',
     })
     await bank.ops('/debit-batches')
-    await bank.report(leg, 'acknowledge')
-    await bank.report(leg, 'settle')
-    expect(await bank.toldOfLeg('payment.debit_settled', leg)).toHaveLength(1)
-    expect(await bank.session(id)).toMatchObject({ status: 'cancelled', leg_id: leg })
+    await bank.report(debitId, 'acknowledge')
+    await bank.report(debitId, 'settle')
+    expect(await bank.webhooksOfDebit('payment.debit_settled', debitId)).toHaveLength(1)
+    expect(await bank.session(id)).toMatchObject({ status: 'cancelled', leg_id: debitId })
     expect((await bank.ask('POST', `/payment-sessions/${id}/reissue`, {})).status).toBe(409)
   })
 })

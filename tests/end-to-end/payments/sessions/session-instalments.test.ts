@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 /** A plan of 1,000 dollars in three parts, the last of which takes what division leaves over. */
 const PLAN = { amount_cents: 100_000, total_installments: 3, down_payment_percent: 20 }
-const minted = (id: string) => bank.toldOfSession('payment.debit_minted', id)
+const minted = (id: string) => bank.webhooksOfSession('payment.debit_minted', id)
 async function dueTimes(token: string): Promise<readonly number[]> {
   const { body } = await send(`${service.paymentsUrl}/public/payment-sessions/${token}/plan`)
   return body.data.installments.map(({ due_at }: { due_at: string }) => Date.parse(due_at))
@@ -39,8 +39,11 @@ const alertsOf = async (id: string) => {
 
 describe('the instalments of a plan', () => {
   test('are debited at 17:00 UTC of their day, each once, never earlier', async () => {
-    const { id, token, leg } = await bank.arranged(carriers.direct, { ...PLAN, description: 'Policy 2026' })
-    expect(await bank.transaction(leg)).toMatchObject({
+    const { id, token, debitId } = await bank.arranged(carriers.direct, {
+      ...PLAN,
+      description: 'Policy 2026',
+    })
+    expect(await bank.transaction(debitId)).toMatchObject({
       amount_cents: 20_000,
       payment_purpose: 'down_payment',
     })
@@ -86,7 +89,7 @@ describe('the instalments of a plan', () => {
     for (const status of [200, 200]) {
       expect((await bank.ask('POST', `/ach/debits/${last}/cancel`, {})).status).toBe(status)
     }
-    const told = await bank.toldOfLeg('payment.debit_cancelled', last)
+    const told = await bank.webhooksOfDebit('payment.debit_cancelled', last)
     expect(told).toEqual([{ ...shared, leg_id: last, cancelled_at }])
     await bank.ops('/clock/advance', { seconds: 100 * DAY_S })
     const all = await minted(id)
@@ -96,11 +99,11 @@ describe('the instalments of a plan', () => {
   })
 
   test('follow an authorisation where nothing is paid down: no debit and no event before', async () => {
-    const { id, token, leg } = await bank.arranged(carriers.direct, {
+    const { id, token, debitId } = await bank.arranged(carriers.direct, {
       amount_cents: 1_000,
       total_installments: 3,
     })
-    expect(leg).toBeUndefined()
+    expect(debitId).toBeUndefined()
     expect(await bank.session(id)).toMatchObject({ status: 'scheduled', amount_cents: 0 })
     const ofSession = async () =>
       (await bank.transactions()).filter(({ payment_session_id }) => payment_session_id === id)
@@ -121,8 +124,8 @@ describe('the instalments of a plan', () => {
 
   test('settle, and are matched, without a word', async () => {
     for (const of of [carriers.direct, carriers.fbo]) {
-      const { id, token, leg } = await bank.submitted(of, PLAN)
-      await bank.report(leg, 'settle')
+      const { id, token, debitId } = await bank.submitted(of, PLAN)
+      await bank.report(debitId, 'settle')
       await bank.advanceTo((await dueTimes(token))[0]!)
       const [{ leg_id, amount_cents }] = await minted(id)
       await bank.ops('/debit-batches')
@@ -133,7 +136,7 @@ describe('the instalments of a plan', () => {
       expect((await bank.credit(of, credit)).matched).toBe(of === carriers.fbo)
       expect((await bank.transaction(leg_id)).status).toBe('processed')
       for (const type of ['settled', 'cleared']) {
-        expect(await bank.toldOfLeg(`payment.debit_${type}`, leg_id)).toEqual([])
+        expect(await bank.webhooksOfDebit(`payment.debit_${type}`, leg_id)).toEqual([])
       }
       expect((await bank.session(id)).status).toBe('scheduled')
     }
@@ -143,8 +146,8 @@ describe('the instalments of a plan', () => {
 describe('the down payment of a plan', () => {
   test('is told of when it settles or clears, and its session stays scheduled', async () => {
     const direct = await bank.submitted(carriers.direct, PLAN)
-    await bank.report(direct.leg, 'settle')
-    expect(await bank.toldOfLeg('payment.debit_settled', direct.leg)).toMatchObject([
+    await bank.report(direct.debitId, 'settle')
+    expect(await bank.webhooksOfDebit('payment.debit_settled', direct.debitId)).toMatchObject([
       { amount_cents: 20_000 },
     ])
     const fbo = await bank.submitted(carriers.fbo, PLAN)
@@ -152,19 +155,21 @@ describe('the down payment of a plan', () => {
       bank_transaction_id: 'down',
       bank_date: '2030-01-01',
       amount_cents: 20_000,
-      reference: fbo.leg,
+      reference: fbo.debitId,
     }
     expect((await bank.credit(carriers.fbo, credit)).matched).toBe(true)
-    expect(await bank.toldOfLeg('payment.debit_cleared', fbo.leg)).toMatchObject([{ matched_cents: 20_000 }])
+    expect(await bank.webhooksOfDebit('payment.debit_cleared', fbo.debitId)).toMatchObject([
+      { matched_cents: 20_000 },
+    ])
     for (const { id } of [direct, fbo]) expect((await bank.session(id)).status).toBe('scheduled')
   })
 
   test('that comes back stops what follows, and calls for the operator', async () => {
-    const { id, token, leg } = await bank.submitted(carriers.direct, PLAN, ownAccount())
+    const { id, token, debitId } = await bank.submitted(carriers.direct, PLAN, ownAccount())
     const [first, , last] = await dueTimes(token)
     await bank.advanceTo(first!)
-    await bank.report(leg, 'return', { return_code: 'R02' })
-    expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([
+    await bank.report(debitId, 'return', { return_code: 'R02' })
+    expect(await bank.webhooksOfDebit('payment.failed', debitId)).toMatchObject([
       { return_code: 'R02', amount_cents: 20_000 },
     ])
     expect(await alertsOf(id)).toMatchObject([{ kind: 'down_payment_returned' }])
@@ -175,7 +180,7 @@ describe('the down payment of a plan', () => {
 })
 
 describe('a plan whose policy is cancelled', () => {
-  test('goes on with what was minted, mints nothing more, and calls for the operator', async () => {
+  test('goes on with what was created, mints nothing more, and calls for the operator', async () => {
     const carrier = await bank.carrierOf('direct')
     const { id, token } = await bank.arranged(carrier, PLAN)
     const [first, , last] = await dueTimes(token)
@@ -200,7 +205,7 @@ describe('an instalment that comes back', () => {
     await bank.ops('/debit-batches')
     await bank.report(leg_id, 'acknowledge')
     await bank.report(leg_id, 'return', { return_code: 'R01' })
-    expect(await bank.toldOfLeg('payment.failed', leg_id)).toMatchObject([
+    expect(await bank.webhooksOfDebit('payment.failed', leg_id)).toMatchObject([
       { payment_session_id: id, return_code: 'R01', amount_cents: 26_666 },
     ])
     expect(await alertsOf(id)).toEqual([])
@@ -211,7 +216,7 @@ describe('an instalment that comes back', () => {
 })
 
 describe('an instalment by which its account is disabled', () => {
-  test('stops its plan, fails what was minted since, and calls for the operator', async () => {
+  test('stops its plan, fails what was created since, and calls for the operator', async () => {
     const nothingDown = { ...PLAN, down_payment_percent: 0 }
     const { id, token } = await bank.arranged(carriers.direct, nothingDown, ownAccount())
     const [first, second, last] = await dueTimes(token)
@@ -223,10 +228,10 @@ describe('an instalment by which its account is disabled', () => {
     expect((await bank.transaction(waiting)).status).toBe('Scheduled')
     await bank.report(back, 'acknowledge')
     await bank.report(back, 'return', { return_code: 'R07' })
-    expect(await bank.toldOfLeg('payment.failed', back)).toMatchObject([{ return_code: 'R07' }])
+    expect(await bank.webhooksOfDebit('payment.failed', back)).toMatchObject([{ return_code: 'R07' }])
     expect(await bank.transaction(waiting)).toMatchObject({ status: 'failed', status_group: 'failed' })
     await bank.advanceTo(last!)
-    expect(await bank.toldOfLeg('payment.debit_cancelled', waiting)).toHaveLength(1)
+    expect(await bank.webhooksOfDebit('payment.debit_cancelled', waiting)).toHaveLength(1)
     expect(await minted(id)).toHaveLength(2)
     expect(await alertsOf(id)).toMatchObject([
       { kind: 'plan_account_disabled', about: { payment_session_id: id } },
@@ -237,7 +242,7 @@ describe('an instalment by which its account is disabled', () => {
 
 // a plan whose policy is cancelled goes on in the same way
 describe('a plan whose session is cancelled', { tags: 'long' }, () => {
-  test('goes on with what was minted, and mints nothing more', async () => {
+  test('goes on with what was created, and mints nothing more', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)
     const [first, , last] = await dueTimes(token)
     await bank.advanceTo(first!)

@@ -130,7 +130,7 @@ for (const [seed, tags] of [
     }
     await operate(service, 'POST', '/drain')
 
-    const legs = (await allEvents(service, 'BankDebitCreated')).map(({ data }) => data as Json)
+    const debitIds = (await allEvents(service, 'BankDebitCreated')).map(({ data }) => data as Json)
     const told = await webhookEvents(service, tenant.tenantId)
     for (const sale of sales) {
       let charges = 0
@@ -141,7 +141,7 @@ for (const [seed, tags] of [
         const taken = [...stripe.atCheckout.payments.values()].filter(
           (one) => one.metadata.session_id === session.id && one.status === 'succeeded',
         )
-        const debits = legs.filter((one) => one.payment_session_id === session.id)
+        const debits = debitIds.filter((one) => one.payment_session_id === session.id)
         charges += taken.length + debits.length
         const completed = told.filter(
           ([type, payload]) => type === 'payment.completed' && payload.payment_session_id === session.id,

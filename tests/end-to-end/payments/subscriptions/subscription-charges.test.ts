@@ -48,7 +48,7 @@ afterEach(async () => {
 })
 
 const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
-const play = (id: string, verb: 'succeed' | 'decline', body: unknown = {}) =>
+const simulate = (id: string, verb: 'succeed' | 'decline', body: unknown = {}) =>
   operate(service, 'POST', `/card-processor/${id}/${verb}`, body)
 const payments = async (tenant: SeededTenant, id: string): Promise<Json[]> =>
   (await subscriptionOf(service, tenant, id)).scheduled_payments
@@ -74,7 +74,7 @@ async function plan(
     ...terms,
     metadata: { quote: 'Q-7' },
   })
-  await play(link._id, 'succeed')
+  await simulate(link._id, 'succeed')
   await operate(service, 'POST', '/drain')
   const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
   return { link, subscription: body.data.find((one: Json) => one.payment_link_id === link._id) }
@@ -84,7 +84,7 @@ describe('a subscription whose first payment does not come', () => {
   test('is canceled after 23 hours, and no event tells so', async () => {
     const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
-    await play(id, 'decline')
+    await simulate(id, 'decline')
     const start = await now()
     await advance(service, { to: start + 23 * HOUR - 1_000 })
     expect(await statusOf(tenant, id)).toBe('incomplete')
@@ -110,7 +110,7 @@ describe('a subscription whose first payment does not come', () => {
     const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 22 * 3_600 })
-    await play(id, 'succeed')
+    await simulate(id, 'succeed')
     await advance(service, { seconds: 2 * 3_600 })
     expect(await statusOf(tenant, id)).toBe('active')
   })
@@ -166,7 +166,7 @@ describe('a declined card', () => {
     const tenant = await newTenant({ environment: 'sandbox' })
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 10 * 86_400 })
-    await play(id, 'decline')
+    await simulate(id, 'decline')
     const first = await now()
     const seen: unknown[] = []
     for (const [days, hours] of [
@@ -208,10 +208,10 @@ describe('a declined card', () => {
     const tenant = await newTenant({ environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
-    await play(id, 'decline')
+    await simulate(id, 'decline')
     await advance(service, { to: start + 4 * DAY })
     expect(await statusOf(tenant, id)).toBe('past_due')
-    await play(id, 'succeed')
+    await simulate(id, 'succeed')
     expect(await statusOf(tenant, id)).toBe('active')
     await advance(service, { to: start + 65 * DAY })
     expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'paid', 'scheduled'])
@@ -219,13 +219,13 @@ describe('a declined card', () => {
   })
 
   // the first of these waits through all of it
-  test('may be played to the end without waiting', { tags: 'long' }, async () => {
+  test('may be simulated to the end without waiting', { tags: 'long' }, async () => {
     const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
-    await play(id, 'succeed')
+    await simulate(id, 'succeed')
     const seen: string[] = []
     for (let attempt = 1; attempt <= 6; attempt += 1) {
-      await play(id, 'decline')
+      await simulate(id, 'decline')
       seen.push(await statusOf(tenant, id))
     }
     expect(seen).toEqual([...Array(4).fill('past_due'), 'canceled', 'canceled'])
@@ -299,7 +299,7 @@ describe('the plan of a link', () => {
   test('starts once, however often its link is paid', async () => {
     const tenant = await newTenant({ environment: 'sandbox' })
     const { link } = await plan(tenant, { total_installments: 4, down_payment_months: 1 })
-    await Promise.all([play(link._id, 'succeed'), play(link._id, 'succeed')])
+    await Promise.all([simulate(link._id, 'succeed'), simulate(link._id, 'succeed')])
     await operate(service, 'POST', '/drain')
     const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
     expect(body.pagination.total).toBe(1)
@@ -315,7 +315,7 @@ describe('the plan of a link', () => {
       down_payment_months: 1,
     })
     await operate(service, 'POST', '/faults', { point: 'card-processor', mode: 'timeout', times: 2 })
-    await play(link._id, 'succeed')
+    await simulate(link._id, 'succeed')
     await advance(service, { seconds: 86_400 })
     const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
     expect(body.data.map(({ status, payment_link_id }: Json) => [status, payment_link_id])).toEqual([
@@ -348,7 +348,7 @@ describe('the plan of a link', () => {
     const tenant = await newTenant()
     const { subscription } = await plan(tenant, { total_installments: 3, down_payment_months: 1 })
     const { _id: id } = subscription
-    await play(id, 'decline', { failure_code: 'expired_card' })
+    await simulate(id, 'decline', { failure_code: 'expired_card' })
     await advance(service, { seconds: 8 * 86_400 })
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({
       status: 'canceled',

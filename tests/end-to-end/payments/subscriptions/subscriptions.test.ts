@@ -306,10 +306,10 @@ describe('simulated payments', () => {
 })
 
 describe('an operator', () => {
-  const play = (id: string, verb: string, body: unknown = {}) =>
+  const simulateProcessor = (id: string, verb: string, body: unknown = {}) =>
     operate(service, 'POST', `/card-processor/${id}/${verb}`, body)
 
-  test('plays the first payment of a live subscription, and what follows', async () => {
+  test('simulates the first payment of a live subscription, and what follows', async () => {
     const tenant = await tenantWithCustomer(service)
     const { _id: id } = await subscribe(service, tenant)
     const statuses: string[] = []
@@ -319,7 +319,7 @@ describe('an operator', () => {
       ['decline', {}],
       ['succeed', {}],
     ] as const) {
-      const played = await play(id, verb, body)
+      const played = await simulateProcessor(id, verb, body)
       expect(played).toEqual({
         _id: id,
         kind: 'subscription',
@@ -339,12 +339,18 @@ describe('an operator', () => {
     ])
   })
 
-  test('plays payers of links', async () => {
+  test('simulates payers of links', async () => {
     const tenant = await seedTenant(service)
     const { _id: id } = await createLink(service, tenant)
-    expect(await play(id, 'decline')).toMatchObject({ kind: 'payment_link', outcome: 'declined' })
-    expect(await play(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: false })
-    expect(await play(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: true })
+    expect(await simulateProcessor(id, 'decline')).toMatchObject({
+      kind: 'payment_link',
+      outcome: 'declined',
+    })
+    expect(await simulateProcessor(id, 'succeed')).toMatchObject({
+      outcome: 'succeeded',
+      already_paid: false,
+    })
+    expect(await simulateProcessor(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: true })
     const link = await partner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)
     expect(link.body.data.status).toBe('paid')
   })
@@ -352,8 +358,8 @@ describe('an operator', () => {
   test('plays nothing that is not there', async () => {
     const employer = await seedEmployer(service, { tenantId: live.tenantId })
     for (const id of [NOTHING, 'x', employer.employerId]) {
-      await expect(play(id, 'succeed')).rejects.toThrow(/404/)
-      await expect(play(id, 'decline')).rejects.toThrow(/404/)
+      await expect(simulateProcessor(id, 'succeed')).rejects.toThrow(/404/)
+      await expect(simulateProcessor(id, 'decline')).rejects.toThrow(/404/)
     }
   })
 })

@@ -72,20 +72,20 @@ const disable = async (id: string) => {
   await recordDisabled(app, { tenant_id, environment }, [account], 'R02', operatorContext())
 }
 
-async function debit(bank_account_id: string, legId = newId()): Promise<string> {
+async function debit(bank_account_id: string, debitId = newId()): Promise<string> {
   const {
     account: _,
     settlement_type: _type,
     ingested_at: _at,
     created_at: _created,
     ...data
-  } = debitData(app.clock.now(), { leg_id: legId, tenant_id: bank_account_id, bank_account_id })
+  } = debitData(app.clock.now(), { leg_id: debitId, tenant_id: bank_account_id, bank_account_id })
   await createAccountDebit(app, { ...data, bank_account_id }, operatorContext())
-  return legId
+  return debitId
 }
-const statusOf = async (legId: string) => (await app.commands.load(bankDebit, legId)).state?.status
-const change = async (legId: string, command: Parameters<typeof bankDebit.decide>[0]) => {
-  const { state } = accepted(await app.commands.execute(bankDebit, legId, command, operatorContext()))
+const statusOf = async (debitId: string) => (await app.commands.load(bankDebit, debitId)).state?.status
+const change = async (debitId: string, command: Parameters<typeof bankDebit.decide>[0]) => {
+  const { state } = accepted(await app.commands.execute(bankDebit, debitId, command, operatorContext()))
   return state!
 }
 /** Hands a batch over a minute after its close. */
@@ -98,10 +98,10 @@ async function handOver(closesAt: number): Promise<void> {
 
 test('those that no bank can have yet fail, and one that cannot be read holds up no other', async () => {
   const id = await account()
-  const legs = [await debit(id), await debit(id), await debit(id), await debit(id)] as const
-  const [waiting, scheduled, sent, last] = legs
+  const debitIds = [await debit(id), await debit(id), await debit(id), await debit(id)] as const
+  const [waiting, scheduled, sent, last] = debitIds
   const at = app.clock.now()
-  for (const leg of [scheduled, sent]) await change(leg, { type: 'Schedule', at })
+  for (const debitId of [scheduled, sent]) await change(debitId, { type: 'Schedule', at })
   await change(sent, { type: 'Acknowledge', at })
   const broken = newId()
   await app.log.append(`bankDebit-${broken}`, -1, [
@@ -112,7 +112,7 @@ test('those that no bank can have yet fail, and one that cannot be read holds up
   await disable(id)
   const failing = failDebitsOf(app, { accountId: id, return_code: 'R02' }, operatorContext())
   await expect(failing).rejects.toThrow()
-  expect(await Promise.all(legs.map(statusOf))).toEqual(['failed', 'failed', 'submitted', 'failed'])
+  expect(await Promise.all(debitIds.map(statusOf))).toEqual(['failed', 'failed', 'submitted', 'failed'])
   const [, failed] = await app.log.readStream(`bankDebit-${waiting}`)
   expect(failed!.data).toContain('R02')
 
@@ -122,58 +122,58 @@ test('those that no bank can have yet fail, and one that cannot be read holds up
 
 test('those of an account that was enabled meanwhile go on', async () => {
   const id = await account()
-  const leg = await debit(id)
-  found = [{ leg_id: leg, seq: 1 }]
+  const debitId = await debit(id)
+  found = [{ leg_id: debitId, seq: 1 }]
   const failDebits = () =>
     bankDebits(app, 60_000).work['fail-debits'].run(workItem({ key: id, payload: { return_code: 'R10' } }))
   const at = app.clock.now()
-  const tell = async (command: Parameters<typeof achAccount.decide>[0]) =>
+  const carryOut = async (command: Parameters<typeof achAccount.decide>[0]) =>
     accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
-  await tell({ type: 'Disable', return_code: 'R10', at })
-  await tell({ type: 'Enable', reason: 'agreed with the bank', isVerifiedByOther: false, at })
+  await carryOut({ type: 'Disable', return_code: 'R10', at })
+  await carryOut({ type: 'Enable', reason: 'agreed with the bank', isVerifiedByOther: false, at })
   expect(await failDebits()).toEqual({ outcome: 'done' })
-  expect(await statusOf(leg)).toBe('pending')
-  await tell({ type: 'Disable', return_code: 'R10', at })
+  expect(await statusOf(debitId)).toBe('pending')
+  await carryOut({ type: 'Disable', return_code: 'R10', at })
   await failDebits()
-  expect(await statusOf(leg)).toBe('failed')
+  expect(await statusOf(debitId)).toBe('failed')
 })
 
 test('one that went with a batch that has closed is left to its bank', async () => {
   const id = await account()
-  const leg = await debit(id)
-  const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
-  found = [{ leg_id: leg, seq: 1 }]
+  const debitId = await debit(id)
+  const { batch_closes_at } = await change(debitId, { type: 'Schedule', at: app.clock.now() })
+  found = [{ leg_id: debitId, seq: 1 }]
   const later = { ...app, clock: { ...app.clock, now: () => Date.parse(batch_closes_at!) } }
   await failDebitsOf(later, { accountId: id, return_code: 'R02' }, operatorContext())
-  expect(await statusOf(leg)).toBe('Scheduled')
+  expect(await statusOf(debitId)).toBe('Scheduled')
 })
 
 test('one that went with a batch that has closed is not handed over any more, unless it was', async () => {
   const id = await account()
-  const [leg, sent] = [await debit(id), await debit(id)]
+  const [debitId, sent] = [await debit(id), await debit(id)]
   const [closesAt] = await Promise.all(
-    [leg, sent].map(async (one) => {
+    [debitId, sent].map(async (one) => {
       const { batch_closes_at } = await change(one, { type: 'Schedule', at: app.clock.now() })
       return Date.parse(batch_closes_at!)
     }),
   )
   await change(sent, { type: 'Acknowledge', at: closesAt! })
   await disable(id)
-  found = [{ leg_id: leg, seq: 1 }]
+  found = [{ leg_id: debitId, seq: 1 }]
   await handOver(closesAt!)
-  expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
+  expect([await statusOf(debitId), await statusOf(sent)]).toEqual(['failed', 'submitted'])
 })
 
 test('one of an account that an earlier version disabled is not handed over either', async () => {
   const id = await account()
-  const leg = await debit(id)
-  const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
+  const debitId = await debit(id)
+  const { batch_closes_at } = await change(debitId, { type: 'Schedule', at: app.clock.now() })
   const closesAt = Date.parse(batch_closes_at!)
   const command = { type: 'Disable', return_code: 'R02', at: app.clock.now() } as const
   accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
-  found = [{ leg_id: leg, seq: 1 }]
+  found = [{ leg_id: debitId, seq: 1 }]
   await handOver(closesAt)
-  expect(await statusOf(leg)).toBe('failed')
+  expect(await statusOf(debitId)).toBe('failed')
 })
 
 /** A partner with an account of an employer that has two policies. */
@@ -209,7 +209,7 @@ async function partner() {
     metadata: {},
     idempotency_key: policyIds[0],
   }
-  const tell = async (command: Parameters<typeof achAccount.decide>[0]) =>
+  const carryOut = async (command: Parameters<typeof achAccount.decide>[0]) =>
     accepted(await app.commands.execute(achAccount, accountId, command, operatorContext()))
   return {
     client,
@@ -225,9 +225,10 @@ async function partner() {
       const prepared = await prepareApiDebit(by, client, asked, context)
       return isRejection(prepared) ? prepared : createApiDebit(by, client, asked, prepared, context)
     },
-    disable: () => tell({ type: 'Disable', return_code: 'R02', at: app.clock.now() }),
-    enable: () => tell({ type: 'Enable', reason: 'agreed', isVerifiedByOther: true, at: app.clock.now() }),
-    remove: () => tell({ type: 'Delete', at: app.clock.now() }),
+    disable: () => carryOut({ type: 'Disable', return_code: 'R02', at: app.clock.now() }),
+    enable: () =>
+      carryOut({ type: 'Enable', reason: 'agreed', isVerifiedByOther: true, at: app.clock.now() }),
+    remove: () => carryOut({ type: 'Delete', at: app.clock.now() }),
   }
 }
 

@@ -15,7 +15,7 @@ import { paymentSession } from '../../../../domain/payments/sessions/payment-ses
 import { SimulatedBankRail } from '../../../../infrastructure/providers/bank/simulated.ts'
 import { debitData } from '../../../support/bank-debit-data.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
-import { expectToldOfOnce, workItem } from '../../../support/provider-outages.ts'
+import { expectAlertedOnce, workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -45,7 +45,7 @@ beforeAll(async () => {
         handedOver.length = 0
         for await (const page of entries) {
           for (const entry of page) {
-            if (entry.refusal === null) handedOver.push(entry.legId)
+            if (entry.refusal === null) handedOver.push(entry.debitId)
             else await refuse(entry, entry.refusal)
           }
         }
@@ -64,8 +64,8 @@ beforeEach(() => {
 })
 
 const both = (rail: BankRail) => ({ live: rail, sandbox: rail })
-const typesOf = async (legId: string) =>
-  (await app.log.readStream(`bankDebit-${legId}`)).map(({ type }) => type)
+const typesOf = async (debitId: string) =>
+  (await app.log.readStream(`bankDebit-${debitId}`)).map(({ type }) => type)
 
 const account: BankAccount = {
   holderName: 'Tidewater Joinery LLC',
@@ -77,14 +77,14 @@ const account: BankAccount = {
 
 /** A debit in a batch. @returns when that closes, epoch milliseconds. */
 async function scheduled(
-  legId: string,
+  debitId: string,
   isKept: boolean,
   of: Partial<BankDebitData<'BankDebitCreated'>> = {},
 ): Promise<number> {
   const owner = newId()
-  const kept = await keepAccount(app, { payment_session_id: legId, employer_id: owner }, account)
+  const kept = await keepAccount(app, { payment_session_id: debitId, employer_id: owner }, account)
   const data = debitData(app.clock.now(), {
-    leg_id: legId,
+    leg_id: debitId,
     tenant_id: owner,
     source: 'session',
     employer_id: owner,
@@ -95,10 +95,10 @@ async function scheduled(
     bank_account_id: null,
     ...of,
   })
-  accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
+  accepted(await app.commands.execute(bankDebit, debitId, { type: 'Create', data }, operatorContext()))
   const schedule = { type: 'Schedule', at: app.clock.now() } as const
-  const { state } = accepted(await app.commands.execute(bankDebit, legId, schedule, operatorContext()))
-  found.push({ leg_id: legId, tenant_id: owner, seq: found.length + 1 })
+  const { state } = accepted(await app.commands.execute(bankDebit, debitId, schedule, operatorContext()))
+  found.push({ leg_id: debitId, tenant_id: owner, seq: found.length + 1 })
   return Date.parse(state!.batch_closes_at!)
 }
 
@@ -148,7 +148,7 @@ test('one whose numbers were disabled is refused at its hand-over, whoever gave 
 })
 
 test('an instalment is refused at its hand-over, too, where an earlier version disabled its plan alone', async () => {
-  const [legId, id] = [newId(), newId()]
+  const [debitId, id] = [newId(), newId()]
   const plan = { total_installments: 2, down_payment_cents: 0, per_installment_cents: 250 }
   const data = sessionData(app, id, { amount_cents: 0, plan: { ...plan, last_installment_cents: 250 } })
   const at = app.clock.now()
@@ -156,11 +156,11 @@ test('an instalment is refused at its hand-over, too, where an earlier version d
     accepted(await app.commands.execute(paymentSession, id, command, operatorContext()))
   await change({ type: 'Create', data, checkout: null })
   const kept = await keepAccount(app, data, account)
-  await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
-  const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
-  await change({ type: 'RecordDebitReturned', legId: newId(), return_code: 'R10', disables: true, at })
+  await change({ type: 'ArrangeDebit', debitId: newId(), account: kept, at })
+  const closesAt = await scheduled(debitId, true, { source: 'instalment', payment_session_id: id })
+  await change({ type: 'RecordDebitReturned', debitId: newId(), return_code: 'R10', disables: true, at })
   await submitBatch(app, closesAt, operatorContext(), signal)
-  expect([handedOver, (await typesOf(legId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
+  expect([handedOver, (await typesOf(debitId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
@@ -170,7 +170,7 @@ test('a batch whose bank is away for hours is told of once, by its oldest debit,
   const begun = await typesOf(other)
   const away = { ...app, bankRails: both(new SimulatedBankRail({ faults: app.faults })) }
   const submit = bankDebits(away, 60_000).work['submit-batch']
-  await expectToldOfOnce(app, {
+  await expectAlertedOnce(app, {
     provider: 'bank-rail',
     since: closesAt,
     alert: {
@@ -224,10 +224,10 @@ test('one that has left its batch since it was looked for is not handed over', a
 })
 
 test('one that was presented again is not processed at the time of its first entry, and waits for that of its second', async () => {
-  const legId = newId()
-  const closesAt = await scheduled(legId, true)
+  const debitId = newId()
+  const closesAt = await scheduled(debitId, true)
   const change = async (...commands: Parameters<typeof bankDebit.decide>[0][]) =>
-    accepted(await app.commands.execute(bankDebit, legId, commands, operatorContext())).state!
+    accepted(await app.commands.execute(bankDebit, debitId, commands, operatorContext())).state!
   const first = await change({ type: 'Acknowledge', at: closesAt })
   const again = await change(
     { type: 'Return', return_code: 'R01', at: closesAt },
@@ -239,46 +239,46 @@ test('one that was presented again is not processed at the time of its first ent
     number,
   ]
   const { process } = bankDebits(app, 60_000).work
-  const at = (dueAt: number) => process.run(workItem({ key: legId, payload: {}, dueAt }))
+  const at = (dueAt: number) => process.run(workItem({ key: debitId, payload: {}, dueAt }))
   expect(await at(early)).toEqual({ outcome: 'again', at: inTime })
-  expect((await typesOf(legId)).at(-1)).toBe('BankDebitSubmitted')
+  expect((await typesOf(debitId)).at(-1)).toBe('BankDebitSubmitted')
   expect(await at(inTime)).toEqual({ outcome: 'done' })
-  expect((await typesOf(legId)).at(-1)).toBe('BankDebitProcessed')
+  expect((await typesOf(debitId)).at(-1)).toBe('BankDebitProcessed')
 })
 
 test('one that came back for want of money is not presented again once its numbers are disabled', async () => {
-  const legId = newId()
-  const at = await scheduled(legId, true)
+  const debitId = newId()
+  const at = await scheduled(debitId, true)
   const came: Parameters<typeof bankDebit.decide>[0][] = [
     { type: 'Acknowledge', at },
     { type: 'Return', return_code: 'R01', at },
   ]
-  const { state } = accepted(await app.commands.execute(bankDebit, legId, came, operatorContext()))
+  const { state } = accepted(await app.commands.execute(bankDebit, debitId, came, operatorContext()))
   await recordDisabled(app, state!, [state!.account], 'R02', operatorContext())
-  expect(await representDebit(app, legId, null, operatorContext())).toMatchObject({
+  expect(await representDebit(app, debitId, null, operatorContext())).toMatchObject({
     code: 'ach_account_disabled',
   })
 })
 
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {
-  const legs = { live: newId(), sandbox: newId() }
-  const closesAt = await scheduled(legs.live, true)
-  await scheduled(legs.sandbox, true)
+  const debitIds = { live: newId(), sandbox: newId() }
+  const closesAt = await scheduled(debitIds.live, true)
+  await scheduled(debitIds.sandbox, true)
   const got: Record<string, string[]> = { live: [], sandbox: [] }
   const railOf = (environment: 'live' | 'sandbox'): BankRail => ({
     kind: 'simulated',
     async submit({ entries }) {
-      for await (const page of entries) got[environment]!.push(...page.map(({ legId }) => legId))
+      for await (const page of entries) got[environment]!.push(...page.map(({ debitId }) => debitId))
     },
     sendMicroDeposits: async () => undefined,
   })
   const read = {
     // as the read model finds them, by their environment
     query: async (_statement: unknown, { environment }: { environment: 'live' | 'sandbox' }) => [
-      { leg_id: legs[environment], seq: 1 },
+      { leg_id: debitIds[environment], seq: 1 },
     ],
   } as unknown as Application['read']
   const bankRails = { live: railOf('live'), sandbox: railOf('sandbox') }
   await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext(), new AbortController().signal)
-  expect(got).toEqual({ live: [legs.live], sandbox: [legs.sandbox] })
+  expect(got).toEqual({ live: [debitIds.live], sandbox: [debitIds.sandbox] })
 })

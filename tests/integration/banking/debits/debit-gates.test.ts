@@ -105,10 +105,10 @@ const run = (counts: Partial<BatchRun>) => ({
   unreadable: 0,
   ...counts,
 })
-const state = async (legId: string) => (await app.commands.load(bankDebit, legId)).state!
+const state = async (debitId: string) => (await app.commands.load(bankDebit, debitId)).state!
 /** As status and reason. */
-const stands = async (legId: string) => {
-  const { status, reason } = await state(legId)
+const stands = async (debitId: string) => {
+  const { status, reason } = await state(debitId)
   return reason === null ? status : `${status}: ${reason}`
 }
 const collected = async ({ employer_id }: Insured, premium_cents: number, day: string) => {
@@ -207,8 +207,8 @@ test('what an operator releases passes the last gate alone, and what is rejected
   ]
   const stopped = await debited(cancelled, 5_000)
   expect(await runBatch(app, operatorContext())).toEqual(run({ quarantined: 4 }))
-  const resolve = async (legId: string, verdict: 'Release' | 'Reject') =>
-    accepted(await resolveQuarantine(app, legId, { verdict, note: null }, operatorContext()))
+  const resolve = async (debitId: string, verdict: 'Release' | 'Reject') =>
+    accepted(await resolveQuarantine(app, debitId, { verdict, note: null }, operatorContext()))
   await resolve(released, 'Release')
   await resolve(stopped, 'Release')
   await resolve(rejected, 'Reject')
@@ -221,10 +221,10 @@ test('what an operator releases passes the last gate alone, and what is rejected
 
 test('a run that breaks off is repeated, and two at once are one', async () => {
   const [one, usual] = [await insured(), 1_000]
-  const legs = await Promise.all(Array.from({ length: 20 }, () => debited(one, usual)))
+  const debitIds = await Promise.all(Array.from({ length: 20 }, () => debited(one, usual)))
   const scheduledOnce = async () => {
-    for (const leg of legs) {
-      const types = (await app.log.readStream(`bankDebit-${leg}`)).map(({ type }) => type)
+    for (const debitId of debitIds) {
+      const types = (await app.log.readStream(`bankDebit-${debitId}`)).map(({ type }) => type)
       expect(types).toEqual(['BankDebitCreated', 'BankDebitScheduled'])
     }
   }
@@ -237,7 +237,11 @@ test('a run that breaks off is repeated, and two at once are one', async () => {
   )
   await runBatch(app, context)
   await scheduledOnce()
-  legs.splice(0, legs.length, ...(await Promise.all(Array.from({ length: 20 }, () => debited(one, usual)))))
+  debitIds.splice(
+    0,
+    debitIds.length,
+    ...(await Promise.all(Array.from({ length: 20 }, () => debited(one, usual)))),
+  )
   const both = await Promise.all([app, other].map((process) => runBatch(process, operatorContext())))
   expect(both[0]!.scheduled + both[1]!.scheduled).toBe(20)
   await scheduledOnce()
@@ -269,7 +273,7 @@ test('a batch passes the gates once more after its close, before the bank is han
     kind: 'simulated',
     sendMicroDeposits: async () => undefined,
     async submit({ entries }) {
-      for await (const page of entries) handedOver.push(...page.map(({ legId }) => legId))
+      for await (const page of entries) handedOver.push(...page.map(({ debitId }) => debitId))
     },
   }
   const item = workItem({ key: isoTime(closesAt), payload: {}, dueAt: closesAt, isLastTry: false })

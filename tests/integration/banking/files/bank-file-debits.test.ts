@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { applyByHand, returnByHand } from '../../../../application/banking/files/apply-by-hand.ts'
 import { archivedReport } from '../../../../application/banking/files/file-references.ts'
 import { readReport } from '../../../../application/banking/files/read-reports.ts'
+import { reportAnswer, reportInFile } from '../../../../application/banking/files/report-to-debits.ts'
 import { reportIdOf } from '../../../../application/banking/files/take-reports.ts'
-import { tellAnswer, tellInFile } from '../../../../application/banking/files/tell-debits.ts'
 import type { Application } from '../../../../application/commands/application.ts'
 import { UnreadableEvent } from '../../../../application/commands/event-registry.ts'
 import { type BankDebitCommand, bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
@@ -50,57 +50,57 @@ afterAll(async () => {
 })
 
 const { signal } = new AbortController()
-const stateOf = async (leg: string) => (await app.commands.load(bankDebit, leg)).state!
-const tell = async (leg: string, ...commands: readonly BankDebitCommand[]) => {
+const stateOf = async (debitId: string) => (await app.commands.load(bankDebit, debitId)).state!
+const carryOut = async (debitId: string, ...commands: readonly BankDebitCommand[]) => {
   for (const command of commands) {
-    accepted(await app.commands.execute(bankDebit, leg, command, operatorContext()))
+    accepted(await app.commands.execute(bankDebit, debitId, command, operatorContext()))
   }
-  return stateOf(leg)
+  return stateOf(debitId)
 }
 
 /** A debit in a batch. */
 async function scheduled(): Promise<string> {
   const at = app.clock.now()
   const data = debitData(at)
-  await tell(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at })
+  await carryOut(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at })
   return data.leg_id
 }
 
 /** A file with the entries of debits, of the batch that they are in. */
 async function fileOf(
-  legs: readonly [string, ...string[]],
+  debitIds: readonly [string, ...string[]],
   originator?: BankFileData<'BankFileRecorded'>['originator'],
 ): Promise<string> {
-  const { batch_closes_at } = await stateOf(legs[0])
+  const { batch_closes_at } = await stateOf(debitIds[0])
   const file = { file_id: newId(), batch_closes_at: batch_closes_at! }
-  await recordBankFile(app, file, legs, originator && { originator })
+  await recordBankFile(app, file, debitIds, originator && { originator })
   return file.file_id
 }
 const answered = (file_id: string, outcome: 'accepted' | 'rejected', on = app) =>
-  tellAnswer(on, { file_id, batch_numbers: [1], outcome, reason: null }, operatorContext(), signal)
+  reportAnswer(on, { file_id, batch_numbers: [1], outcome, reason: null }, operatorContext(), signal)
 
 test('one that came back and was presented again is told nothing more of its first file', async () => {
-  const leg = await scheduled()
-  const file = await fileOf([leg])
+  const debitId = await scheduled()
+  const file = await fileOf([debitId])
   const at = app.clock.now()
-  const again = await tell(
-    leg,
+  const again = await carryOut(
+    debitId,
     { type: 'Return', return_code: 'R01', at },
     { type: 'Represent', note: null, at: at + 7 * DAY },
   )
-  await tellInFile(app, file, operatorContext(), signal)
+  await reportInFile(app, file, operatorContext(), signal)
   for (const outcome of ['accepted', 'rejected'] as const) await answered(file, outcome)
-  expect(await stateOf(leg)).toEqual(again)
+  expect(await stateOf(debitId)).toEqual(again)
 })
 
 test('one that hears of the answer first goes with the day and the number in its file', async () => {
-  const leg = await scheduled()
-  const file = await fileOf([leg])
+  const debitId = await scheduled()
+  const file = await fileOf([debitId])
   await answered(file, 'accepted')
-  await tellInFile(app, file, operatorContext(), signal)
+  await reportInFile(app, file, operatorContext(), signal)
   const entry = { in_file: { file_id: file, trace_number: '021000020000001' }, entry_date: '2026-12-02' }
-  expect(await stateOf(leg)).toMatchObject({ status: 'submitted', ...entry })
-  const stored = await app.log.readStream(`bankDebit-${leg}`)
+  expect(await stateOf(debitId)).toMatchObject({ status: 'submitted', ...entry })
+  const stored = await app.log.readStream(`bankDebit-${debitId}`)
   expect(stored.slice(2).map(({ type }) => type)).toEqual(['BankDebitInFile', 'BankDebitSubmitted'])
   expect(JSON.parse(stored.at(-1)!.data)).toMatchObject({ effective_date: '2026-12-02' })
 })
@@ -111,7 +111,7 @@ test('one that cannot be read holds up no other of its file', async () => {
     { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
   ])
   const file = await fileOf([first, broken, last])
-  await expect(tellInFile(app, file, operatorContext(), signal)).rejects.toThrow(UnreadableEvent)
+  await expect(reportInFile(app, file, operatorContext(), signal)).rejects.toThrow(UnreadableEvent)
   expect(await Promise.all([first, last].map(stateOf))).toMatchObject([
     { in_file: { trace_number: '021000020000001' } },
     { in_file: { trace_number: '021000020000003' } },
@@ -147,9 +147,9 @@ function reading(originator: typeof ORIGINATOR) {
 }
 
 test('what a bank reports is of whom and for whom its file was written, whatever is set since', async () => {
-  const leg = await scheduled()
+  const debitId = await scheduled()
   const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
-  const file_id = await fileOf([leg], written)
+  const file_id = await fileOf([debitId], written)
   accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
   const originator = {
     ...ORIGINATOR,
@@ -167,23 +167,23 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   expect(await read(answersFile([answer], '011000015'))).toMatchObject(refused('of another bank'))
   const { parked } = await read(reportFile([back], { companyId: '5555555555' }))
   expect(parked).toMatchObject([{ reason: 'Its batch is of another company' }])
-  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
+  expect(await stateOf(debitId)).toMatchObject({ status: 'Scheduled' })
   const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
   expect(await read(reportFile([back]))).toMatchObject(applied)
-  expect(await stateOf(leg)).toMatchObject({ status: 'returned' })
+  expect(await stateOf(debitId)).toMatchObject({ status: 'returned' })
 })
 
 test('of two items that are applied to one debit at the same time the slower one is parked again', async () => {
-  const leg = await scheduled()
-  const file_id = await fileOf([leg])
-  await tellInFile(app, file_id, operatorContext(), signal)
+  const debitId = await scheduled()
+  const file_id = await fileOf([debitId])
+  await reportInFile(app, file_id, operatorContext(), signal)
   for (const type of ['RecordExposed', 'RecordFetched'] as const) {
     accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
   }
   const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
   const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown, { ...unknown, code: 'R03' }]))
   const [first, second] = parked.map(({ line, code }) => {
-    return { line, transaction_id: leg, return_code: code!, reason: 'its letter' }
+    return { line, transaction_id: debitId, return_code: code!, reason: 'its letter' }
   })
   const slow = waitingBefore(app, 'bankReport')
   const later = applyByHand(slow.app, report_id, second!, operatorContext())
@@ -200,24 +200,24 @@ test('of two items that are applied to one debit at the same time the slower one
     parked: [{ line: second!.line, reason: expect.stringContaining('The debit is returned') }],
     calls_for_person: true,
   })
-  expect(await stateOf(leg)).toMatchObject({ return_code: 'R02' })
+  expect(await stateOf(debitId)).toMatchObject({ return_code: 'R02' })
 })
 
 test('one whose file nobody has fetched is not returned by hand: it would go out all the same', async () => {
-  const leg = await scheduled()
-  const file_id = await fileOf([leg])
-  await tellInFile(app, file_id, operatorContext(), signal)
+  const debitId = await scheduled()
+  const file_id = await fileOf([debitId])
+  await reportInFile(app, file_id, operatorContext(), signal)
   const unknown = { code: 'R02', originalTrace: '0'.repeat(15), amountCents: 500 }
   const { report_id, parked } = await reading(ORIGINATOR)(reportFile([unknown]))
-  const item = { line: parked[0]!.line, transaction_id: leg, return_code: 'R02', reason: 'its letter' }
+  const item = { line: parked[0]!.line, transaction_id: debitId, return_code: 'R02', reason: 'its letter' }
   const apply = () => applyByHand(app, report_id, item, operatorContext())
-  const tellFile = async (type: 'RecordExposed' | 'RecordFetched') =>
+  const changeFile = async (type: 'RecordExposed' | 'RecordFetched') =>
     accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
   expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_recorded' })
-  await tellFile('RecordExposed')
+  await changeFile('RecordExposed')
   expect(await apply()).toMatchObject({ kind: 'conflict', code: 'bank_file_exposed' })
-  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
-  await tellFile('RecordFetched')
-  expect(accepted(await apply()).applied).toMatchObject([{ transaction_id: leg }])
-  expect(await stateOf(leg)).toMatchObject({ status: 'returned', return_code: 'R02' })
+  expect(await stateOf(debitId)).toMatchObject({ status: 'Scheduled' })
+  await changeFile('RecordFetched')
+  expect(accepted(await apply()).applied).toMatchObject([{ transaction_id: debitId }])
+  expect(await stateOf(debitId)).toMatchObject({ status: 'returned', return_code: 'R02' })
 })

@@ -17,7 +17,7 @@ import { applyItem } from '../../../../application/banking/files/apply-item.ts'
 import type { FileApp } from '../../../../application/banking/files/file-app.ts'
 import { fileIdOf } from '../../../../application/banking/files/file-references.ts'
 import { orderMicroDeposits } from '../../../../application/banking/files/micro-deposits.ts'
-import { tellAnswer } from '../../../../application/banking/files/tell-debits.ts'
+import { reportAnswer } from '../../../../application/banking/files/report-to-debits.ts'
 import { writeFiles } from '../../../../application/banking/files/write-files.ts'
 import type { Application } from '../../../../application/commands/application.ts'
 import { employerSubject } from '../../../../application/commands/sealing.ts'
@@ -221,7 +221,7 @@ test('those that the bank rejects end the verification, and others can be starte
   await submit()
   const { file_id } = (await fileOf())!
   const answer = { file_id, batch_numbers: [1], outcome: 'rejected' as const, reason: null }
-  await tellAnswer(app, answer, operatorContext(), new AbortController().signal)
+  await reportAnswer(app, answer, operatorContext(), new AbortController().signal)
   expect(await verificationOf()).toBe('ended')
   await start()
   expect(await verificationOf()).toBe('started')

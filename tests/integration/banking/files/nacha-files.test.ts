@@ -82,7 +82,7 @@ const account = {
   ...({ accountType: 'checking', bankName: null } as const),
 }
 const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
-  legId: newId(),
+  debitId: newId(),
   amountCents: 500,
   effectiveDate: entryDateOf(closesAt),
   account,
@@ -124,7 +124,7 @@ async function seen(folder = outbox): Promise<readonly string[]> {
     return records.filter((line) => line.startsWith('6')).map((line) => line.slice(39, 54).trim())
   })
 }
-const ids = (entries: readonly RailEntry[]) => entries.map(({ legId }) => legId.slice(0, 15))
+const ids = (entries: readonly RailEntry[]) => entries.map(({ debitId }) => debitId.slice(0, 15))
 
 describe('a batch', () => {
   test('becomes a file that is recorded before it can be seen, and is readable for its owner alone', async () => {

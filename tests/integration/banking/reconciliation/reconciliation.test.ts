@@ -68,26 +68,26 @@ afterAll(async () => {
 
 const at = () => app.clock.now()
 const now = () => isoTime(at())
-async function tell(leg: string, ...commands: readonly BankDebitCommand[]): Promise<void> {
-  for (const command of commands) accepted(await app.commands.execute(bankDebit, leg, command, context()))
+async function carryOut(debitId: string, ...commands: readonly BankDebitCommand[]): Promise<void> {
+  for (const command of commands) accepted(await app.commands.execute(bankDebit, debitId, command, context()))
 }
 /** A debit of the carrier that the bank has. */
 async function submitted(amount_cents: number): Promise<string> {
-  const leg = await debited(amount_cents)
-  await tell(leg, { type: 'Acknowledge', at: at() })
-  return leg
+  const debitId = await debited(amount_cents)
+  await carryOut(debitId, { type: 'Acknowledge', at: at() })
+  return debitId
 }
 /** A debit of the carrier in a batch. */
 async function debited(amount_cents: number): Promise<string> {
   const data = debitData(at(), { tenant_id, carrier_id, amount_cents, settlement_type: 'fbo' })
-  await tell(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at: at() })
+  await carryOut(data.leg_id, { type: 'Create', data }, { type: 'Schedule', at: at() })
   return data.leg_id
 }
 /** A credit that is taken for a debit's money; the debit is told unless the service died. */
 async function credited(
-  leg: string,
+  debitId: string,
   amount_cents: number,
-  isTold = true,
+  isReported = true,
   confidence: 'high' | 'medium' = 'high',
 ): Promise<string> {
   const credit_id = newId()
@@ -98,17 +98,17 @@ async function credited(
     bank_transaction_id: credit_id,
     bank_date: '2026-11-25',
     amount_cents,
-    reference: leg,
+    reference: debitId,
     received_at: now(),
   }
-  const match = { legId: leg, confidence }
+  const match = { debitId: debitId, confidence }
   const commands = [
     { type: 'Receive' as const, data },
-    { type: 'Decide' as const, match, named: leg, refusedBy: null, at: at() },
+    { type: 'Decide' as const, match, named: debitId, refusedBy: null, at: at() },
   ]
   accepted(await app.commands.execute(bankCredit, credit_id, commands, context()))
   const matched = { matchId: credit_id, bankTransactionId: credit_id, bankDate: '2026-11-25' }
-  if (isTold) await tell(leg, { type: 'Match', ...matched, confidence, at: at() })
+  if (isReported) await carryOut(debitId, { type: 'Match', ...matched, confidence, at: at() })
   return credit_id
 }
 const balances = async () => {
@@ -129,7 +129,7 @@ test('money is in one account at a time; a credit that lost its debit is found u
   await credited(one, 1_000)
   expect(await whatDiffers()).toEqual([['credit_not_received', one, carrier_id]])
   await matchCredit(app, displaced, operatorContext())
-  await tell(other, { type: 'Return', return_code: 'R01', at: at() })
+  await carryOut(other, { type: 'Return', return_code: 'R01', at: at() })
   expect(await balances()).toMatchObject({ at_bank: 0, received: 1_000, returned: 2_000, unmatched: 1_000 })
   const { compared: counts, differences } = await compared()
   expect(counts).toMatchObject({ debits: 1, ledger: 2, credits: 2, files: 0 })
@@ -170,18 +170,18 @@ test('a balance that is not the sum of its debits is found', async () => {
 
 test('a credit whose debit was never told is found', async () => {
   const before = await whatDiffers()
-  const leg = await submitted(1_300)
-  const credit = await credited(leg, 1_300, false)
-  expect(await whatDiffers()).toEqual([...before, ['credit_not_received', leg, carrier_id]])
+  const debitId = await submitted(1_300)
+  const credit = await credited(debitId, 1_300, false)
+  expect(await whatDiffers()).toEqual([...before, ['credit_not_received', debitId, carrier_id]])
   const matched = { matchId: credit, bankTransactionId: credit, bankDate: '2026-11-25' }
-  await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
+  await carryOut(debitId, { type: 'Match', ...matched, confidence: 'high', at: at() })
   expect(await whatDiffers()).toEqual(before)
 })
 
 test('credits shown before their debit was submitted are looked at again: a repeat tells the debit, nothing is received twice', async () => {
   const before = { balances: await balances(), differs: await whatDiffers() }
-  const leg = await debited(1_375)
-  const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
+  const debitId = await debited(1_375)
+  const { entry_date } = (await app.commands.load(bankDebit, debitId)).state!
   const shown = { carrier_id, bank_date: entry_date!, amount_cents: 1_375 }
   const receive = async (bankTransactionId: string, reference: string | null) =>
     accepted(
@@ -191,24 +191,24 @@ test('credits shown before their debit was submitted are looked at again: a repe
         operatorContext(),
       ),
     ).credit
-  const [unnamed, named] = [await receive('early-1', null), await receive('early-2', leg)]
+  const [unnamed, named] = [await receive('early-1', null), await receive('early-2', debitId)]
   expect([unnamed.match, named.match]).toEqual([null, null])
-  expect(await creditsShownBefore(app, leg)).toEqual([])
-  await tell(leg, { type: 'Acknowledge', at: at() })
-  const found = await creditsShownBefore(app, leg)
+  expect(await creditsShownBefore(app, debitId)).toEqual([])
+  await carryOut(debitId, { type: 'Acknowledge', at: at() })
+  const found = await creditsShownBefore(app, debitId)
   expect(found).toEqual([named.credit_id, unnamed.credit_id])
   // it is decided on, and who did that died before the debit was told
-  const match = { legId: leg, confidence: 'high' } as const
-  const decide = { type: 'Decide', match, named: leg, refusedBy: null, at: at() } as const
+  const match = { debitId: debitId, confidence: 'high' } as const
+  const decide = { type: 'Decide', match, named: debitId, refusedBy: null, at: at() } as const
   accepted(await app.commands.execute(bankCredit, named.credit_id, decide, context()))
-  expect(await creditsShownBefore(app, leg)).toEqual([unnamed.credit_id])
-  expect(await whatDiffers()).toEqual([...before.differs, ['credit_not_received', leg, carrier_id]])
+  expect(await creditsShownBefore(app, debitId)).toEqual([unnamed.credit_id])
+  expect(await whatDiffers()).toEqual([...before.differs, ['credit_not_received', debitId, carrier_id]])
   const again = { ...operatorContext(), mayRepeat: true }
-  await Promise.all([1, 2].map(() => matchCreditsAgain(app, leg, found, again)))
-  await matchCreditsAgain(app, leg, found, again)
-  const debit = (await app.commands.load(bankDebit, leg)).state!
+  await Promise.all([1, 2].map(() => matchCreditsAgain(app, debitId, found, again)))
+  await matchCreditsAgain(app, debitId, found, again)
+  const debit = (await app.commands.load(bankDebit, debitId)).state!
   expect(debit.matched_with).toEqual(['early-2'])
-  expect(await creditsShownBefore(app, leg)).toEqual([])
+  expect(await creditsShownBefore(app, debitId)).toEqual([])
   expect(await whatDiffers()).toEqual(before.differs)
   const { received, unmatched } = before.balances
   expect(await balances()).toMatchObject({ received: received + 1_375, unmatched: unmatched + 1_375 })
@@ -216,13 +216,13 @@ test('credits shown before their debit was submitted are looked at again: a repe
 
 test('a debit that has ended, although the bank took its entry, is found', async () => {
   const before = await whatDiffers()
-  const [leg, file_id] = [await debited(1_350), newId()]
-  const { batch_closes_at } = (await app.commands.load(bankDebit, leg)).state!
+  const [debitId, file_id] = [await debited(1_350), newId()]
+  const { batch_closes_at } = (await app.commands.load(bankDebit, debitId)).state!
   const file = { file_id, batch_closes_at: batch_closes_at! }
   await recordBankFile(app, file, [])
   const entry = { traceNumber: '021000020000001', entryDate: '2026-12-02' }
-  await tell(
-    leg,
+  await carryOut(
+    debitId,
     { type: 'Fail', note: 'The policy is cancelled', at: at() },
     { type: 'PutInFile', ofBatch: file.batch_closes_at, fileId: file_id, ...entry, at: at() },
   )
@@ -233,7 +233,7 @@ test('a debit that has ended, although the bank took its entry, is found', async
     { ...answer, reportId: null, at: at() },
   ]
   accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
-  expect(await whatDiffers()).toEqual([...before, ['file_differs', leg, carrier_id]])
+  expect(await whatDiffers()).toEqual([...before, ['file_differs', debitId, carrier_id]])
 })
 
 test('a debit that has ended, although the bank took its batch and would not take another, is found', async () => {
@@ -241,10 +241,10 @@ test('a debit that has ended, although the bank took its batch and would not tak
   const [taken, refused, file_id] = [await debited(500), await debited(500), newId()]
   const { batch_closes_at: closes } = (await app.commands.load(bankDebit, taken)).state!
   await recordBankFile(app, { file_id, batch_closes_at: closes! }, [taken], { others: [refused] })
-  for (const [index, leg] of [taken, refused].entries()) {
+  for (const [index, debitId] of [taken, refused].entries()) {
     const entry = { traceNumber: `02100002000000${index + 1}`, entryDate: '2026-12-02' }
-    await tell(
-      leg,
+    await carryOut(
+      debitId,
       { type: 'Fail', note: 'The policy is cancelled', at: at() },
       { type: 'PutInFile', ofBatch: closes!, fileId: file_id, ...entry, at: at() },
     )
@@ -262,12 +262,12 @@ test('a debit that has ended, although the bank took its batch and would not tak
 
 test('a debit that has yet to be told that the bank took its entry is found once the time for that is up', async () => {
   const before = await whatDiffers()
-  const [leg, refused, file_id] = [await debited(500), await debited(500), newId()]
-  const { batch_closes_at: closes } = (await app.commands.load(bankDebit, leg)).state!
-  await recordBankFile(app, { file_id, batch_closes_at: closes! }, [leg], { others: [refused] })
-  for (const [index, id] of [leg, refused].entries()) {
+  const [debitId, refused, file_id] = [await debited(500), await debited(500), newId()]
+  const { batch_closes_at: closes } = (await app.commands.load(bankDebit, debitId)).state!
+  await recordBankFile(app, { file_id, batch_closes_at: closes! }, [debitId], { others: [refused] })
+  for (const [index, id] of [debitId, refused].entries()) {
     const entry = { traceNumber: `02100002000000${index + 1}`, entryDate: '2026-12-02' }
-    await tell(id, { type: 'PutInFile', ofBatch: closes!, fileId: file_id, ...entry, at: at() })
+    await carryOut(id, { type: 'PutInFile', ofBatch: closes!, fileId: file_id, ...entry, at: at() })
   }
   const later = { ...app, clock: { ...app.clock, now: () => at() + 3_600_000 } }
   const differsLater = async () =>
@@ -286,8 +286,8 @@ test('a debit that has yet to be told that the bank took its entry is found once
   expect(await differsLater()).toHaveLength(before.length + 1)
   await answered(2)
   expect(await whatDiffers()).toEqual(before)
-  expect(await differsLater()).toEqual(expect.arrayContaining([leg, refused]))
-  for (const id of [leg, refused]) await tell(id, { type: 'Acknowledge', ofBatch: closes!, at: at() })
+  expect(await differsLater()).toEqual(expect.arrayContaining([debitId, refused]))
+  for (const id of [debitId, refused]) await carryOut(id, { type: 'Acknowledge', ofBatch: closes!, at: at() })
   expect(await differsLater()).toHaveLength(before.length)
 })
 
@@ -314,7 +314,7 @@ test('a tenant whose debits come back too often is told of once for each limit',
   const before = await rates()
   expect(before).toMatchObject({ returned: { unauthorized: 0, overall: 1 } })
   for (const _ of [1, 2]) {
-    await tell(await submitted(1_400), { type: 'Return', return_code: 'R10', at: at() })
+    await carryOut(await submitted(1_400), { type: 'Return', return_code: 'R10', at: at() })
   }
   expect(await rates()).toMatchObject({
     entries: before.entries + 2,
@@ -344,8 +344,8 @@ test('a tenant whose debits come back too often is told of once for each limit',
 
 test('a debit that is presented again does not have the credit back that it lost', async () => {
   const before = await whatDiffers()
-  const leg = await submitted(1_360)
-  const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
+  const debitId = await submitted(1_360)
+  const { entry_date } = (await app.commands.load(bankDebit, debitId)).state!
   const shown = { carrier_id, bank_date: entry_date!, amount_cents: 1_360 }
   const receive = async (bankTransactionId: string, reference: string | null) =>
     accepted(
@@ -356,19 +356,19 @@ test('a debit that is presented again does not have the credit back that it lost
       ),
     ).credit
   const lost = await receive('lost-1', null)
-  expect(lost.match).toEqual({ legId: leg, confidence: 'medium' })
-  expect((await receive('lost-2', leg)).match).toEqual({ legId: leg, confidence: 'high' })
-  await matchDisplacedCredits(app, leg, operatorContext())
-  await tell(
-    leg,
+  expect(lost.match).toEqual({ debitId: debitId, confidence: 'medium' })
+  expect((await receive('lost-2', debitId)).match).toEqual({ debitId: debitId, confidence: 'high' })
+  await matchDisplacedCredits(app, debitId, operatorContext())
+  await carryOut(
+    debitId,
     { type: 'Return', return_code: 'R01', at: at() },
     { type: 'Represent', note: null, at: at() },
     { type: 'Acknowledge', at: at() },
   )
-  for (const creditIds of [await creditsShownBefore(app, leg), [lost.credit_id]]) {
-    await matchCreditsAgain(app, leg, creditIds, { ...operatorContext(), mayRepeat: true })
+  for (const creditIds of [await creditsShownBefore(app, debitId), [lost.credit_id]]) {
+    await matchCreditsAgain(app, debitId, creditIds, { ...operatorContext(), mayRepeat: true })
   }
   expect((await app.commands.load(bankCredit, lost.credit_id)).state!.match).toBeNull()
-  expect((await app.commands.load(bankDebit, leg)).state!.match).toBeNull()
+  expect((await app.commands.load(bankDebit, debitId)).state!.match).toBeNull()
   expect(await whatDiffers()).toEqual(before)
 })

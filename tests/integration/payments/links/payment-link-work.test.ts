@@ -27,7 +27,7 @@ import {
   subscription,
 } from '../../../../domain/payments/subscriptions/subscription.ts'
 import { SimulatedCardProcessor } from '../../../../infrastructure/providers/card/simulated.ts'
-import { expectToldOfOnce, workItem } from '../../../support/provider-outages.ts'
+import { expectAlertedOnce, workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
   Crashed,
@@ -69,7 +69,7 @@ beforeAll(async () => {
     messages: { send: async (message) => void sent.push(message) },
     readModels: {
       reached: async () => true,
-      async tellOf(_aggregate, position) {
+      async awaitProjections(_aggregate, position) {
         askedFor.push(position)
         return reached === null || position <= reached
       },
@@ -166,7 +166,7 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
-  await expectToldOfOnce(app, {
+  await expectAlertedOnce(app, {
     provider: 'card-processor',
     since: app.clock.now(),
     alert: { kind: 'payment_link_held_up', about: { payment_link_id: linkId, work: 'start-plan' } },

@@ -3,7 +3,7 @@ import type { Application } from '../../../../application/commands/application.t
 import { paymentSessions } from '../../../../application/payments/sessions/payment-sessions-process-manager.ts'
 import { paymentSession } from '../../../../domain/payments/sessions/payment-session.ts'
 import { SimulatedCardProcessor } from '../../../../infrastructure/providers/card/simulated.ts'
-import { expectToldOfOnce, workItem } from '../../../support/provider-outages.ts'
+import { expectAlertedOnce, workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -42,7 +42,7 @@ test('a session whose processor is away for hours as it expires is told of once,
   const attempt = (awaySince: number | null) =>
     expire.run(workItem({ kind: 'expire', key: id, payload: {}, awaySince }))
   expect(await attempt(null)).toEqual({ outcome: 'again', at: over })
-  await expectToldOfOnce(app, {
+  await expectAlertedOnce(app, {
     provider: 'card-processor',
     since: over,
     alert: { kind: 'payment_session_held_up', about: { payment_session_id: id, work: 'expire' } },

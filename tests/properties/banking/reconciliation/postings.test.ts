@@ -118,18 +118,18 @@ function story() {
     balances.set(carrierId, posted(balances.get(carrierId) ?? {}, postings))
   }
   /** Decides as the service would; a refusal changes nothing. @returns whether it was none. */
-  function tell(legId: string, command: BankDebitCommand): boolean {
-    const decided = bankDebit.decide(command, debits.get(legId) ?? null)
+  function carryOut(debitId: string, command: BankDebitCommand): boolean {
+    const decided = bankDebit.decide(command, debits.get(debitId) ?? null)
     if (isRejection(decided)) return false
     for (const event of decided) {
-      const before = debits.get(legId)
+      const before = debits.get(debitId)
       const booked = before ? { ...before, place: placeOf(before) } : null
       const { place, postings } = bookDebit(event as BankDebitEvent, booked)
       const after = bankDebit.evolve(before ?? null, event)!
       expect([event.type, place]).toEqual([event.type, placeOf(after)])
-      debits.set(legId, after)
+      debits.set(debitId, after)
       post(after.carrier_id, postings)
-      history.push({ stream: `bankDebit-${legId}`, events: [event] })
+      history.push({ stream: `bankDebit-${debitId}`, events: [event] })
     }
     return true
   }
@@ -138,7 +138,7 @@ function story() {
     if (isRejection(decided)) throw new Error(decided.message)
     for (const event of decided) {
       const before = credits.get(creditId)
-      const booked = before ? { ...before, leg_id: before.match?.legId ?? null } : null
+      const booked = before ? { ...before, leg_id: before.match?.debitId ?? null } : null
       const after = bankCredit.evolve(before ?? null, event)!
       post(after.carrier_id, bookCredit(event as BankCreditEvent, booked))
       credits.set(creditId, after)
@@ -160,20 +160,20 @@ function story() {
         bank_account_id: leg_id,
         amount_cents,
       }
-      tell(leg_id, { type: 'Create', data: createdDebit(leg_id, isoTime(now), of) })
+      carryOut(leg_id, { type: 'Create', data: createdDebit(leg_id, isoTime(now), of) })
     },
     take(one: One) {
       now += HOUR
       if ('step' in one) {
-        const leg = idOf(one.debit + 1)
-        const debit = debits.get(leg)!
+        const named = idOf(one.debit + 1)
+        const debit = debits.get(named)!
         const isToBeSent = debit.status === 'Scheduled' && debit.in_file === null && one.step % 2 === 0
-        tell(leg, (isToBeSent ? inFile : STEPS[one.step]!)(now, debit))
+        carryOut(named, (isToBeSent ? inFile : STEPS[one.step]!)(now, debit))
         return
       }
       const creditId = idOf(0xd0 + one.credit)
-      const leg = one.of === null ? null : idOf(one.of + 1)
-      const { carrier_id, amount_cents } = debits.get(leg ?? idOf(1))!
+      const named = one.of === null ? null : idOf(one.of + 1)
+      const { carrier_id, amount_cents } = debits.get(named ?? idOf(1))!
       const transaction = `BT-${one.credit}`
       const data = {
         credit_id: creditId,
@@ -182,14 +182,14 @@ function story() {
         bank_transaction_id: transaction,
         bank_date: '2026-11-03',
         amount_cents,
-        reference: leg,
+        reference: named,
         received_at: isoTime(now),
       }
       const before = receive(creditId, { type: 'Receive', data })
-      const legId = before.match?.legId ?? leg
+      const debitId = before.match?.debitId ?? named
       const confidence = before.match?.confidence ?? one.confidence
-      const match = leg === null ? null : { legId: leg, confidence: one.confidence }
-      const credit = receive(creditId, { type: 'Decide', match, named: leg, refusedBy: null, at: now })
+      const match = named === null ? null : { debitId: named, confidence: one.confidence }
+      const credit = receive(creditId, { type: 'Decide', match, named: named, refusedBy: null, at: now })
       if (credit.match === null) return
       const matched = {
         ...({ type: 'Match', matchId: creditId, bankTransactionId: transaction } as const),
@@ -197,8 +197,8 @@ function story() {
         confidence,
         at: now,
       }
-      if (tell(legId!, matched)) return
-      receive(creditId, { type: 'Decide', match: null, named: leg, refusedBy: legId, at: now })
+      if (carryOut(debitId!, matched)) return
+      receive(creditId, { type: 'Decide', match: null, named: named, refusedBy: debitId, at: now })
     },
   }
 }

@@ -28,10 +28,10 @@ const matched = (leg_id: string) => BankCreditMatched.of({ credit_id: ID, leg_id
 const unmatchedOf = (leg_id: string | null) => BankCreditUnmatched.of({ credit_id: ID, leg_id, at })
 const unmatched = unmatchedOf(null)
 const receive = { type: 'Receive', data: received.data } as const
-const decide = (legId: string | null, refusedBy: string | null = null, named: string | null = null) =>
+const decide = (debitId: string | null, refusedBy: string | null = null, named: string | null = null) =>
   ({
     ...({ type: 'Decide', named, refusedBy, at: NOW } as const),
-    match: legId === null ? null : ({ legId, confidence: 'medium' } as const),
+    match: debitId === null ? null : ({ debitId, confidence: 'medium' } as const),
   }) as const
 
 decisions(bankCredit, [

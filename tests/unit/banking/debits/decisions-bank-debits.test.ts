@@ -20,7 +20,7 @@ const [ID, M1, M2] = ['a', '1', '2'].map((digit) => digit.repeat(24)) as [string
 const NOW = Date.parse('2026-11-24T17:00:00Z')
 const DAY = 86_400_000
 const at = isoTime(NOW)
-const leg = { leg_id: ID }
+const ofDebit = { leg_id: ID }
 
 const event = eventsOf(bankDebit, { leg_id: ID, at })
 const ofSession = { source: 'session', payment_session_id: ID, payment_purpose: 'down_payment' } as const
@@ -36,7 +36,7 @@ const afterClose = event('BankDebitScheduled', {
   effective_date: '2026-11-27',
   at: '2026-11-24T22:00:00.000Z',
 })
-const batch = { ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z' }
+const batch = { ...ofDebit, batch_closes_at: '2026-11-24T22:00:00.000Z' }
 const leftOut = event('BankDebitLeftOut', batch)
 const heldUp = event('BankDebitHeldUp', { ...batch, since: isoTime(NOW) })
 const leaveOut = { type: 'LeaveOut', note: 'disabled', at: NOW } as const
@@ -45,7 +45,7 @@ const word = { processor_status: null, transmission_date: null, effective_date: 
 const reported = (told: Partial<typeof reportedWith>) =>
   event('BankDebitReported', { ...reportedWith, ...told })
 const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {
-  ...leg,
+  ...ofDebit,
   ...word,
   settled_on: '2026-11-24',
   at,

@@ -71,10 +71,10 @@ describe('a return', () => {
   })
 
   test('counts on its day in New York', () => {
-    const leg = { leg_id: ID, at: '2026-11-25T04:59:59.999Z' }
+    const ofDebit = { leg_id: ID, at: '2026-11-25T04:59:59.999Z' }
     const events = [
-      BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25' }),
-      BankDebitReturned.of({ ...leg, return_code: 'R03', at: '2026-11-25T05:00:00.000Z' }),
+      BankDebitSubmitted.of({ ...ofDebit, effective_date: '2026-11-25' }),
+      BankDebitReturned.of({ ...ofDebit, return_code: 'R03', at: '2026-11-25T05:00:00.000Z' }),
     ]
     specifyProjection(returnRates)
       .given({ stream: `bankDebit-${ID}`, events })

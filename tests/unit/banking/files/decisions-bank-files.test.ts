@@ -25,7 +25,7 @@ import {
   type BankReportCommand,
   type BankReportEvent,
   bankReport,
-  PARKED_TOLD,
+  PARKED_REPORTED,
 } from '../../../../domain/banking/files/bank-report.ts'
 import { isoTime } from '../../../../domain/kernel/calendar.ts'
 import { fold } from '../../../../domain/kernel/decider.ts'
@@ -283,7 +283,7 @@ const cleared = told('BankReportCleared')
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = told('BankReportRefused', { reason: 'cut short' })
 /** Items that are told one by one, and further ones. */
-const lines = Array.from({ length: PARKED_TOLD + 1 }, (_, index) => index + 1)
+const lines = Array.from({ length: PARKED_REPORTED + 1 }, (_, index) => index + 1)
 const pages = [0, 500, 1_000, 1_500].map((from) => parked(...lines.slice(from, from + 500)))
 decisions(bankReport, [
   ['is received', [], receive('ret.txt'), received],

@@ -7,7 +7,7 @@ import {
 } from '../../../../domain/banking/debits/return-codes.ts'
 import { readAnswers } from '../../../../domain/banking/files/nacha/answers.ts'
 import { NachaFault } from '../../../../domain/banking/files/nacha/read.ts'
-import { correctionOf, readReport } from '../../../../domain/banking/files/nacha/report.ts'
+import { notificationOfChange, readReport } from '../../../../domain/banking/files/nacha/report.ts'
 import { answersFile, reportFile } from '../../../support/nacha-files.ts'
 
 const TRACE = '021000020000001'
@@ -235,7 +235,7 @@ describe('a correction', () => {
     ['C05', '77', null],
     ['C61', '1918171614', null],
   ] as const)('%s %s', (code, data, correction) => {
-    expect(correctionOf(code, data)).toEqual(correction)
+    expect(notificationOfChange(code, data)).toEqual(correction)
   })
 })
 

@@ -21,7 +21,7 @@ import {
   LegacyImportBegun,
   legacyImport,
   recordOf,
-  standingOf,
+  statusOfLine,
 } from '../../../../domain/banking/legacy/legacy-import.ts'
 import { ImportedLines } from '../../../../domain/banking/linking/imported-lines.ts'
 import { isoTime } from '../../../../domain/kernel/calendar.ts'
@@ -139,8 +139,8 @@ describe('a line that comes again', () => {
     ['names no carrier beside the policy', row(1, { carrier_id: null }), 'repeated'],
     ['says something else', row(1, { premium_cents: 12_346 }), 'changed'],
     ['names another carrier without a policy', row(2_000, { policy_id: null, carrier_id: ID }), 'changed'],
-  ] as const)('%s', ([, line, standing]) => {
-    expect(standingOf(state, line)).toBe(standing)
+  ] as const)('%s', ([, line, expected]) => {
+    expect(statusOfLine(state, line)).toBe(expected)
   })
 })
 

@@ -121,10 +121,10 @@ const arrangedPlan = event('PaymentSessionDebitArranged', {
 })
 /** When the first one is due. */
 const DUE = Date.UTC(2026, 1, 1, 17)
-const mintedAt = (at: number) =>
+const createdAt = (at: number) =>
   event('PaymentSessionInstalmentMinted', { number: 1, leg_id: OTHER, at: isoTime(at) })
-const mint = (at: number, number = 1) =>
-  ({ type: 'MintInstalment', number, legId: OTHER, isPolicyCancelled: false, at }) as const
+const createInstalmentDebit = (at: number, number = 1) =>
+  ({ type: 'CreateInstalmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
 const authorised = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   event('PaymentSessionDebitConfirmed', { leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
@@ -170,18 +170,18 @@ const fail = (at: number) =>
     at,
   }) as const
 const process = (at: number) => ({ type: 'RecordPaymentProcessing', checkoutId: CHECKOUT, at }) as const
-const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
-const confirm = (by: 'bank' | 'processor', legId = LEG) =>
-  ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
-const comeBack = (return_code: string, legId = LEG) =>
+const arrange = (at: number) => ({ type: 'ArrangeDebit', debitId: LEG, account, at }) as const
+const confirm = (by: 'bank' | 'processor', debitId = LEG) =>
+  ({ type: 'ConfirmDebit', debitId, by, at: LATE }) as const
+const comeBack = (return_code: string, debitId = LEG) =>
   ({
     type: 'RecordDebitReturned',
-    legId,
+    debitId,
     return_code,
     disables: disablesAccount(return_code),
     at: LATE,
   }) as const
-const notDebited = (legId: string) => ({ type: 'RecordDebitFailed', legId, at: LATE }) as const
+const notDebited = (debitId: string) => ({ type: 'RecordDebitFailed', debitId, at: LATE }) as const
 const close = (at: number) => ({ type: 'RecordCheckoutClosed', checkoutId: CHECKOUT, at }) as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const
 const expire = { type: 'Expire', at: OVER } as const
@@ -319,25 +319,45 @@ decisions(paymentSession, [
   ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), 'checkout_open'],
   ['arranges a debit once the checkout is closed', [created, begun, closed(EARLY)], arrange(EARLY), arranged],
   ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), authorised],
-  ['mints an instalment at its time', [planned], mint(DUE), mintedAt(DUE)],
-  ['mints an instalment late', [planned], mint(DUE + HOUR), mintedAt(DUE + HOUR)],
-  ['mints an instalment where nothing was paid down', [nothingDown, authorised], mint(DUE), mintedAt(DUE)],
-  ['mints no instalment before its time', [planned], mint(DUE - 1), 'instalment_not_due'],
-  ['mints no other instalment', [planned], mint(DUE, 3), 'instalment_not_due'],
-  ['mints nothing that nobody authorised', [withPlan, opened], mint(DUE, 1), 'instalment_not_due'],
-  ['mints an instalment once', [planned, mintedAt(DUE)], mint(DUE + HOUR), []],
-  ['mints no instalment once it was cancelled', [planned, cancelled], mint(DUE), []],
-  ['mints no instalment once its plan was stopped', [planned, stopped], mint(DUE), []],
+  ['creates the debit of an instalment at its time', [planned], createInstalmentDebit(DUE), createdAt(DUE)],
+  [
+    'creates the debit of an instalment late',
+    [planned],
+    createInstalmentDebit(DUE + HOUR),
+    createdAt(DUE + HOUR),
+  ],
+  [
+    'creates the debit of an instalment where nothing was paid down',
+    [nothingDown, authorised],
+    createInstalmentDebit(DUE),
+    createdAt(DUE),
+  ],
+  ['mints no instalment before its time', [planned], createInstalmentDebit(DUE - 1), 'instalment_not_due'],
+  ['mints no other instalment', [planned], createInstalmentDebit(DUE, 3), 'instalment_not_due'],
+  [
+    'mints nothing that nobody authorised',
+    [withPlan, opened],
+    createInstalmentDebit(DUE, 1),
+    'instalment_not_due',
+  ],
+  [
+    'creates the debit of an instalment once',
+    [planned, createdAt(DUE)],
+    createInstalmentDebit(DUE + HOUR),
+    [],
+  ],
+  ['mints no instalment once it was cancelled', [planned, cancelled], createInstalmentDebit(DUE), []],
+  ['mints no instalment once its plan was stopped', [planned, stopped], createInstalmentDebit(DUE), []],
   [
     'stops its plan where its policy is cancelled when an instalment is due',
     [planned],
-    { ...mint(DUE), isPolicyCancelled: true },
+    { ...createInstalmentDebit(DUE), isPolicyCancelled: true },
     event('PaymentSessionPlanStopped', { reason: 'policy_cancelled', at: isoTime(DUE) }),
   ],
   [
-    'leaves an instalment that was minted before',
-    [planned, mintedAt(DUE)],
-    { ...mint(DUE + HOUR), isPolicyCancelled: true },
+    'leaves an instalment that was created before',
+    [planned, createdAt(DUE)],
+    { ...createInstalmentDebit(DUE + HOUR), isPolicyCancelled: true },
     [],
   ],
   ['is confirmed by the bank', [created, arranged], confirm('bank'), confirmedBy('bank')],
@@ -360,14 +380,14 @@ decisions(paymentSession, [
     (code) =>
       [
         `stops its plan when an instalment comes back with ${code}`,
-        [nothingDown, authorised, mintedAt(DUE)],
+        [nothingDown, authorised, createdAt(DUE)],
         comeBack(code, OTHER),
         [stoppedBy('account_disabled', code)],
       ] as const,
   ),
   [
     'goes on with its plan when an instalment comes back for want of funds',
-    [planned, mintedAt(DUE)],
+    [planned, createdAt(DUE)],
     comeBack('R01', OTHER),
     [],
   ],

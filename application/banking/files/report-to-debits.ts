@@ -16,7 +16,7 @@ const AT_ONCE = 64
  * Tells each debit of a file, and each order of micro-deposits, that its entry stands in it.
  * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
  */
-export async function tellInFile(
+export async function reportInFile(
   app: Application,
   fileId: string,
   context: CommandContext,
@@ -43,7 +43,7 @@ export async function tellInFile(
  * that has gone its way meanwhile, or was presented again since, stays as it is.
  * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
  */
-export async function tellAnswer(
+export async function reportAnswer(
   app: Application,
   {
     file_id,
@@ -102,11 +102,11 @@ async function inTurns(
 
 async function tell(
   { commands }: Pick<Application, 'commands'>,
-  legId: string,
+  debitId: string,
   commandsInOrder: readonly BankDebitCommand[],
   context: CommandContext,
 ): Promise<void> {
-  const { state } = await commands.load(bankDebit, legId)
-  const outcome = await commands.execute(bankDebit, legId, commandsInOrder, within(context, state!))
+  const { state } = await commands.load(bankDebit, debitId)
+  const outcome = await commands.execute(bankDebit, debitId, commandsInOrder, within(context, state!))
   if (isRejection(outcome) && outcome.kind !== 'conflict') throw new Error(outcome.message)
 }

@@ -13,10 +13,10 @@ import { derivedId } from '../commands/event-registry.ts'
 import { completeLink, failLink } from './links/completions.ts'
 import { checkoutOf } from './sessions/checkouts.ts'
 import { completeSession, failSession } from './sessions/completions.ts'
-import { playPayment } from './simulated-processor.ts'
+import { simulateSubscriptionPayment } from './simulated-processor.ts'
 
-/** What was played. */
-export interface Played {
+/** What was simulated. */
+export interface Simulated {
   readonly kind: 'payment_link' | 'payment_session' | 'subscription'
   /** The link or the session had been paid before: nothing happened. */
   readonly alreadyPaid: boolean
@@ -26,36 +26,39 @@ export interface Played {
 const PAYERS_METHOD = 'pm_card_payer'
 
 /**
- * Plays what a payer does about a payment link, or the processor about a subscription.
+ * Simulates what a payer does about a payment link, or the processor about a subscription.
  * @param id of either.
  * @param failureCode null: the payment succeeds.
  * @returns a conflict where another processor than the simulated one has it.
  */
-export async function play(
+export async function simulatePayment(
   app: Application,
   id: string,
   failureCode: string | null,
   context: CommandContext,
-): Promise<Played | Rejection> {
+): Promise<Simulated | Rejection> {
   const session = (await app.commands.load(paymentSession, id)).state
-  if (session) return playSession(app, session, failureCode, context)
+  if (session) return simulateSession(app, session, failureCode, context)
   const { state } = await app.commands.load(subscription, id)
   const made = state ?? (await app.commands.load(paymentLink, id)).state
   if (made && made.processor !== 'simulated') {
     return notSimulated()
   }
-  if (!state) return playLink(app, id, failureCode, context)
-  const after = await playPayment(app, state, failureCode, context)
+  if (!state) return simulateLink(app, id, failureCode, context)
+  const after = await simulateSubscriptionPayment(app, state, failureCode, context)
   return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }
 }
 
-/** Plays the customer at the checkout that is open, else at a fresh one. @param failureCode null: the payment succeeds. */
-export async function playSession(
+/**
+ * Simulates the customer at the checkout that is open, else at a fresh one. @param failureCode null: the payment
+ * succeeds.
+ */
+export async function simulateSession(
   app: Application,
   session: PaymentSession,
   failureCode: string | null,
   context: CommandContext,
-): Promise<Played | Rejection> {
+): Promise<Simulated | Rejection> {
   const { payment_session_id: sessionId, amount_cents: amountCents } = session
   const at = app.clock.now()
   if (session.status === 'paid' && !takesCards(session, at)) {
@@ -106,12 +109,12 @@ function notSimulated(): Rejection {
   return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
 }
 
-async function playLink(
+async function simulateLink(
   app: Application,
   linkId: string,
   failureCode: string | null,
   context: CommandContext,
-): Promise<Played | Rejection> {
+): Promise<Simulated | Rejection> {
   const at = app.clock.now()
   if (failureCode !== null) {
     const failureMessage = `The payment was declined (${failureCode})`

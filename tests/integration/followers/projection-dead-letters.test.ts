@@ -45,7 +45,7 @@ describe.each([
     broken = true
   })
 
-  it('parks its stream and nothing else', async () => {
+  it('dead-letters its stream and nothing else', async () => {
     const process = await start(projection)
     await process.append('bad', opened('bad'))
     await process.append('good', opened('good'))
@@ -76,7 +76,7 @@ describe.each([
     expect(JSON.stringify(parked)).not.toMatch(/secret|many/)
   })
 
-  it('stays parked over a restart, with what came after it still held back', async () => {
+  it('stays dead-lettered over a restart, with what came after it still held back', async () => {
     const process = await start(projection)
     await process.append('bad', opened('bad'), poison())
     await process.caughtUp()
@@ -107,7 +107,7 @@ describe.each([
 })
 
 describe('U+0000 or half of a surrogate pair, which no text of the database holds', () => {
-  it('is replaced, and nothing is parked', async () => {
+  it('is replaced, and nothing is dead-lettered', async () => {
     const process = await start()
     const notes = ['a\ud83d', ' \ude00b', ' \\ud83d ', '😀"\\\ud83d', 'c\0 \\u0000']
     await process.append('odd', opened('odd'), ...notes.map((note) => paid('odd', 1, note)))
@@ -118,7 +118,7 @@ describe('U+0000 or half of a surrogate pair, which no text of the database hold
     expect(await process.status()).toMatchObject({ state: 'active', parked_streams: 0 })
   })
 
-  it('in a key parks its stream alone, whether it is written or looked for', async () => {
+  it('in a key dead-letters its stream alone, whether it is written or looked for', async () => {
     const process = await start()
     await process.append('written', opened('a\0'))
     await process.append('looked-for', paid('b\0'))
@@ -166,7 +166,7 @@ describe('redrive', () => {
   })
 
   // the one before it applies what was held back
-  it('goes through long streams page by page and parks again at the event that fails', {
+  it('goes through long streams page by page and is dead-lettered again at the event that fails', {
     tags: 'long',
   }, async () => {
     let broken = true
@@ -255,7 +255,7 @@ describe('redrive of a stream of which an event was never applied', () => {
 })
 
 describe('many bad events among many good ones', () => {
-  it('are found, each parks its own stream, and every good event is applied once', async () => {
+  it('are found, each dead-letters its own stream, and every good event is applied once', async () => {
     const process = await start(accounts({ breaks: (account) => account.endsWith('3') }))
     await process.projections.pause('accounts')
     await Promise.all(

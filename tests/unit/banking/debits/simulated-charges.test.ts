@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Application } from '../../../../application/commands/application.ts'
 import type { CommandContext } from '../../../../application/commands/command-context.ts'
-import { playPayment } from '../../../../application/payments/simulated-processor.ts'
+import { simulateSubscriptionPayment } from '../../../../application/payments/simulated-processor.ts'
 import { type Subscription, subscription } from '../../../../domain/payments/subscriptions/subscription.ts'
 import { SubscriptionChargePaid } from '../../../../domain/payments/subscriptions/subscription-events.ts'
 import { startedSubscription } from '../../../support/started-subscriptions.ts'
@@ -22,12 +22,12 @@ const paid = (number: number) =>
     at: AT,
   })
 
-it('no more payments of a subscription are played than a plan may have', async () => {
+it('no more payments of a subscription are simulated than a plan may have', async () => {
   const state = [
     started,
     ...Array.from({ length: 359 }, (_, index) => paid(index + 2)),
   ].reduce<Subscription | null>((before, event) => subscription.evolve(before, event), null)!
   expect(state.tried).toHaveLength(360)
-  const refused = await playPayment({} as Application, state, null, {} as CommandContext)
+  const refused = await simulateSubscriptionPayment({} as Application, state, null, {} as CommandContext)
   expect(refused).toMatchObject({ kind: 'conflict', code: 'too_many_played' })
 })

@@ -16,36 +16,36 @@ import { simulatedQuotes } from './simulated-quotes.ts'
 const PATIENCE_MS = 10_000
 
 /** What the simulated provider tells of a request. */
-export type PlayedFinancing =
-  | { readonly tells: 'quotes'; readonly count: number }
-  | { readonly tells: 'hold' | 'expire' }
+export type FinancingSimulation =
+  | { readonly answer: 'quotes'; readonly count: number }
+  | { readonly answer: 'hold' | 'expire' }
   /** Null: the notice of that amount; the amount that was quoted first. */
-  | { readonly tells: 'down_payment'; readonly noticeId: string | null; readonly amountCents: number | null }
+  | { readonly answer: 'down_payment'; readonly noticeId: string | null; readonly amountCents: number | null }
 
-/** Plays the provider. What does not fit how the request stands is refused, and changes nothing. */
-export async function playFinancing(
+/** Simulates the provider. What does not fit how the request stands is refused, and changes nothing. */
+export async function simulateFinancing(
   app: Application,
   sessionId: string,
-  played: PlayedFinancing,
+  simulation: FinancingSimulation,
   context: CommandContext,
 ): Promise<FinancingSession | Rejection> {
   const { state } = await app.commands.load(financingSession, sessionId)
   if (!state) return reject('not_found', 'financing_session_not_found', 'There is no such financing session')
   // a busy worker may not have sent the request yet
-  const answers = played.tells === 'quotes' || played.tells === 'hold'
+  const answers = simulation.answer === 'quotes' || simulation.answer === 'hold'
   if (answers)
     await onceSettled(app, state, (one) => isUnsent(one, app.clock.now()), technicalDeadline(PATIENCE_MS))
-  return changed(app, financingSession, sessionId, commandOf(state, played, app.clock.now()), context)
+  return changed(app, financingSession, sessionId, commandOf(state, simulation, app.clock.now()), context)
 }
 
 function commandOf(
   { financing_session_id, amount_cents, request }: FinancingSession,
-  played: PlayedFinancing,
+  simulation: FinancingSimulation,
   at: number,
 ): FinancingSessionCommand {
-  switch (played.tells) {
+  switch (simulation.answer) {
     case 'quotes': {
-      const quotes = simulatedQuotes(financing_session_id, amount_cents, played.count)
+      const quotes = simulatedQuotes(financing_session_id, amount_cents, simulation.count)
       return { type: 'ReceiveQuotes', quotes, at }
     }
     case 'hold':
@@ -53,8 +53,8 @@ function commandOf(
     case 'expire':
       return { type: 'Expire', by: 'provider', at }
     case 'down_payment': {
-      const amountCents = played.amountCents ?? request?.quotes[0]?.down_payment_cents ?? 0
-      const noticeId = played.noticeId ?? `dp_sim_${financing_session_id}_${amountCents}`
+      const amountCents = simulation.amountCents ?? request?.quotes[0]?.down_payment_cents ?? 0
+      const noticeId = simulation.noticeId ?? `dp_sim_${financing_session_id}_${amountCents}`
       return { type: 'ReportDownPayment', noticeId, amountCents, at }
     }
   }

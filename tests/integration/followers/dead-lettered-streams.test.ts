@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Stop } from '../../../application/followers/consumer.ts'
 import { type Handled, OwnedFollower } from '../../../application/followers/owned-follower.ts'
-import { PARKED_STREAM, type WorkToStore } from '../../../application/followers/work-store.ts'
+import { DEAD_LETTERED_STREAM, type WorkToStore } from '../../../application/followers/work-store.ts'
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
 import { someEvents } from '../../contract/event-store/event-log.contract.ts'
 import { openWorkbench, pieceOfWork, until, type Workbench } from '../../support/workbench.ts'
@@ -35,7 +35,7 @@ function follow(handle: (events: readonly StoredEvent[]) => Promise<Handled>) {
     pauseMs: 1,
     longestPauseMs: 1,
     handle,
-    parked: () => undefined,
+    deadLettered: () => undefined,
     failed: (why) => failures.push(why),
   })
   const running = follower.run(ended.signal)
@@ -53,7 +53,7 @@ const workFor = (event: StoredEvent) =>
   pieceOfWork({ processManager: NAME, kind: 'file', key: placeOf(event), dueAt: 1e15 })
 
 const work = () => bench.store.keysOf(NAME, 'file')
-const parked = () => bench.store.keysOf(NAME, PARKED_STREAM)
+const deadLettered = () => bench.store.keysOf(NAME, DEAD_LETTERED_STREAM)
 
 describe('a stream behind an event that cannot be handled', () => {
   test('waits alone, and is replayed from there in one pass that an outage only interrupts', async () => {
@@ -84,14 +84,16 @@ describe('a stream behind an event that cannot be handled', () => {
     await append('good-1', 3)
     await until(async () => (await work()).includes('good-1@2'))
     expect(await work()).toEqual(['bad-1@0', 'good-1@0', 'good-1@1', 'good-1@2'])
-    expect(await parked()).toEqual(['bad-1'])
+    expect(await deadLettered()).toEqual(['bad-1'])
     await until(async () => (await bench.store.failed(10)).length === 1)
-    expect(await bench.store.failed(10)).toMatchObject([{ kind: PARKED_STREAM, key: 'bad-1', attempts: 3 }])
+    expect(await bench.store.failed(10)).toMatchObject([
+      { kind: DEAD_LETTERED_STREAM, key: 'bad-1', attempts: 3 },
+    ])
     isBroken = false
     expect(await bench.store.redrive({ dryRun: false })).toBe(1)
-    await until(async () => (await parked()).length === 0)
+    await until(async () => (await deadLettered()).length === 0)
     await end()
-    expect(failures).toEqual([expect.stringContaining('parked-streams.test.ts')])
+    expect(failures).toEqual([expect.stringContaining('dead-lettered-streams.test.ts')])
     const all = Array.from({ length: 300 }, (_, revision) => `bad-1@${revision}`)
     expect((await work()).filter((key) => key.startsWith('bad-1')).sort()).toEqual(all.sort())
     // nothing that was stored is handled again
@@ -115,6 +117,6 @@ describe('a stream behind an event that cannot be handled', () => {
     await until(() => failures.length > 0)
     await end()
     expect(failures[0]).toContain('moved by another owner')
-    expect(await parked()).toEqual(['bad-1'])
+    expect(await deadLettered()).toEqual(['bad-1'])
   })
 })
