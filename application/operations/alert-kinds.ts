@@ -343,7 +343,7 @@ export const ALERTS = {
   rebuild_held_back: raisedBy(
     ReadModelRebuildHeldBack,
     'A rebuilt read model does not answer by itself: its rows differ from those that answer although both are of one ' +
-      'version, or streams are dead-lettered that are not parked there. Find out which is right, then switch to it or cancel it',
+      'version, or streams are dead-lettered that are not there. Find out which is right, then switch to it or cancel it',
     ({ projection, generation, reason }) => ({ projection, generation: String(generation), reason }),
   ),
   clock_skew: raisedBy(

@@ -9,7 +9,7 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 export const ReadModelRebuildHeldBack = eventType('ReadModelRebuildHeldBack', {
   projection: z.string(),
   generation: z.int().min(1),
-  /** Rows of the same version differ from those that answer; or streams are parked that are not parked there. */
+  /** Rows of the same version differ from those that answer; or streams are dead-lettered that are not there. */
   reason: z.enum(['rows_differ', 'parked_streams']),
   /** Tables that differ. */
   tables: z.array(z.string()),
