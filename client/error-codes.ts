@@ -201,6 +201,7 @@ export type ErrorCode =
   | 'policy_out_of_scope'
   | 'processor_not_simulated'
   | 'processor_notice_not_found'
+  | 'provider_refused'
   | 'public_token_refused'
   | 'quote_not_found'
   | 'rail_not_simulated'

@@ -5,7 +5,7 @@ export type FilePlace =
   /** Beside its place, under another name, whole. */
   | 'staged'
   | 'exposed'
-  /** The carrier that fetches files has renamed it. */
+  /** The file transfer has renamed it. */
   | 'fetched'
   /** None of these. */
   | 'absent'

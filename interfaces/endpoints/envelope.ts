@@ -20,10 +20,11 @@ export const WITH_ENVELOPE = {
     const first = whole ?? faults[0]!
     return new HttpError(400, null, `${first.field} ${first.message}`.trim(), naming(faults, first))
   },
-  refusalOf: (error) =>
-    error instanceof ProviderUnavailable || error instanceof ProviderRefused
-      ? new HttpError(502, null, error.message)
-      : null,
+  refusalOf(error) {
+    if (error instanceof ProviderUnavailable) return new HttpError(502, null, error.message)
+    if (!(error instanceof ProviderRefused)) return null
+    return new HttpError(409, null, error.message, { code: 'provider_refused' })
+  },
   writeError: writeEnvelopeError,
   envelope: {
     wrap: (data, pagination) =>

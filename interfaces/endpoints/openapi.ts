@@ -252,6 +252,9 @@ function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Recor
     ...access.errors,
     ...endpoint.errors,
   }
+  if (endpoint.asksOutside && reasons[502]) {
+    reasons[409] = [reasons[409], 'A provider refused it for good'].filter(Boolean).join('; ')
+  }
   return Object.fromEntries(
     Object.entries(reasons).map(([status, reason]) => {
       const own = answers[Number(status)]

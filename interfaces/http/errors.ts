@@ -5,7 +5,7 @@ import { sendJson } from './answers.ts'
 
 /** What a request is refused for by its form, its credentials or its number: one line each, for callers. */
 export const HTTP_CODES = {
-  bad_gateway: 'A provider could not be reached, or refused for good',
+  bad_gateway: 'A provider could not be reached, is busy or answers nonsense',
   conflict: 'The present state or the settings do not allow it',
   credentials_missing: 'The headers that prove who calls are missing',
   field_invalid: 'A field has the wrong type or form',
@@ -21,6 +21,7 @@ export const HTTP_CODES = {
   method_not_allowed: 'The path does not take the method',
   not_found: 'There is no such path, or nothing of the name',
   payload_too_large: 'The body, or a part of it, is larger than it may be',
+  provider_refused: 'A provider refused for good; `message` has its reason',
   rate_limited: 'Too many requests, or too much at once; `Retry-After` names the seconds',
   timestamp_outside_tolerance: 'The time of the signature is more than 5 minutes from now',
   timeout: 'It did not happen in time',

@@ -1,11 +1,9 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import type { FileApp } from '../../application/banking/files/file-app.ts'
-import { orderMicroDeposits } from '../../application/banking/files/micro-deposits.ts'
-import { writeFiles } from '../../application/banking/files/write-files.ts'
+import { nachaRail } from '../../application/banking/files/write-files.ts'
 import type { Application } from '../../application/commands/application.ts'
 import type { BankFiles } from '../../application/ports/bank-files.ts'
-import type { BankRail } from '../../application/ports/bank-rail.ts'
 import { LIMITS } from '../../domain/banking/files/nacha/draft.ts'
 import { isWithin } from '../../infrastructure/config/combinations.ts'
 import { type Config, ConfigError } from '../../infrastructure/config/config.ts'
@@ -36,13 +34,7 @@ export async function bankRails(
     originator,
     limits: LIMITS,
   }
-  const app: FileApp = { ...parts, bankFiles }
-  const live: BankRail = {
-    kind: 'nacha',
-    submit: (batch) => writeFiles(app, batch),
-    sendMicroDeposits: (deposits) => orderMicroDeposits(app, deposits),
-  }
-  return { bankRails: { live, sandbox: simulated }, bankFiles }
+  return { bankRails: { live: nachaRail({ ...parts, bankFiles }), sandbox: simulated }, bankFiles }
 }
 
 /** A folder that is not there is not made: it may be a place that is not mounted. */

@@ -1,7 +1,6 @@
-import { achAccount, disabledNote } from '../../../domain/banking/accounts/ach-account.ts'
-import { bankDebit, type EndedAtOnce } from '../../../domain/banking/debits/bank-debit.ts'
+import { disabledNote } from '../../../domain/banking/accounts/ach-account.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import {
-  type BankDebit,
   type DebitStatus,
   hasClosed,
   OPEN_STATUSES,
@@ -14,26 +13,9 @@ import { FirstFailure } from '../../commands/first-failure.ts'
 import { within } from '../../commands/verbs.ts'
 import { debitsAsOfNow } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
-import { createDebit, type NewDebit } from './create-debit.ts'
 
 /** Debits that are looked at in one go. */
 const PAGE = 100
-
-/**
- * Creates a debit of an ACH account, once, with the numbers that the account has now. A request that disables the account at the
- * same moment may not find the debit: it fails when its batch is handed over.
- * @param ending see {@link createDebit}.
- * @returns whether it is new, and where in the log it was created; null where it is not new.
- */
-export async function createAccountDebit(
-  app: Pick<Application, 'commands' | 'clock'>,
-  debit: Omit<NewDebit, 'account'> & { readonly bank_account_id: string },
-  context: CommandContext,
-  ending?: EndedAtOnce,
-): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
-  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
-  return createDebit(app, { ...debit, account: state!.account }, context, ending)
-}
 
 const OF_ACCOUNT = statement(
   'open-bank-debits-of-account',

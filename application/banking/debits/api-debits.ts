@@ -9,7 +9,7 @@ import { type CommandContext, createdId } from '../../commands/command-context.t
 import { within } from '../../commands/verbs.ts'
 import { associationOf, isInScope, type Scope } from '../accounts/account-owners.ts'
 import { debitableAccount } from '../accounts/ach-accounts.ts'
-import { createAccountDebit } from './account-debits.ts'
+import { createAccountDebit } from './create-debit.ts'
 import {
   type AskedDebit,
   claimKey,

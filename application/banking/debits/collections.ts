@@ -14,8 +14,8 @@ import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
 import type { Scope } from '../accounts/account-owners.ts'
 import { debitableAccount } from '../accounts/ach-accounts.ts'
-import { createAccountDebit } from './account-debits.ts'
 import { noAccount, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
+import { createAccountDebit } from './create-debit.ts'
 import {
   claimKey,
   existingDebit,

@@ -1,3 +1,4 @@
+import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
 import { bankDebit, type EndedAtOnce } from '../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebitData } from '../../../domain/banking/debits/bank-debit-events.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
@@ -99,4 +100,20 @@ export async function createSessionDebit(
 function purposeOf({ plan }: PaymentSession, isInstalment: boolean): BankDebit['payment_purpose'] {
   if (isInstalment) return 'installment'
   return plan === null ? 'extra_payment' : 'down_payment'
+}
+
+/**
+ * Creates a debit of an ACH account, once, with the numbers that the account has now. A request that disables the account at the
+ * same moment may not find the debit: it fails when its batch is handed over.
+ * @param ending see {@link createDebit}.
+ * @returns whether it is new, and where in the log it was created; null where it is not new.
+ */
+export async function createAccountDebit(
+  app: Pick<Application, 'commands' | 'clock'>,
+  debit: Omit<NewDebit, 'account'> & { readonly bank_account_id: string },
+  context: CommandContext,
+  ending?: EndedAtOnce,
+): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
+  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
+  return createDebit(app, { ...debit, account: state!.account }, context, ending)
 }

@@ -21,18 +21,27 @@ import { newYorkDate, newYorkTime } from '../../../domain/kernel/new-york.ts'
 import { isRejection, orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
-import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
+import type { BankRail, RailBatch, RailEntry } from '../../ports/bank-rail.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { entriesIdOf, entriesOf, recordEntries } from './entries.ts'
 import { exposeFile } from './expose-files.ts'
 import type { FileApp } from './file-app.ts'
 import { archivedFile, fileIdOf } from './file-references.ts'
-import { orderedDeposits } from './micro-deposits.ts'
+import { orderedDeposits, orderMicroDeposits } from './micro-deposits.ts'
 
 /** Characters of the receiver's name. */
 const NAME_WIDTH = 22
 /** Characters written at once, about. */
 const CHUNK = 256 * 1024
+
+/** The bank rail whose debits and deposits go to the bank in files. */
+export function nachaRail(app: FileApp): BankRail {
+  return {
+    kind: 'nacha',
+    submit: (batch) => writeFiles(app, batch),
+    sendMicroDeposits: (deposits) => orderMicroDeposits(app, deposits),
+  }
+}
 
 /**
  * Writes the files of a batch that has closed: as many as its entries take. What an earlier attempt recorded is exposed

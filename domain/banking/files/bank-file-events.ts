@@ -66,7 +66,7 @@ export const BankFileRecorded = eventType('BankFileRecorded', {
 })
 /** It stands in the outbox under its name. */
 export const BankFileExposed = eventType('BankFileExposed', { ...file, at: time() })
-/** The carrier that fetches files has renamed it. */
+/** The file transfer has renamed it. */
 export const BankFileFetched = eventType('BankFileFetched', { ...file, at: time() })
 /** It is not where it should be: whether the bank has it is unknown. */
 export const BankFileUncertain = eventType('BankFileUncertain', { ...file, at: time() })

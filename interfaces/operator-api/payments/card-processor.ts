@@ -17,7 +17,7 @@ const one = ofOne('id', 'payment link, payment session or subscription')
 const errors = {
   ...one.errors,
   409: 'It is not at the simulated card processor, or cannot be paid any more',
-  502: 'The card processor could not be reached, or refused',
+  502: 'The card processor could not be reached',
 } as const
 const NOTE =
   'For the simulated card processor only, live or sandbox. Of a subscription it is the payment that comes next.'

@@ -34,7 +34,7 @@ import {
 
 // a key of the sandbox is told what it may not do, whatever it names
 const one = ofOne('payment_session_id', 'payment session', () => true)
-const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+const AWAY = { 502: 'The card processor could not be reached' } as const
 const OFF = {
   403: 'The key does not open this API or reach what is named, or custom checkout is off or lacks a setting',
   503: 'No host serves the payment page',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { linesOf, NachaFault } from './read.ts'
 
 /**
- * The answer of a bank, or of the carrier of its files, to files: our own format, since none is common for debits. JSON
+ * The answer of a bank, or of the file transfer, to files: our own format, since none is common for debits. JSON
  * lines: a beginning, a line for each file or batch, an end that counts them, so that a file which was cut short is seen.
  */
 const Beginning = z.strictObject({

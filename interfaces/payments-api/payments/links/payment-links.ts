@@ -26,7 +26,7 @@ import {
 } from './payment-link-schemas.ts'
 
 const one = ofOne('payment_link_id', 'payment link')
-const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+const AWAY = { 502: 'The card processor could not be reached' } as const
 
 export const paymentLinkEndpoints = [
   endpoint({

@@ -17,7 +17,7 @@ import { type PaymentsHost, publicEndpoint } from '../../host/api.ts'
 const params = z.object({ token: z.string().describe('The token in the address of the page') })
 const NONE = { 404: 'There is no such payment session' } as const
 const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
-const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+const AWAY = { 502: 'The card processor could not be reached' } as const
 
 const Plan = z
   .object({

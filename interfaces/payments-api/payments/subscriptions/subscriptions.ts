@@ -20,7 +20,7 @@ import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
 import { params, REACH, Subscription, status } from './subscription-schemas.ts'
 
-const PROCESSOR_AWAY = 'The card processor could not be reached, or refused; nothing was changed'
+const PROCESSOR_AWAY = 'The card processor could not be reached; nothing was changed'
 
 export const subscriptionEndpoints = [
   endpoint({
