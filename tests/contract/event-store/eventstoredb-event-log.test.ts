@@ -73,6 +73,8 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     const asked = Promise.all(hundreds.map((one) => log.readStream(one, { maxCount: 1 }))).then(() => {
       isAnswered = true
     })
+    // what is asked at the same moment is read in one turn
+    await new Promise(setImmediate)
     for (let n = 0; n < 3; n += 1) await log.readStream(aStream())
     const wasAnswered = isAnswered
     await asked
@@ -292,13 +294,10 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const { appends, release } = shareAppends(server.url)
       cleanup(release)
       const reader = new LogReader(connection, appends, 10_000, closing.signal)
-      let reportHead: (head: bigint) => void = () => undefined
-      const head = vi.spyOn(reader, 'head').mockImplementationOnce(
-        () =>
-          new Promise((resolve) => {
-            reportHead = resolve
-          }),
-      )
+      const reports: ((head: bigint) => void)[] = []
+      const head = vi
+        .spyOn(reader, 'head')
+        .mockImplementation(() => new Promise((resolve) => reports.push(resolve)))
       const live = new Live(
         { connection, reader, log: { warn: () => undefined }, closing: closing.signal },
         before,
@@ -307,9 +306,10 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const type = `Wanted${randomUUID()}`
       const { position } = await log.append(aStream(), -1, [anEvent({ type })])
       // it has passed the event by, and asks how far the log is
-      await expect.poll(() => head.mock.calls.length).toBe(1)
+      await expect.poll(() => reports.length).toBeGreaterThan(0)
       live.want([type])
-      reportHead(position)
+      head.mockRestore()
+      for (const report of reports) report(position)
       await live.feed.beyond(position - 1n, AbortSignal.timeout(240_000))
       expect(live.feed.after(before, 10, new Set([type]))).toMatchObject({ events: [{ type, position }] })
     })
