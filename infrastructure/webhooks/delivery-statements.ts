@@ -64,9 +64,13 @@ export const SLEEP = `
   UPDATE webhooks.deliveries SET state = 'asleep', revision = $2, tries = 0, ${FREED}
   WHERE delivery_id = $1 AND state = 'leased'`
 
-/** Newest first; of those of one moment the last one stored. */
+/**
+ * Newest first; of those of one moment the last one stored. Columns by name: one that a release adds leaves the statements
+ * that the release before has prepared as they are.
+ */
 export const LIST = `
-  SELECT delivery.*, event.event_type, event.body
+  SELECT delivery_id, event_id, subscription_id, event_type, body, delivery.created_at, test, status, attempts,
+    next_attempt_at, last_attempt_at, last_response_code, last_error, delivered_at
   FROM (
     SELECT * FROM webhooks.deliveries WHERE subscription_id = $1
     ORDER BY created_at DESC, seq DESC LIMIT $2 OFFSET $3

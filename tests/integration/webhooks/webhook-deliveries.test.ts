@@ -415,6 +415,7 @@ describe('results', () => {
     const runner = await webhooks.deliver(stuck)
     await webhooks.raise()
     await receiver.next()
+    expect(await webhooks.records.list(id, 5)).toMatchObject([{ status: 'pending', attempts: 0 }])
     // its lease is lost as if the process were gone: another claim makes the attempt again
     await bench.database.pool.query(
       `UPDATE webhooks.deliveries SET state = 'due', lease_token = NULL, lease_owner = NULL, lease_until = NULL`,
