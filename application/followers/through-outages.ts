@@ -25,7 +25,12 @@ const LATE_MS = 1_000
 export type HeldUp = Pick<RaisedAlert, 'kind' | 'about'>
 
 /** In streams of these categories, earlier releases told it by an event `…HeldUp`. */
-const FORMER = ['paymentLink', 'paymentSession', 'subscription', 'bankDebit']
+const FORMER: Readonly<Record<RaisedAlert['kind'], string>> = {
+  payment_link_held_up: 'paymentLink',
+  payment_session_held_up: 'paymentSession',
+  subscription_held_up: 'subscription',
+  debit_batch_held_up: 'bankDebit',
+}
 
 /** How such work is tried. */
 export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
@@ -34,8 +39,7 @@ export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as cons
  * Does what a provider has to do; one that is away for all tries is asked again later, once at a time, for as long as
  * it takes.
  * @param recordAway has the operator told of what waits, once that takes long or where nobody can be asked; it may be
- * called
- *   again with the same time.
+ *   called again with the same time.
  */
 export async function throughOutages(
   { clock }: Pick<Application, 'clock'>,
@@ -72,13 +76,11 @@ export async function raiseHeldUp(
   since = Math.floor(clock.now() / DAY_MS) * DAY_MS,
 ): Promise<void> {
   const data = { kind, about, since: isoTime(since) }
-  const streams = FORMER.map((category) => `${category}-${Object.values(about)[0]}`)
-  const former = (
-    await Promise.all(streams.map((stream) => log.readStream(stream, { maxCount: 1_000 })))
-  ).flat()
+  const id = derivedId(JSON.stringify(data), 'raised-alert')
+  if ((await commands.load(raisedAlert, id)).state.isRaised) return
+  const former = await log.readStream(`${FORMER[kind]}-${Object.values(about)[0]}`, { maxCount: 1_000 })
   const told = former.filter(({ type }) => type.endsWith('HeldUp')).map((event) => JSON.parse(event.data))
   if (told.some((one) => one.since === data.since && one.work === about.work)) return
-  const id = derivedId(JSON.stringify(data), 'raised-alert')
   orThrow(await commands.execute(raisedAlert, id, { type: 'Raise', data }, context))
 }
 

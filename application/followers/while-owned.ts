@@ -47,7 +47,7 @@ export async function whileOwned(work: OwnedWork): Promise<void> {
       failures += 1
       await work.failed(error, lease, failures)
     } finally {
-      // without a connection the lease runs out by itself
+      // without a connection it ends with the session of this process
       await lease?.release().catch(() => undefined)
     }
     work.tried?.()
