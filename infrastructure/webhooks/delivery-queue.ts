@@ -62,6 +62,7 @@ const IS_WOKEN = 'health.reset_revision > delivery.revision'
 /**
  * Deliveries that have waited long enough, as parts of the statement that makes work due at a time of the service's clock
  * ($1), asked by $2, which runs what it claimed under the tokens $3. What an earlier release stored as work is taken over, unless somebody works on it.
+ * What sleeps is woken here, and what is over loses its state, of whichever release the process is that enabled or ended it.
  */
 export const DELIVERIES_DUE = `
   taken_over AS (
@@ -69,12 +70,27 @@ export const DELIVERIES_DUE = `
       SELECT ctid FROM runtime.work
       WHERE process_manager = '${DELIVERIES}' AND kind IN ('${KINDS.join(`', '`)}') AND state IN ('due', 'later', 'paused')
       LIMIT 5000 FOR UPDATE SKIP LOCKED))
-    RETURNING key, payload ->> 'host' AS host
+    RETURNING key, payload ->> 'host' AS host, correlation_id, causation_id
+  ), untraced AS (
+    SELECT event.ctid AS place, taken_over.correlation_id, taken_over.causation_id
+    FROM taken_over JOIN webhooks.deliveries ON delivery_id = key JOIN webhooks.events AS event USING (event_id)
+    WHERE event.correlation_id IS NULL FOR UPDATE OF event SKIP LOCKED
+  ), traced AS (
+    UPDATE webhooks.events SET correlation_id = untraced.correlation_id, causation_id = untraced.causation_id
+    FROM untraced WHERE events.ctid = place
   ), later_deliveries AS (
     SELECT ctid FROM webhooks.deliveries WHERE state = 'later' AND next_attempt_at <= $1 FOR UPDATE SKIP LOCKED
   ), woken_deliveries AS (
-    SELECT delivery.ctid FROM webhooks.deliveries AS delivery LEFT JOIN webhooks.health USING (subscription_id)
-    WHERE state = 'asleep' AND (${IS_WOKEN} OR created_at <= $1 - ${DROP_AGE}) FOR UPDATE OF delivery SKIP LOCKED
+    -- a look for each of the few subscriptions that were enabled again, not at all that sleeps
+    SELECT woken.ctid FROM webhooks.health CROSS JOIN LATERAL (
+      SELECT ctid FROM webhooks.deliveries AS delivery
+      WHERE state = 'asleep' AND delivery.subscription_id = health.subscription_id AND ${IS_WOKEN}
+      FOR UPDATE SKIP LOCKED) AS woken
+    WHERE reset_revision >= 0
+  ), old_deliveries AS (
+    SELECT ctid FROM webhooks.deliveries WHERE state = 'asleep' AND created_at <= $1 - ${DROP_AGE} FOR UPDATE SKIP LOCKED
+  ), over_deliveries AS (
+    SELECT ctid FROM webhooks.deliveries WHERE state IS NOT NULL AND next_attempt_at IS NULL FOR UPDATE SKIP LOCKED
   ), lost_deliveries AS (
     SELECT ctid FROM webhooks.deliveries
     WHERE state = 'leased' AND (lease_until <= clock_timestamp()
@@ -84,13 +100,22 @@ export const DELIVERIES_DUE = `
   ), deliveries_due AS (
     UPDATE webhooks.deliveries SET ${FREED},
       host = COALESCE(host, (SELECT taken_over.host FROM taken_over WHERE key = delivery_id)),
-      -- a process of an earlier release may have ended it meanwhile
       state = CASE WHEN next_attempt_at IS NULL THEN NULL
-        WHEN attempts = 0 OR next_attempt_at <= $1 OR created_at <= $1 - ${DROP_AGE} THEN 'due' ELSE 'later' END
+        WHEN state = 'leased' OR attempts = 0 OR next_attempt_at <= $1 OR created_at <= $1 - ${DROP_AGE} THEN 'due'
+        ELSE 'later' END
     WHERE ctid = ANY (ARRAY(
-      TABLE later_deliveries UNION ALL TABLE woken_deliveries UNION ALL TABLE lost_deliveries UNION ALL
+      TABLE later_deliveries UNION ALL TABLE woken_deliveries UNION ALL TABLE old_deliveries UNION ALL
+      TABLE over_deliveries UNION ALL TABLE lost_deliveries UNION ALL
       SELECT ctid FROM webhooks.deliveries WHERE state IS NULL AND delivery_id = ANY (ARRAY(SELECT key FROM taken_over))))
   )`
+
+/**
+ * Which of the tokens $4 stand, by the deliveries $5 that they were given for: all but those of which somebody else has
+ * the delivery. The record of a result frees its row, and who made the attempt is not at its end yet.
+ */
+export const STANDING_DELIVERIES = `
+  SELECT token FROM unnest($4::bigint[], $5::text[]) AS given (token, key)
+  WHERE NOT EXISTS (SELECT FROM webhooks.deliveries WHERE delivery_id = key AND lease_token <> token)`
 
 /** What a claim of deliveries brings, as work with the delivery as its payload. */
 export const CLAIMED_DELIVERIES = `
@@ -104,18 +129,28 @@ export const CLAIMED_DELIVERIES = `
       'failureCount', COALESCE(failure_count, 0)) AS payload
   FROM claimed JOIN webhooks.events USING (event_id) LEFT JOIN webhooks.health USING (subscription_id)`
 
-/** Ends a claim that came to no result, after a pause in real time. */
-const PAUSE = `
-  UPDATE webhooks.deliveries SET lease_owner = NULL, lease_token = NULL,
-    lease_until = clock_timestamp() + $3 * interval '1 millisecond', tries = tries - $4
+/** Ends a claim that was interrupted. */
+const GIVE_BACK = `
+  UPDATE webhooks.deliveries SET ${FREED}, state = 'due', tries = tries - 1
   WHERE delivery_id = $1 AND lease_token = $2`
 
+/**
+ * Ends a claim after a pause in real time. What failed behind the record of its attempt, which freed the row, is done by
+ * the next claim: that is then made at once.
+ */
+const PAUSE = `
+  UPDATE webhooks.deliveries SET state = 'leased', lease_owner = NULL, lease_token = NULL,
+    lease_until = clock_timestamp() + $3 * interval '1 millisecond', tries = GREATEST(0, tries - $4)
+  WHERE delivery_id = $1 AND (lease_token = $2 OR lease_token IS NULL AND state = 'later' AND attempts = $5)`
+
 /** The statement that ends a claim; null where the record of what it came to has ended it. */
-export function endOfDelivery({ key, token }: Pick<ClaimedWork, 'key' | 'token'>, end: WorkEnd) {
-  if (end.end !== 'interrupted' && !('afterMs' in end)) return null
+export function endOfDelivery({ key, token, payload }: ClaimedWork, end: WorkEnd) {
+  const mine = [key, String(token)]
+  if (end.end === 'interrupted') return { name: 'webhooks/give-back', text: GIVE_BACK, values: mine }
+  if (!('afterMs' in end)) return null
   const isTry = end.end === 'retry' && end.isTry !== false
-  const afterMs = 'afterMs' in end ? end.afterMs : 0
-  return { name: 'webhooks/pause', text: PAUSE, values: [key, String(token), afterMs, isTry ? 0 : 1] }
+  const recorded = (payload as Delivery).attempts + 1
+  return { name: 'webhooks/pause', text: PAUSE, values: [...mine, end.afterMs, isTry ? 0 : 1, recorded] }
 }
 
 /** Deliveries that are not over, as rows of work; what sleeps falls due when it is to be dropped, or is woken. */

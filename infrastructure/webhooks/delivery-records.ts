@@ -54,7 +54,10 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     this.#records = new Gathered((results) => this.#recordAll(results), 'ordered')
   }
 
-  /** Keeps events and their deliveries, due and none attempted; those that are there stay as they are. */
+  /**
+   * Keeps events and their deliveries, due and none attempted; those that are there stay as they are. For events of tests;
+   * the work store keeps all others with the checkpoint.
+   */
   async add(...rows: Parameters<typeof added>): Promise<void> {
     await this.#pool.query({ name: 'webhooks/add', text: `WITH ${add(1)} SELECT 1`, values: added(...rows) })
   }

@@ -1,6 +1,6 @@
 import type { KindToClaim, WorkStore } from '../../application/followers/work-store.ts'
 import { isGone } from '../ownership/owner-session.ts'
-import { CLAIMED_DELIVERIES, DELIVERIES_DUE } from '../webhooks/delivery-queue.ts'
+import { CLAIMED_DELIVERIES, DELIVERIES_DUE, STANDING_DELIVERIES } from '../webhooks/delivery-queue.ts'
 
 /** Leased work is due again; unless it was stored again meanwhile, with a time of its own. */
 const LEFT_BEHIND = `
@@ -22,7 +22,8 @@ export const MAKE_DUE = `
   ), made_due AS (UPDATE runtime.work SET ${LEFT_BEHIND}, paused_until = NULL, again = false,
     lease_owner = NULL, lease_until = NULL, lease_token = NULL
   WHERE ctid = ANY (ARRAY(TABLE later UNION ALL TABLE paused UNION ALL TABLE lost)))
-  SELECT lease_token FROM runtime.work WHERE lease_token = ANY ($3) AND state = 'leased'`
+  SELECT lease_token FROM runtime.work WHERE lease_token = ANY ($3) AND state = 'leased'
+  UNION ALL ${STANDING_DELIVERIES}`
 
 /**
  * Goes from one concurrency key that has due work to the next, over as many as can give a piece, and those that are
@@ -90,13 +91,16 @@ export const CLAIM = claimFrom(
   },
 )
 
-export const CLAIM_DELIVERIES = claimFrom((asked) => `(attempts > 0) = (${asked}.kind = 'redeliver')`, {
-  table: 'webhooks.deliveries',
-  key: 'subscription_id',
-  order: 'next_attempt_at, seq',
-  counted: 'tries = tries + 1',
-  claimed: CLAIMED_DELIVERIES,
-})
+export const CLAIM_DELIVERIES = claimFrom(
+  (asked) => `(attempts > 0) = (${asked}.kind = 'redeliver') AND next_attempt_at IS NOT NULL`,
+  {
+    table: 'webhooks.deliveries',
+    key: 'subscription_id',
+    order: 'next_attempt_at, seq',
+    counted: 'tries = tries + 1',
+    claimed: CLAIMED_DELIVERIES,
+  },
+)
 
 /** The parameters of {@link CLAIM}. */
 export function claimParameters({ owner, leaseMs, kinds }: Parameters<WorkStore['claim']>[0]): unknown[] {

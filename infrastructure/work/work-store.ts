@@ -70,8 +70,8 @@ const move = (first: number) => `
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
   readonly #ends: WorkEnds
-  /** Claims that the record of a delivery ends, before {@link end}. */
-  readonly #delivering = new Set<bigint>()
+  /** Tokens of the claims that the record of a delivery ends, before {@link end}, with their deliveries. */
+  readonly #delivering = new Map<bigint, string>()
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -150,12 +150,17 @@ export class PostgresWorkStore implements WorkStore {
     owner: string,
     running: readonly bigint[] | null = null,
   ): Promise<ReadonlySet<bigint>> {
+    if (running) {
+      const areRunning = new Set(running)
+      for (const token of this.#delivering.keys()) if (!areRunning.has(token)) this.#delivering.delete(token)
+    }
+    const [tokens, deliveries] = [[...this.#delivering.keys()], [...this.#delivering.values()]]
     const { rows } = await this.#pool.query<{ lease_token: string }>({
       name: 'work/make-due',
       text: MAKE_DUE,
-      values: [now, owner, running?.map(String)],
+      values: [now, owner, running?.map(String), tokens.map(String), deliveries],
     })
-    return new Set([...rows.map((row) => BigInt(row.lease_token)), ...this.#delivering])
+    return new Set(rows.map((row) => BigInt(row.lease_token)))
   }
 
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
@@ -165,7 +170,7 @@ export class PostgresWorkStore implements WorkStore {
       this.#claim('work/claim', CLAIM, of(kinds.filter((one) => !isDelivery(one)))),
       this.#claim('webhooks/claim', CLAIM_DELIVERIES, of(kinds.filter(isDelivery))),
     ])
-    for (const { token } of delivering) this.#delivering.add(BigInt(token))
+    for (const { token, key } of delivering) this.#delivering.set(BigInt(token), key)
     return [...work, ...delivering]
       .sort((a, b) => a.dueAt - b.dueAt || a.order - b.order)
       .map(({ order: _, token, ...claimed }) => ({ ...claimed, token: BigInt(token) }))
@@ -181,8 +186,8 @@ export class PostgresWorkStore implements WorkStore {
     if (!isDelivery(claim)) return this.#ends.end(claim, end)
     this.#delivering.delete(claim.token)
     const statement = endOfDelivery(claim, end)
-    if (statement) await this.#pool.query(statement)
-    return end.end === 'interrupted' ? 'again' : 'ended'
+    if (statement && (await this.#pool.query(statement)).rowCount === 0) return 'lost'
+    return end.end === 'interrupted' ? 'due' : 'ended'
   }
 
   async nextDue(after: number, retriesUntil = Number.MAX_SAFE_INTEGER): Promise<number | null> {

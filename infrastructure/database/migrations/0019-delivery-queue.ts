@@ -25,5 +25,15 @@ export const deliveryQueue: SchemaMigration = {
       CREATE INDEX deliveries_later ON webhooks.deliveries (next_attempt_at) WHERE state = 'later'`.execute(
       db,
     )
+    await sql`
+      CREATE INDEX deliveries_asleep
+        ON webhooks.deliveries (subscription_id, revision) WHERE state = 'asleep'`.execute(db)
+    await sql`
+      CREATE INDEX deliveries_asleep_age ON webhooks.deliveries (created_at) WHERE state = 'asleep'`.execute(
+      db,
+    )
+    await sql`
+      CREATE INDEX deliveries_over
+        ON webhooks.deliveries (seq) WHERE state IS NOT NULL AND next_attempt_at IS NULL`.execute(db)
   },
 }

@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { derivedId } from '../../../application/commands/event-registry.ts'
+import type { WorkStore } from '../../../application/followers/work-store.ts'
 import type { Clock } from '../../../application/ports/clock.ts'
+import { EventLogUnavailable } from '../../../application/ports/event-log.ts'
 import type { AttemptResult, WebhookSender } from '../../../application/ports/webhooks.ts'
+import { PostgresWorkStore } from '../../../infrastructure/work/work-store.ts'
 import { gate } from '../../support/gate.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../../support/webhooks.ts'
@@ -336,6 +339,31 @@ describe('health', () => {
     expect(await failuresOf(id)).toBe(0)
   })
 
+  test('the log that was away when the count was full is asked to disable it again at once', async () => {
+    receiver.answerWith(500)
+    const id = await webhooks.subscribe(receiver.url)
+    await webhooks.deliver()
+    await webhooks.raise()
+    await webhooks.advance(31)
+    await bench.database.pool.query(
+      'INSERT INTO webhooks.health (subscription_id, failure_count) VALUES ($1, 9)',
+      [id],
+    )
+    const execute = bench.commands.execute.bind(bench.commands)
+    let isAway = true
+    bench.commands.execute = async (...asked) => {
+      if (asked[0].category === 'webhookSubscriptions' && isAway) {
+        isAway = false
+        throw new EventLogUnavailable('It is away', { passes: true })
+      }
+      return execute(...asked)
+    }
+    await webhooks.advance(125)
+    expect(isAway).toBe(false)
+    expect((await webhooks.subscription(id))!.status).toBe('disabled')
+    expect(receiver.requests).toHaveLength(5)
+  })
+
   // the first of these disables
   test('a count that was stored before a crash disables it after all, unless it was enabled since', {
     tags: 'long',
@@ -384,6 +412,52 @@ describe('an enabling that has not come to the count yet', () => {
     expect(receiver.requests.length).toBeGreaterThan(5)
     // what all is decided by is known
     expect(reads.filter((stream) => stream.startsWith('webhookSubscriptions-')).length).toBeLessThan(5)
+  })
+})
+
+describe('claims of several processes', () => {
+  let other: PostgresWorkStore
+  const [deliveryId, subscriptionId, eventId] = [newId(), newId(), newId()]
+
+  beforeEach(async () => {
+    other = new PostgresWorkStore(bench.database.pool)
+    const createdAt = bench.clock.now()
+    const event = eventOf({ eventId, body: '{}', createdAt })
+    await webhooks.records.add([event], [{ deliveryId, eventId, subscriptionId, createdAt }])
+  })
+
+  const claim = async (store: WorkStore, owner: string) => {
+    const kinds = [{ processManager: 'webhook-deliveries', kind: 'deliver', slots: 9 }]
+    return (await store.claim({ owner, kinds }))[0]
+  }
+  const standing = (store: WorkStore, owner: string, ...tokens: bigint[]) =>
+    store.makeDue(bench.clock.now(), owner, tokens)
+
+  test('one that another process took over is lost, one whose result is recorded is not', async () => {
+    const first = (await claim(bench.store, 'one'))!
+    await standing(other, 'one')
+    const second = (await claim(other, 'two'))!
+    expect(await standing(bench.store, 'one', first.token)).toEqual(new Set())
+    expect(await bench.store.end(first, { end: 'interrupted' })).toBe('lost')
+    expect(await standing(other, 'two', second.token)).toEqual(new Set([second.token]))
+    expect(await other.end(second, { end: 'interrupted' })).toBe('due')
+    const third = (await claim(bench.store, 'one'))!
+    expect(third.attempt).toBe(2)
+    await webhooks.records.giveUp(deliveryId, 'It is over')
+    expect(await standing(bench.store, 'one', third.token)).toEqual(new Set([third.token]))
+    // nothing of it stays once it runs no more
+    await standing(bench.store, 'one')
+    expect(await standing(bench.store, 'one', third.token)).toEqual(new Set())
+  })
+
+  test('what an earlier release ended in any state is claimed by nobody, and waits for nothing', async () => {
+    const { pool } = bench.database
+    for (const state of ['due', 'later', 'asleep', 'leased']) {
+      await pool.query('UPDATE webhooks.deliveries SET next_attempt_at = NULL, state = $1', [state])
+      expect(await claim(bench.store, 'one')).toBeUndefined()
+      await standing(bench.store, 'one')
+      expect((await pool.query('SELECT state FROM webhooks.deliveries')).rows).toEqual([{ state: null }])
+    }
   })
 })
 
@@ -458,7 +532,7 @@ describe('results', () => {
       )
       await pool.query(
         `INSERT INTO runtime.work (process_manager, kind, key, payload, concurrency_key, due_at, state, correlation_id, causation_id)
-         VALUES ('webhook-deliveries', $2, $1, '{"host":"h"}', 's', $3, $4, 'c', 'c')`,
+         VALUES ('webhook-deliveries', $2, $1, '{"host":"h"}', 's', $3, $4, 'request', 'cause')`,
         [
           derivedId(eventId, id),
           attempts ? 'redeliver' : 'deliver',
@@ -467,6 +541,7 @@ describe('results', () => {
         ],
       )
     }
+    await pool.query('UPDATE webhooks.events SET correlation_id = NULL, causation_id = NULL')
     receiver.answerWith(200)
     const sent = receiver.requests.length
     const idsSince = () => receiver.requests.slice(sent).map(({ headers }) => headers['x-webhook-id'])
@@ -476,6 +551,8 @@ describe('results', () => {
     await webhooks.advance(60)
     expect(idsSince()).toEqual([first, late])
     expect((await pool.query('SELECT FROM runtime.work')).rows).toEqual([])
+    const { rows } = await pool.query('SELECT DISTINCT correlation_id, causation_id FROM webhooks.events')
+    expect(rows).toEqual([{ correlation_id: 'request', causation_id: 'cause' }])
   })
 
   test('a stretch of the log that comes again delivers nothing twice', async () => {
