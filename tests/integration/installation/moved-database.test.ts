@@ -144,7 +144,7 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
         ...[await records.list('s', 9), await records.failureCounts(['s', 'other'])],
         await withClient(url, async (client) => {
           const { rows } = await client.query(
-            'SELECT delivery_id, state, rung, revision FROM webhooks.deliveries',
+            'SELECT delivery_id, state, rung, revision FROM webhooks.deliveries ORDER BY delivery_id',
           )
           return rows
         }),
