@@ -198,7 +198,8 @@ export class ProjectionRunner {
       // only pages at the head are shared with other readers
       apply: (events) => writer.apply(events, { areShared: this.#caughtUp }),
       commit: (commit) => this.#commit(commit),
-      isFull: () => pageSize === 1 || writer.isFull,
+      // one by one, each is written before the next is applied
+      ...(pageSize > 1 && { isFull: () => writer.isFull }),
       taken: (page) => this.#taken(page, consumer),
       reached: (position) => this.#advance(position),
     })

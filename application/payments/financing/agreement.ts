@@ -7,7 +7,7 @@ import {
 } from '../../../domain/payments/financing/financing-session.ts'
 import { financingSettings } from '../../../domain/payments/financing/financing-settings.ts'
 import { isClientActive } from '../../access/client-authentication.ts'
-import type { Application } from '../../commands/application.ts'
+import { type Application, asOfNow } from '../../commands/application.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { financedBy } from './submit.ts'
 
@@ -42,7 +42,9 @@ export async function agreementOf(
     at: now,
   }
   const pdf = await app.financing.agreement(asked, signal)
-  const after = (await app.commands.load(financingSession, financing_session_id)).state!
-  if (isActive(after, app.clock.now()) && (await isClientActive(app, client.client_id))) return pdf
+  // the look at the log of before the call may be younger than a moment
+  const later = asOfNow(app)
+  const after = (await later.commands.load(financingSession, financing_session_id)).state!
+  if (isActive(after, app.clock.now()) && (await isClientActive(later, client.client_id))) return pdf
   throw new ProviderUnavailable('The session was closed while the agreement was retrieved')
 }
