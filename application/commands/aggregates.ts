@@ -57,7 +57,7 @@ const AGGREGATE_BYTES = 512
 
 /** What a process keeps of aggregates that were used lately, and how far it knows the log. */
 export class AggregateCache {
-  readonly known = new KnownLog()
+  readonly known = new KnownLog(() => this.#clear())
   readonly #aggregates: RecentlyUsed<string, Kept<unknown>>
   /** Of streams without events. */
   readonly #empty = new RecentlyUsed<string, Kept<unknown>>(EMPTY_STREAMS)
@@ -84,6 +84,11 @@ export class AggregateCache {
   delete(stream: string): void {
     this.#empty.delete(stream)
     this.#aggregates.delete(stream)
+  }
+
+  #clear(): void {
+    this.#empty.clear()
+    this.#aggregates.clear()
   }
 }
 
@@ -121,7 +126,7 @@ export class Aggregates {
   protected readonly registry: EventRegistry
   protected readonly cache: AggregateCache
   readonly #moment: Moment | undefined
-  readonly #slice = new TimeSlice()
+  #turn: TimeSlice | undefined
 
   /** @param moment of the request that they are read for; default: each read is as of its own. */
   constructor(log: EventLog, registry: EventRegistry, cache: AggregateCache, moment?: Moment) {
@@ -273,7 +278,8 @@ export class Aggregates {
       const maxCount = Math.min(READ_PAGE, upTo - revision)
       const page = await this.log.readStream(stream, { from: revision + 1, maxCount })
       // many that are read together are not folded in one go
-      for (let pause = this.#slice.over(); pause; pause = this.#slice.over()) await pause
+      const slice = this.#sliceOfTurn()
+      for (let pause = slice.over(); pause; pause = slice.over()) await pause
       for (const stored of page) {
         expectNext(stored, revision + 1)
         const event = this.registry.decode(stored)
@@ -284,6 +290,17 @@ export class Aggregates {
       if (page.length < maxCount) break
     }
     return { state, revision }
+  }
+
+  /** Begins with the first fold of a turn of the event loop: time spent waiting for reads is not the folds'. */
+  #sliceOfTurn(): TimeSlice {
+    if (!this.#turn) {
+      this.#turn = new TimeSlice()
+      setImmediate(() => {
+        this.#turn = undefined
+      })
+    }
+    return this.#turn
   }
 }
 

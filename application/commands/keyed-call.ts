@@ -55,8 +55,9 @@ export interface KeyedWork<Prepared, State> {
   /** What it creates besides, where its id is known beforehand and tells the answer: none is kept with the key then. */
   readonly tells?:
     | {
+        readonly decider: Decider<unknown, never>
         readonly idOf: (prepared: Prepared) => string
-        /** The first answer again; null while it is not there. */
+        /** The first answer again; null where what has the id is another request's. */
         readonly answerOf: (id: string) => Promise<IdempotentAnswer | null>
       }
     | undefined
@@ -263,11 +264,17 @@ async function perform<Prepared, State>(
     }
     const { state } = await loadKey()
     if (!state.claimed) return null
-    const { request_hash, command_id: commandId, created_id: told } = state.claimed
+    const { request_hash, command_id: commandId, created_id: planned } = state.claimed
     const isSame = request_hash === ofBody
-    const later = async () => (told === undefined ? null : (work.tells?.answerOf(told) ?? null))
-    const answer = isSame ? ((await keptAnswer(state)) ?? (await later())) : null
-    return { isSame, commandId, createdId: state.answered?.created_id ?? told, answer }
+    const { tells } = work
+    const told = tells && planned !== undefined ? await commands.load(tells.decider, planned) : null
+    const id = state.answered?.created_id ?? (told && told.revision >= 0 ? planned : undefined)
+    let answer = isSame ? await keptAnswer(state) : null
+    if (isSame && !answer && tells && id !== undefined) {
+      answer = await tells.answerOf(id)
+      if (answer) await app.readModels.awaitProjections(tells.decider, told!.position)
+    }
+    return { isSame, commandId, createdId: id, answer }
   }
 
   async function keptAnswer({ answered }: IdempotencyKey): Promise<IdempotentAnswer | null> {

@@ -17,6 +17,12 @@ export class KnownLog {
   /** Streams with events behind here are among those that have gone on. */
   #since = LOG_START
   readonly #revisions = new Map<string, number>()
+  readonly #wentBack: () => void
+
+  /** @param wentBack hears that the log has lost its newest events, such as at a fail-over: what was seen may be gone. */
+  constructor(wentBack: () => void) {
+    this.#wentBack = wentBack
+  }
 
   /** The process knows of every append up to this position. */
   get reached(): bigint {
@@ -30,18 +36,21 @@ export class KnownLog {
 
   /** Learns of everything that any process was told to be stored before the call. */
   async catchUp(log: Pick<EventLog, 'changes'>): Promise<void> {
-    const { upTo, revisions } = await log.changes(this.#reached)
-    // others may have learnt more meanwhile
-    if (upTo <= this.#reached) return
+    const after = this.#reached
+    const { upTo, revisions } = await log.changes(after)
+    const isBack = upTo < after
+    // others may have learnt more meanwhile, or the same
+    if (isBack ? this.#reached !== after : upTo <= this.#reached) return
     this.#reached = upTo
+    if (isBack) this.#wentBack()
     for (const [stream, revision] of revisions ?? []) this.#goneOn(stream, revision)
-    if (revisions === null) this.#forget()
+    if (isBack || revisions === null) this.#forget()
   }
 
   /** Learns of an append of this process. @param before position of the log's last event before it; null: not known. */
   appended(stream: string, revision: number, position: bigint, before: bigint | null): void {
-    this.#goneOn(stream, revision)
     if (before === this.#reached) this.#reached = position
+    this.#goneOn(stream, revision)
   }
 
   #goneOn(stream: string, revision: number): void {

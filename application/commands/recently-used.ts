@@ -54,6 +54,13 @@ export class RecentlyUsed<Key, Value> {
     this.#old.delete(key)
   }
 
+  clear(): void {
+    this.#young = new Map()
+    this.#old = new Map()
+    this.#heavy = undefined
+    this.#weight = 0
+  }
+
   #forget(key: Key): void {
     const value = this.#young.get(key)
     if (value === undefined) return

@@ -245,14 +245,15 @@ export class ProjectionRunner {
    */
   async #replay(stream: string): Promise<void> {
     for (;;) {
-      let stop: Stop | null
+      let stop: Stop | null = null
       try {
         stop = await this.#consumer(1).replay(stream, this.#writer.deadLettered.get(stream)!.revision)
-        if (stop) stop = await this.#fromStart(stop)
-        else return
+        if (!stop) return
+        stop = await this.#fromStart(stop)
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
-        stop = error
+        // of an event before, which was passed long ago, the stream does not wait anew
+        stop = { at: (stop ?? error).at, error: error.error }
       }
       if (stop) return this.#deadLetter(stop, this.#writer.stored)
     }

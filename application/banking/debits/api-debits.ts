@@ -47,7 +47,10 @@ export async function createApiDebit(
   context: CommandContext,
 ): Promise<ArrangedDebit | Rejection> {
   // without a key of its own, an earlier attempt of this very request has created it
-  if (begun) return { debit: begun, isNew: named === null }
+  if (begun) {
+    await app.readModels.awaitProjections(bankDebit, (await app.commands.load(bankDebit, debitId)).position)
+    return { debit: begun, isNew: named === null }
+  }
   const refusal = named && (await claimKey(app, client, named, context))
   if (refusal) return refusal
   const { tenant_id, environment } = client

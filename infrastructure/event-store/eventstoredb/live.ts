@@ -12,8 +12,8 @@ import { type Stretch, Subscription } from './subscription.ts'
 
 const FEED_PAGE = 1_000
 const BEAT_MS = 2_000
-/** How long the feed may take to reach the head before it counts as silent, in milliseconds. */
-const AWAITED_MS = 2_000
+/** How long the feed may take to reach the head before it counts as silent, in milliseconds: less than a look may take. */
+const AWAITED_MS = 500
 
 export interface LiveLog {
   warn(fields: { readonly reason: string }, message: string): void
@@ -32,8 +32,10 @@ export class Live {
   readonly #log: LiveLog
   readonly #closing: AbortSignal
   #subscription: Subscription | undefined
-  /** Everything is followed: how to end that. */
-  #endAll: (() => void) | undefined
+  /** For good. */
+  #isAllWanted = false
+  /** Nobody waits for the feed until then, as it was silent; on the clock of `performance.now()`. */
+  #silentUntil = 0
   /** Everything wanted up to here has come from the subscription. */
   #delivered = LOG_START
   /** Everything wanted before here. */
@@ -104,10 +106,14 @@ export class Live {
 
   /** Which streams have gone on behind a position, see EventLog.changes: from then on everything is followed. */
   async changes(after: bigint): Promise<Changes> {
-    this.#endAll ??= this.want(undefined)
+    if (!this.#isAllWanted) this.want(undefined)
+    this.#isAllWanted = true
     const head = await this.#reader.head()
     this.reaches(head)
-    await this.feed.beyond(head - 1n, AbortSignal.timeout(technicalDeadline(AWAITED_MS)))
+    if (performance.now() >= this.#silentUntil) {
+      await this.feed.beyond(head - 1n, AbortSignal.timeout(technicalDeadline(AWAITED_MS)))
+      if (this.feed.to < head) this.#silentUntil = performance.now() + BEAT_MS
+    }
     const page = this.feed.after(after, Number.POSITIVE_INFINITY, undefined)
     if (this.feed.to < head || page === 'behind') return { upTo: head, revisions: null }
     const events = page === 'nothing' ? [] : page.events

@@ -395,6 +395,7 @@ test('a key that the build before claims at the same moment is carried out once,
           prepare: async ({ commandId }) => tenantIdOf(commandId),
           run: register(two),
           tells: {
+            decider: tenant,
             idOf: (id) => id,
             async answerOf(tenant_id) {
               const { state } = await two.commands.load(tenant, tenant_id)
@@ -415,22 +416,34 @@ test('a key that the build before claims at the same moment is carried out once,
 })
 
 test('work whose id tells its answer leaves the claim alone with its key', async () => {
+  onTestFinished(shortPauses())
   const call = { ...request, context: { ...request.context, commandId: one.randomness.commandId() } }
   const tenant_id = tenantIdOf(call.context.commandId)
-  const telling = (sent: object = {}) =>
+  const telling = (sent: object = {}, run = register(one)) =>
     oncePerKey(
       one,
       { ...call, sent },
       {
-        run: register(one),
+        run,
         tells: {
+          decider: tenant,
           idOf: () => tenant_id,
           answerOf: async () => ({ status: 201, body: { tenant_id }, createdId: tenant_id }),
         },
       },
     )
+  const died = telling({}, async () => {
+    throw new Error('died')
+  })
+  await expect(died).rejects.toThrow('died')
+  // what the key was claimed for is not there: nobody is sent to look for it
+  expect(await telling({ other: true })).not.toHaveProperty('ids')
   expect(await telling()).toEqual({ replayed: false, status: 201, body: { tenant_id } })
+  const awaited = vi.spyOn(one.readModels, 'awaitProjections')
   expect(await telling()).toEqual({ replayed: true, status: 200, body: { tenant_id } })
+  const [created] = await one.log.readStream(`tenant-${tenant_id}`)
+  expect(awaited).toHaveBeenCalledWith(tenant, created!.position)
+  awaited.mockRestore()
   const other = { code: 'idempotency_key_reused', ids: { id: tenant_id } }
   expect(await telling({ other: true })).toMatchObject(other)
   const ofKey = one.personalData.fingerprint('idempotency', `${call.caller}|${call.operation}|${call.key}`)

@@ -9,6 +9,7 @@ import { cancelDebit } from '../../../../application/banking/debits/cancel-debit
 import { debitOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
 import { reportDebit } from '../../../../application/banking/files/bank-rail.ts'
 import type { RailReport } from '../../../../application/ports/bank-rail.ts'
+import { bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
 import { PAYMENT_PURPOSES } from '../../../../domain/banking/debits/bank-debit-events.ts'
 import type { BankDebit } from '../../../../domain/banking/debits/bank-debit-state.ts'
 import { isCalendarDate } from '../../../../domain/kernel/calendar.ts'
@@ -108,6 +109,7 @@ export const achDebitEndpoints = [
           return { isNew, id: debit.leg_id, shown: showCreated(debit) }
         },
         tells: {
+          decider: bankDebit,
           idOf: ({ debitId }) => debitId,
           async answerOf(id) {
             const debit = await debitOfRequest(app, client, body, id)
