@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
 import type { Projection } from '../../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
@@ -13,8 +14,8 @@ import {
 let database: TestDatabase
 const open: ProjectionProcess[] = []
 
-async function start(projection: Projection = accounts()) {
-  const process = await openProcess(database.url, projection)
+async function start(projection: Projection = accounts(), options: Parameters<typeof openProcess>[2] = {}) {
+  const process = await openProcess(database.url, projection, options)
   open.push(process)
   return process
 }
@@ -135,6 +136,36 @@ describe('U+0000 or half of a surrogate pair, which no text of the database hold
   })
 })
 
+test('the event before one that the database refuses is applied once, also where its own write fails', async () => {
+  let fails = true
+  let isAsked = false
+  const process = await start(accounts(), {
+    storeThrough: ({ pages }) => ({
+      pages: {
+        fetch(generation, table, keys) {
+          isAsked = true
+          return pages.fetch(generation, table, keys)
+        },
+        async write(...page) {
+          if (!fails) return pages.write(...page)
+          fails = false
+          isAsked = false
+          // long enough for the next event to be read, if it were
+          for (let n = 0; n < 200 && !isAsked; n += 1) await pages.deadLettered(page[0])
+          throw new ProjectionStoreError('transient', 'the connection was lost')
+        },
+      },
+    }),
+  })
+  await process.projections.pause('accounts')
+  await process.append('good', opened('good'))
+  await process.append('bad', paid('b\0'))
+  await process.projections.resume('accounts')
+  await process.caughtUp()
+  expect(await process.accounts()).toMatchObject([{ account: 'good', payments: 0 }])
+  expect((await process.status()).parked_streams).toBe(1)
+})
+
 describe('redrive', () => {
   it('applies what was held back, in order, once the cause is gone', async () => {
     let broken = true
@@ -236,6 +267,35 @@ describe('redrive of a stream of which an event was never applied', () => {
       { account: 'kept', balance: 5, payments: 2 },
       { account: 'lost', balance: 2, payments: 1 },
     ])
+  })
+
+  it('leaves it waiting where it waits, when the database refuses an event before', async () => {
+    let isRefused = false
+    const process = await start(accounts(), {
+      storeThrough: ({ pages }) => ({
+        pages: {
+          async fetch(generation, table, keys) {
+            if (!isRefused || !JSON.stringify(keys).includes('other')) {
+              return pages.fetch(generation, table, keys)
+            }
+            throw new ProjectionStoreError('data', 'no such text')
+          },
+        },
+      }),
+    })
+    await process.append('other', opened('other'))
+    await process.append('lost', opened('lost'), paid('other', 1), paid('lost', 1))
+    await process.caughtUp()
+    await forget(process, 'lost')
+    await process.projections.pause('accounts')
+    await process.projections.resume('accounts')
+    await process.append('lost', paid('lost', 2))
+    await process.caughtUp()
+    isRefused = true
+    expect(await redrive(process)).toMatchObject({ streams: 1, events: 0, remaining: 1 })
+    const { parked } = await process.projections.show('accounts')
+    expect(parked).toMatchObject([{ stream: 'account-lost', revision: 3, category: 'data', attempts: 2 }])
+    expect(await process.accounts()).toMatchObject([{ account: 'other', balance: 1, payments: 1 }])
   })
 
   it('leaves the tables alone while its event fails for another reason', async () => {
