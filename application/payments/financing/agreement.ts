@@ -8,13 +8,13 @@ import {
 import { financingSettings } from '../../../domain/payments/financing/financing-settings.ts'
 import { isClientActive } from '../../access/client-authentication.ts'
 import { type Application, asOfNow } from '../../commands/application.ts'
-import { ProviderUnavailable } from '../../ports/provider.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
 import { financedBy } from './submit.ts'
 
 /**
  * The agreement of a quote that is stored with a session, a PDF: neither signed nor a receipt.
  * @param signal aborts when the caller goes away.
- * @throws ProviderUnavailable, ProviderRefused; also where session, request or key is not active any more when it is there.
+ * @throws ProviderUnavailable, whatever the provider says; also where session, request or key is not active any more when it is there.
  */
 export async function agreementOf(
   app: Application,
@@ -41,7 +41,10 @@ export async function agreementOf(
     providerRequestId: request!.provider_request_id!,
     at: now,
   }
-  const pdf = await app.financing.agreement(asked, signal)
+  const pdf = await app.financing.agreement(asked, signal).catch((error: unknown) => {
+    // whatever the provider says: the document could not be retrieved
+    throw error instanceof ProviderRefused ? new ProviderUnavailable(error.message) : error
+  })
   // the look at the log of before the call may be younger than a moment
   const later = asOfNow(app)
   const after = (await later.commands.load(financingSession, financing_session_id)).state!

@@ -134,14 +134,10 @@ describe('an agreement', () => {
 
   test('is not there while the provider does not hand it over, or the account has none', async () => {
     const { id, quoteKey } = await ready()
-    for (const [mode, expected, error] of [
-      ['unreachable', 502, 'Bad Gateway'],
-      ['timeout', 502, 'Bad Gateway'],
-      ['decline', 409, 'Conflict'],
-    ] as const) {
+    for (const mode of ['unreachable', 'timeout', 'decline']) {
       await fault(mode)
       const { status, body } = await ask(pathOf(id, quoteKey))
-      expect([mode, status, body.error]).toEqual([mode, expected, error])
+      expect([mode, status, body.error]).toEqual([mode, 502, 'Bad Gateway'])
     }
     for (const settings of [{ agreements_enabled: false }, { enabled: false }]) {
       await operate(service, 'PUT', `/tenants/${tenant.tenantId}/financing`, settings)
