@@ -56,6 +56,11 @@ export interface FaultOfBody {
   readonly message: string
 }
 
+/** Where a code is explained, on a host. @param base address of the host. */
+export function docUrlOf(base: string, code: ErrorCode): string {
+  return `${base}/docs/errors#${code}`
+}
+
 /**
  * Writes a refusal in the error body of a host.
  * @param docUrl where its code is explained.

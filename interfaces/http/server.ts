@@ -10,7 +10,7 @@ import express from 'express'
 import { type Admission, type CredentialHeader, callerOf } from './admission.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
-import { type ErrorWriter, HttpError } from './errors.ts'
+import { docUrlOf, type ErrorWriter, HttpError } from './errors.ts'
 import { limitAddress, type RateLimiter } from './rate-limit.ts'
 import { limitReceipt } from './receipt-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
@@ -90,7 +90,7 @@ export function createHost(settings: HostSettings): express.Express {
   const { writeError, newRequestId, onFailure, onAnswer, addresses, admission } = settings
   const { credentialHeader = 'authorization' } = settings
   const write = (response: express.Response, refusal: HttpError) =>
-    writeError(response, refusal, `${settings.url()}/docs/errors#${refusal.code}`)
+    writeError(response, refusal, docUrlOf(settings.url(), refusal.code))
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')

@@ -32,22 +32,24 @@ export interface McpSettings extends SharedSettings {
 
 const PATH = '/mcp'
 
-/** Refusals on the path of the tool server go out as JSON-RPC errors, wherever they were decided. */
-const writeError: ErrorWriter = (response, refusal, docUrl) => {
-  // a proxy may send the whole address instead of the path
-  const isToolServer = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
-    (response.req as express.Request).originalUrl,
-  )
-  const write = isToolServer && [403, 429, 503].includes(refusal.status) ? writeRpcRefusal : writeCoreError
-  write(response, refusal, docUrl)
-}
+/** Refusals on the path of the tool server go out as JSON-RPC errors, wherever they were decided. @param url of the host. */
+const writingErrors =
+  (url: SharedSettings['url']): ErrorWriter =>
+  (response, refusal, docUrl) => {
+    // a proxy may send the whole address instead of the path
+    const isToolServer = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
+      (response.req as express.Request).originalUrl,
+    )
+    if (isToolServer && [403, 429, 503].includes(refusal.status)) writeRpcRefusal(response, refusal, url())
+    else writeCoreError(response, refusal, docUrl)
+  }
 
 /** The tool-server host: `POST /mcp` and the credential admin routes. */
 export function createMcpApp(app: Application, settings: McpSettings): express.Express {
   const { operatorToken, serverName, host, publicUrl, allowedOrigins, rateLimitRps, ...rest } = settings
   const { onRefusedOperator, ...shared } = rest
   const limits = rateLimits(rateLimitRps)
-  const toolServer = new ToolServer(app, { serverName, limits, onFailure: shared.onFailure })
+  const toolServer = new ToolServer(app, { ...shared, serverName, limits })
   const gate = new OperatorGate(operatorToken, limits.addresses, {
     isAgentKey: (key) => isActiveApiKey(app, key),
     onRefused: onRefusedOperator,
@@ -62,6 +64,6 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
     ],
     guards: [{ path: PATH, guard: crossOrigin(origins) }],
     addresses: limits.addresses,
-    writeError,
+    writeError: writingErrors(shared.url),
   })
 }

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../http/errors.ts'
+import { docUrlOf, type ErrorCode } from '../http/errors.ts'
 
 /** JSON-RPC 2.0 as the tool server speaks it: codes, envelope, answers. */
 
@@ -14,14 +14,17 @@ export const RATE_LIMITED = -32000
 
 export type Id = string | number | null
 
+/** What programs read of a refusal. */
+export type RefusalData = Readonly<Record<string, unknown>> & { readonly code: ErrorCode }
+
 /** A refusal that goes out as a JSON-RPC error; its message is written for the agent. */
 export class RpcError extends Error {
   readonly code: number
-  readonly data: Readonly<Record<string, unknown>> | undefined
+  readonly data: RefusalData
   /** HTTP status of the answer to a single message; in a batch it counts for nothing. */
   readonly status: number
 
-  constructor(code: number, message: string, data?: Readonly<Record<string, unknown>>, status = 200) {
+  constructor(code: number, message: string, data: RefusalData, status = 200) {
     super(message)
     this.name = 'RpcError'
     this.code = code
@@ -45,7 +48,7 @@ export interface RpcFailure {
   readonly error: {
     readonly code: number
     readonly message: string
-    readonly data?: Readonly<Record<string, unknown>>
+    readonly data: RefusalData
   }
   readonly id: Id
 }
@@ -55,9 +58,13 @@ export function success(id: Id, result: unknown): RpcSuccess {
   return { jsonrpc: '2.0', result, id }
 }
 
-export function failure(id: Id, error: RpcError): RpcFailure {
-  const { code, message, data } = error
-  return { jsonrpc: '2.0', error: data === undefined ? { code, message } : { code, message, data }, id }
+/** @param base address of the host: its page explains the code. */
+export function failure(id: Id, { code, message, data }: RpcError, base: string): RpcFailure {
+  return {
+    jsonrpc: '2.0',
+    error: { code, message, data: { ...data, doc_url: docUrlOf(base, data.code) } },
+    id,
+  }
 }
 
 /** A message that asks for an answer. */
@@ -71,7 +78,7 @@ export type RpcMessage =
   | RpcRequest
   /** A notification, or an answer to a request that this server never sends: nothing to answer. */
   | { readonly kind: 'unanswered' }
-  | { readonly kind: 'invalid'; readonly answer: RpcFailure }
+  | { readonly kind: 'invalid'; readonly id: Id; readonly error: RpcError }
 
 /** Reads one message of the envelope. Parameters are left to the method. */
 export function readMessage(value: unknown): RpcMessage {
@@ -107,6 +114,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 function invalid(id: Id, message: string): RpcMessage {
   return {
     kind: 'invalid',
-    answer: failure(id, new RpcError(INVALID_REQUEST, message, { code: 'invalid_request' })),
+    id,
+    error: new RpcError(INVALID_REQUEST, message, { code: 'invalid_request' }, 400),
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendJson } from '../http/answers.ts'
 import { readBeginning } from '../http/body.ts'
-import type { ErrorWriter, HttpError } from '../http/errors.ts'
+import type { HttpError } from '../http/errors.ts'
 import { memberAtBeginning } from '../http/json/beginning.ts'
 import type { parseJson } from '../http/json/strict-json.ts'
 import type { Unavailability } from '../http/unavailable.ts'
@@ -22,33 +22,37 @@ const ID_WITHIN = 64 * 1024
 /** Real milliseconds that it is waited for: a refused caller holds no place for longer. */
 const ID_WAIT_MS = 1_000
 
-/** Answers a request as a whole with an error. @param id null where it cannot be told. */
-export function refuse(response: ServerResponse, error: RpcError, id: Id = null): void {
+/**
+ * Answers a request as a whole with an error.
+ * @param base address of the host.
+ * @param id null where it cannot be told.
+ */
+export function refuse(response: ServerResponse, error: RpcError, base: string, id: Id = null): void {
   setRetryAfter(response, error.data)
-  sendJson(response, error.status, failure(id, error))
+  sendJson(response, error.status, failure(id, error, base))
 }
 
 /** Sets `Retry-After` where the data of an error name the seconds. */
 export function setRetryAfter(response: ServerResponse, data: RpcError['data']): void {
-  if (typeof data?.retry_after === 'number') response.setHeader('Retry-After', data.retry_after)
+  if (typeof data.retry_after === 'number') response.setHeader('Retry-After', data.retry_after)
 }
 
-/** Writes what all hosts refuse alike as a JSON-RPC error. */
-export const writeRpcRefusal: ErrorWriter = (response, refusal, docUrl) => {
-  refuse(response, asRpcError(refusal, docUrl, response.getHeader('Retry-After')))
+/** Writes what all hosts refuse alike as a JSON-RPC error. @param base address of the host. */
+export function writeRpcRefusal(response: ServerResponse, refusal: HttpError, base: string): void {
+  refuse(response, asRpcError(refusal, response.getHeader('Retry-After')), base)
 }
 
 /** A refusal by what all hosts share, as JSON-RPC has it. */
 export function asRpcError(
-  { status, code, message, headers }: HttpError,
-  docUrl?: string,
+  { status, code, message, field, errors, headers }: HttpError,
   retryAfter: unknown = headers['Retry-After'],
 ): RpcError {
   const rpcCode = status === 429 ? RATE_LIMITED : status === 503 ? INTERNAL_ERROR : INVALID_REQUEST
   const data = {
     code,
+    ...(field && { field }),
+    ...(errors.length > 0 && { errors }),
     ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
-    ...(docUrl && { doc_url: docUrl }),
   }
   return new RpcError(rpcCode, message, data, status)
 }
@@ -71,22 +75,24 @@ export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
 /**
  * Refuses a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault.
  * @param bytes the body: of one that was not read to its end, the id stands there nevertheless.
+ * @param base address of the host.
  */
 export function refuseJson(
   response: ServerResponse,
   bytes: Buffer,
   { kind, message, path = '', value }: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
+  base: string,
 ): void {
   const isOfValue = kind === 'characters' || kind === 'numbers'
   const argument = isOfValue ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
   if (argument !== undefined) {
     const advice = kind === 'characters' ? `${message}: remove it` : message
     const request = value ?? { id: memberAtBeginning(bytes.subarray(0, ID_WITHIN), 'id') }
-    refuse(response, invalidParams(argument, advice, 'invalid_json'), idOf(request))
+    refuse(response, invalidParams(argument, advice, 'invalid_json'), base, idOf(request))
   } else if (kind === 'values') {
-    refuse(response, new RpcError(INVALID_REQUEST, message, { code: 'payload_too_large' }, 413))
+    refuse(response, new RpcError(INVALID_REQUEST, message, { code: 'payload_too_large' }, 413), base)
   } else {
     const code = isOfValue ? INVALID_REQUEST : PARSE_ERROR
-    refuse(response, new RpcError(code, message, { code: 'invalid_json' }, 400))
+    refuse(response, new RpcError(code, message, { code: 'invalid_json' }, 400), base)
   }
 }

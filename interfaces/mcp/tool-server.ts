@@ -18,6 +18,7 @@ import { checkArguments, jsonSchemaOf } from './arguments.ts'
 import {
   AUTH_ERROR,
   failure,
+  type Id,
   INVALID_REQUEST,
   idOf,
   invalidParams,
@@ -66,6 +67,7 @@ export interface ToolServerSettings {
   readonly serverName: string
   readonly limits: RateLimits
   readonly onFailure: HostSettings['onFailure']
+  readonly url: HostSettings['url']
 }
 
 const toolsByName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -97,7 +99,7 @@ export class ToolServer {
       // an answer that broke off cannot become a refusal
       if (error instanceof CallerGone || response.headersSent) throw error
       if (error instanceof HttpError) {
-        refuse(response, asRpcError(error))
+        this.#refuse(response, asRpcError(error))
         return
       }
       this.#report(error, requestIdOf(response))
@@ -105,10 +107,10 @@ export class ToolServer {
       if (passing) {
         // 503 only where the id cannot be told, so that no client waits for an answer
         const id = request.readableDidRead ? null : await idAtBeginning(request)
-        refuse(response, unavailable(passing, id === null ? 503 : 200), id)
+        this.#refuse(response, unavailable(passing, id === null ? 503 : 200), id)
         return
       }
-      refuse(response, internalError(500))
+      this.#refuse(response, internalError(500))
     }
   }
 
@@ -125,7 +127,7 @@ export class ToolServer {
       await costs.admit(agent.credential_id)
     } catch (error) {
       if (!(error instanceof HttpError)) throw error
-      refuse(response, asRpcError(error), await idAtBeginning(request))
+      this.#refuse(response, asRpcError(error), await idAtBeginning(request))
       return
     }
 
@@ -133,15 +135,15 @@ export class ToolServer {
     const bytes = await readBody(request, LARGE_BODY, costs)
     const parsed = await parseLargeJson(bytes)
     if (!parsed.ok) {
-      refuseJson(response, bytes, parsed)
+      refuseJson(response, bytes, parsed, this.#settings.url())
       return
     }
     const idempotencyKey = request.headers['idempotency-key'] ?? null
     if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
       const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters'
-      refuse(
+      this.#refuse(
         response,
-        new RpcError(INVALID_REQUEST, message, { code: 'invalid_request' }, 400),
+        new RpcError(INVALID_REQUEST, message, { code: 'field_invalid', field: 'Idempotency-Key' }, 400),
         idOf(parsed.value),
       )
       return
@@ -177,7 +179,7 @@ export class ToolServer {
     const messages = batch.slice(0, MAX_BATCH + 1).map(readMessage)
     const malformed = batchFault(messages)
     if (malformed !== null) {
-      refuse(response, new RpcError(INVALID_REQUEST, malformed, { code: 'invalid_request' }, 400))
+      this.#refuse(response, new RpcError(INVALID_REQUEST, malformed, { code: 'invalid_request' }, 400))
       return
     }
     costs.takeMessages(messages.length)
@@ -195,18 +197,19 @@ export class ToolServer {
   /** @returns null for a message that asks for no answer. */
   async #answer(incoming: Incoming, message: RpcMessage): Promise<Answered | null> {
     if (message.kind === 'unanswered') return null
-    if (message.kind === 'invalid') return { answer: message.answer, status: 400 }
+    const failed = (error: RpcError): Answered => ({
+      answer: failure(message.id, error, this.#settings.url()),
+      status: error.status,
+    })
+    if (message.kind === 'invalid') return failed(message.error)
     try {
       return { answer: success(message.id, await this.#run(incoming, message)), status: 200 }
     } catch (error) {
-      if (error instanceof RpcError) return { answer: failure(message.id, error), status: error.status }
-      if (error instanceof HttpError) {
-        return { answer: failure(message.id, asRpcError(error)), status: error.status }
-      }
+      if (error instanceof RpcError) return failed(error)
+      if (error instanceof HttpError) return failed(asRpcError(error))
       this.#report(error, incoming.requestId)
       const passing = unavailability(error)
-      const refusal = passing ? unavailable(passing) : internalError()
-      return { answer: failure(message.id, refusal), status: 200 }
+      return failed(passing ? unavailable(passing) : internalError())
     }
   }
 
@@ -267,7 +270,11 @@ export class ToolServer {
       key === null
         ? 'An API key is required: send Authorization: Bearer <API_KEY>'
         : 'The API key is invalid or revoked'
-    refuse(response, new RpcError(AUTH_ERROR, message, { code: 'unauthorized' }, 401), id)
+    this.#refuse(response, new RpcError(AUTH_ERROR, message, { code: 'unauthorized' }, 401), id)
+  }
+
+  #refuse(response: ServerResponse, error: RpcError, id?: Id): void {
+    refuse(response, error, this.#settings.url(), id)
   }
 
   #report(error: unknown, requestId: string): void {

@@ -28,7 +28,14 @@ import {
   SubmitPayrollData,
   ValidatePayrollSubmission,
 } from './arguments.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, invalidParams, RpcError, SCOPE_ERROR } from './json-rpc.ts'
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  invalidParams,
+  type RefusalData,
+  RpcError,
+  SCOPE_ERROR,
+} from './json-rpc.ts'
 
 /** On whose behalf a tool runs. */
 export interface ToolCall {
@@ -313,7 +320,7 @@ function refused(rejection: Rejection): RpcError {
   return new RpcError(INTERNAL_ERROR, rejection.message, reasonOf(rejection))
 }
 
-function reasonOf({ code, field }: Rejection): Readonly<Record<string, unknown>> {
+function reasonOf({ code, field }: Rejection): RefusalData {
   return field === undefined ? { code } : { code, field }
 }
 

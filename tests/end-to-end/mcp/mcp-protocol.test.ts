@@ -139,7 +139,10 @@ describe('the envelope', () => {
     expect(status).toBe(400)
     expect(code(body)).toBe(expected)
     expect(Object.keys(body).sort()).toEqual(['error', 'id', 'jsonrpc'])
-    expect(body.error.data).toEqual({ code: expect.stringMatching(/^invalid_/) })
+    expect(body.error.data).toEqual({
+      code: expect.stringMatching(/^invalid_/),
+      doc_url: `${service.mcpUrl}/docs/errors#${body.error.data.code}`,
+    })
   })
 
   it('names the argument that holds a number too long to be read, under the id of the call', async () => {
@@ -149,6 +152,11 @@ describe('the envelope', () => {
       id: 7,
       error: {
         code: -32602,
+        data: {
+          code: 'invalid_json',
+          field: 'rows',
+          doc_url: `${service.mcpUrl}/docs/errors#invalid_json`,
+        },
         message: expect.stringMatching(/rows\[0\]\.rate is a number of more than 1000 /),
       },
     })

@@ -92,7 +92,18 @@ describe('arguments', () => {
     expect(error).toEqual({
       code: -32602,
       message: 'dryRun is an unknown argument; did you mean dry_run?',
-      data: { field: 'dryRun' },
+      data: {
+        code: 'field_unknown',
+        field: 'dryRun',
+        errors: [
+          {
+            code: 'field_unknown',
+            field: 'dryRun',
+            message: 'dryRun is an unknown argument; did you mean dry_run?',
+          },
+        ],
+        doc_url: `${service.mcpUrl}/docs/errors#field_unknown`,
+      },
     })
     expect(await head()).toBe(before)
   })
