@@ -126,7 +126,17 @@ export async function register(
   return { subscription, secret }
 }
 
-/** Changes address, types, status, all or nothing. */
+/** Why a subscription is not moved to an address, null when it may be. */
+export async function refuseMove(
+  app: Pick<Application, 'commands' | 'webhooks'>,
+  caller: WebhookCaller,
+  id: string,
+  url: string,
+): Promise<Rejection | null> {
+  return refuseUrl(await load(app, caller), url, id) ?? (await app.webhooks.sender.refuse(url))
+}
+
+/** Changes address, types, status, all or nothing; nothing refuses the address. */
 export async function change(
   app: Pick<Application, 'commands' | 'webhooks' | 'clock'>,
   caller: WebhookCaller,
@@ -140,8 +150,6 @@ export async function change(
 ): Promise<ShownSubscription | Rejection> {
   const found = await find(app, caller, id)
   if (isRejection(found)) return found
-  const refusal = to.url === null ? null : await app.webhooks.sender.refuse(to.url)
-  if (refusal) return refusal
   const at = app.clock.now()
   const verb = { subscriptionId: id, at }
   const outcome = await execute(

@@ -210,6 +210,7 @@ export const REJECTION_CODES = {
   tenant_exists: 'The tenant exists already',
   tenant_not_found: 'There is no such tenant',
   term_ends_before_start: 'The term of the policy ends before it starts',
+  too_many_changes: 'It was done as often within the hour as it may be; `Retry-After` names the seconds',
   too_many_played: 'As many payments are under way as can be simulated at once',
   too_many_rows: 'One request has more rows than it may',
   too_many_subscriptions: 'There are as many webhook subscriptions as there can be',

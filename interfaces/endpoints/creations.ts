@@ -110,15 +110,18 @@ export async function createOrFind<Shown, Prepared>(
  * Does something that is answered with 200, once for a key: the same again is answered as the first time.
  * @param what the operation. Of a verb that hands out a secret, that and the id of whose: a key that was used is a conflict
  *   that names it.
+ * @param prepare refuses the request before its key is claimed.
  */
 export function once<Shown>(
   request: KeyedRequest,
   what: string | { readonly verb: string; readonly secretOf: string },
   run: (context: CommandContext) => Promise<Shown | Rejection>,
+  prepare?: KeyedWork<undefined, never>['prepare'],
 ): Promise<Answer<200, Shown> | Rejection> {
   const secretOf = typeof what === 'object' ? what.secretOf : null
   const sent = secretOf === null ? request.sent : ''
   return answered({ ...request, sent }, typeof what === 'object' ? `${what.verb} ${secretOf}` : what, {
+    prepare,
     async run(context) {
       const body = await run(context)
       return isRejection(body) ? body : { status: 200, body, ...(secretOf && { createdId: secretOf }) }

@@ -43,9 +43,9 @@ export class RateLimiter {
     this.#now = now
   }
 
-  /** A limiter whose full bucket lasts for an hour's tokens. */
-  static perHour(tokens: number): RateLimiter {
-    return new RateLimiter(tokens / 3_600, undefined, tokens)
+  /** A limiter whose full bucket lasts for an hour's tokens. @param now monotonic milliseconds. */
+  static perHour(tokens: number, now?: () => number): RateLimiter {
+    return new RateLimiter(tokens / 3_600, now, tokens)
   }
 
   /** Buckets kept at present. */
@@ -59,14 +59,17 @@ export class RateLimiter {
    * @returns 0 when the request may pass, else the whole seconds after which it may, at least 1.
    */
   take(key: string, cost = 1): number {
+    const wait = this.waitOf(key, cost)
+    if (wait === 0) this.charge(key, Math.min(cost, this.#burst))
+    return wait
+  }
+
+  /** The same without taking any: what passes is charged once it has done what is limited. */
+  waitOf(key: string, cost = 1): number {
     if (this.#perSecond <= 0) return 0
     const wanted = Math.min(cost, this.#burst)
-    const bucket = this.#bucket(key)
-    if (bucket.tokens >= wanted) {
-      bucket.tokens -= wanted
-      return 0
-    }
-    return Math.max(1, Math.ceil((wanted - bucket.tokens) / this.#perSecond))
+    const { tokens } = this.#bucket(key)
+    return tokens >= wanted ? 0 : Math.max(1, Math.ceil((wanted - tokens) / this.#perSecond))
   }
 
   /** Takes tokens that are owed for what was let in already; missing ones have to come in before the next. */
@@ -141,10 +144,10 @@ export function limitAddress(
   if (wait > 0) throw tooManyRequests(wait)
 }
 
-/** Counts a request of a valid credential, or a change of a resource. @throws HttpError 429 when there were too many. */
-export function limitCredential(limiter: Pick<RateLimiter, 'take'>, key: string, reason?: string): void {
+/** Counts a request of a valid credential. @throws HttpError 429 when there were too many. */
+export function limitCredential(limiter: Pick<RateLimiter, 'take'>, key: string): void {
   const wait = limiter.take(key)
-  if (wait > 0) throw tooManyRequests(wait, reason)
+  if (wait > 0) throw tooManyRequests(wait)
 }
 
 /**

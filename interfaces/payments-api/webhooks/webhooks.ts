@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import type { CommandContext } from '../../../application/commands/command-context.ts'
 import * as subscriptions from '../../../application/webhooks/subscriptions.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import { isRejection } from '../../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import {
   MAX_SUBSCRIPTIONS,
@@ -15,7 +16,7 @@ import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lis
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
-import { limitCredential, RateLimiter } from '../../http/rate-limit.ts'
+import { RateLimiter } from '../../http/rate-limit.ts'
 import { contextOf, endpoint, keyed } from '../host/api.ts'
 
 const MAX_URL = 2_048
@@ -33,8 +34,18 @@ const MAX_CHANGES = 100
 const MAX_REGISTRATIONS = 1_000
 const changesOfOne = RateLimiter.perHour(MAX_CHANGES)
 const registrations = RateLimiter.perHour(MAX_REGISTRATIONS)
-const limitChange = (id: string) =>
-  limitCredential(changesOfOne, id, `A webhook subscription changes ${MAX_CHANGES} times an hour at the most`)
+const CHANGES = `A webhook subscription changes ${MAX_CHANGES} times an hour at the most`
+const REGISTRATIONS = `Webhook subscriptions are registered ${MAX_REGISTRATIONS} times an hour at the most`
+
+/** Why it has to wait, looked at when nothing else refuses it: it is counted once something was stored. */
+function tooOften(limiter: RateLimiter, key: string, most: string): Rejection | undefined {
+  const wait = limiter.waitOf(key)
+  if (wait === 0) return undefined
+  return {
+    ...reject('too_many', 'too_many_changes', `${most}; try again in ${wait} s`),
+    retryAfterSeconds: wait,
+  }
+}
 
 const HTTPS = 'must be an https URL, like https://partner.example/webhooks'
 const url = z
@@ -145,14 +156,18 @@ export const webhookEndpoints = [
     handle(call) {
       const { host, caller, body } = call
       const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
+      const { tenant_id, environment } = caller.client
+      const limited = subscriptionsId(tenant_id, environment)
       return create(keyed(call), 'POST /webhooks', {
-        prepare(context) {
-          const { tenant_id, environment } = caller.client
-          const most = `Webhook subscriptions are registered ${MAX_REGISTRATIONS} times an hour at the most`
-          limitCredential(registrations, subscriptionsId(tenant_id, environment), most)
-          return subscriptions.refuseRegistration(host.app, caller.client, input, context)
+        async prepare(context) {
+          const refusal = await subscriptions.refuseRegistration(host.app, caller.client, input, context)
+          return refusal ?? (context.mayRepeat ? undefined : tooOften(registrations, limited, REGISTRATIONS))
         },
-        create: (context) => subscriptions.register(host.app, caller.client, input, context),
+        async create(context) {
+          const registered = await subscriptions.register(host.app, caller.client, input, context)
+          if (!isRejection(registered)) registrations.charge(limited, 1)
+          return registered
+        },
         idOf: ({ subscription }) => subscription._id,
         show: ({ subscription, secret }) => ({
           ...subscription,
@@ -197,9 +212,15 @@ export const webhookEndpoints = [
       const { url, events, status } = wanted
       const isMoved =
         (url ?? present.url) !== present.url || !isDeepStrictEqual(events ?? present.events, present.events)
-      if (isMoved || (status === 'active' && present.status === 'disabled')) limitChange(params.id)
+      const isLimited = isMoved || (status === 'active' && present.status === 'disabled')
+      const refusal =
+        (url !== null && (await subscriptions.refuseMove(host.app, caller.client, params.id, url))) ||
+        (isLimited && tooOften(changesOfOne, params.id, CHANGES))
+      if (refusal) return refusal
       const changed = await subscriptions.change(host.app, caller.client, params.id, wanted, contextOf(call))
-      return isRejection(changed) ? changed : shown(changed)
+      if (isRejection(changed)) return changed
+      if (isLimited) changesOfOne.charge(params.id, 1)
+      return shown(changed)
     },
   }),
   endpoint({
@@ -224,13 +245,19 @@ export const webhookEndpoints = [
       const { host, caller, params } = call
       const found = await subscriptions.find(host.app, caller.client, params.id)
       if (isRejection(found)) return found
-      return once(keyed(call), { verb: 'rotate webhook', secretOf: params.id }, async (context) => {
-        limitChange(params.id)
+      const rotate = async (context: CommandContext) => {
         const rotated = await subscriptions.rotate(host.app, caller.client, params.id, context)
         if (isRejection(rotated)) return rotated
+        changesOfOne.charge(params.id, 1)
         const { subscription, secret } = rotated
         return { id: subscription._id, secret, updated_at: isoTime(subscription.updated_at) }
-      })
+      }
+      return once(
+        keyed(call),
+        { verb: 'rotate webhook', secretOf: params.id },
+        rotate,
+        async ({ mayRepeat }) => (mayRepeat ? undefined : tooOften(changesOfOne, params.id, CHANGES)),
+      )
     },
   }),
   endpoint({

@@ -67,7 +67,7 @@ export const plans: readonly Mutation[] = [
   {
     id: 'plan-instalment-twice',
     file: SESSION,
-    find: "if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []",
+    find: "if (instalments_created.includes(number) || status === 'cancelled' || plan_stopped) return []",
     put: "if (status === 'cancelled' || plan_stopped) return []",
     harm: 'One instalment is debited twice.',
     suites: ['unit/payments/sessions/decisions-payment-sessions'],

@@ -57,11 +57,11 @@ export const webhooks: readonly Mutation[] = [
   },
   {
     id: 'webhook-changed-without-end',
-    file: SUBSCRIPTIONS,
-    find: 'if (count < most || left <= 0) return null',
-    put: 'if (count <= most || left <= 0) return null',
+    file: 'interfaces/http/rate-limit.ts',
+    find: 'return tokens >= wanted ? 0 :',
+    put: 'return tokens > 0 || tokens >= wanted ? 0 :',
     harm: 'A partner may change a subscription once more than the limit says.',
-    suites: ['unit/webhooks/decisions-webhooks'],
+    suites: ['unit/http/rate-limit'],
   },
   {
     id: 'webhook-schedule-rung-missed',

@@ -56,6 +56,24 @@ describe('RateLimiter', () => {
     expect(limits.take('a', 1000)).toBe(0)
   })
 
+  it('lets an hour hold as many as it names, told before and counted after they are done', () => {
+    let now = 0
+    const limits = RateLimiter.perHour(100, () => now)
+    for (let count = 0; count < 100; count += 1) {
+      expect(limits.waitOf('a')).toBe(0)
+      limits.charge('a', 1)
+    }
+    // a refusal counts for nothing
+    for (let count = 0; count < 3; count += 1) expect(limits.waitOf('a')).toBe(36)
+    expect(limits.waitOf('b')).toBe(0)
+    now += 36_000
+    expect(limits.waitOf('a')).toBe(0)
+    limits.charge('a', 1)
+    expect(limits.waitOf('a')).toBe(36)
+    now += 3_600_000
+    expect(passing(limits, 'a')).toBe(100)
+  })
+
   it('is off at rate 0', () => {
     const { credentials, addresses } = rateLimits(0)
     for (let count = 0; count < 1000; count += 1) {
