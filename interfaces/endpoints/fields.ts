@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { REQUIRED } from './faults.ts'
+import { type NamedThing, NOT_FOUND_CODES, noSuch } from './not-found.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
@@ -53,11 +54,14 @@ export function idOf(of: string) {
 /** What endpoints of one thing share: its id in their path, which may be that of nothing. @param what it is. */
 export function ofOne<Name extends string>(
   name: Name,
-  what: string,
+  what: NamedThing,
   isOne: (text: string) => boolean = isId,
 ) {
-  const none = `There is no such ${what}`
-  const id = z.string().refine(isOne, none).describe(`The id of the ${what}`)
+  const none = noSuch(what).message
+  const id = z
+    .string()
+    .refine(isOne, { error: none, params: { code: NOT_FOUND_CODES[what] } })
+    .describe(`The id of the ${what}`)
   return { params: z.object({ [name]: id } as Record<Name, typeof id>), errors: { 404: none } }
 }
 

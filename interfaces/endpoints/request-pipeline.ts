@@ -97,8 +97,8 @@ async function run<Host>(
   }
   const named = async () => {
     if ('faults' in params) {
-      const { field, message } = params.faults[0]!
-      throw new HttpError(404, null, message, { field })
+      const { code, message } = params.faults[0]!
+      throw new HttpError(404, null, message, { code })
     }
     return answerOf(endpoint, call)
   }

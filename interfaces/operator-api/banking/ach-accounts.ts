@@ -90,7 +90,8 @@ export const achAccountEndpoints = [
       const account = await loaded(call.host, achAccount, call.params.ach_account_id, 'ACH account')
       if (app.bankRails[account.environment].kind !== 'simulated')
         throw conflict('The deposits go to a real bank')
-      if (account.verification === null) throw notFound('No verification of the account was started')
+      if (account.verification === null)
+        throw notFound('No verification of the account was started', 'no_verification')
       return { amounts_cents: amountsOf(app, account.verification) }
     },
   }),

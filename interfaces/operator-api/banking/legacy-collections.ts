@@ -25,6 +25,7 @@ import { MAX_LINES } from '../../../domain/banking/legacy/legacy-import.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
+import { noSuch } from '../../endpoints/not-found.ts'
 import { checkClosed } from '../../endpoints/unknown-fields.ts'
 import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
@@ -84,7 +85,8 @@ const Progress = z
   })
   .meta({ id: 'LegacyImportProgress' })
 
-const one = ofOne('transaction_id', 'record of the legacy service')
+const RECORD = 'record of the legacy service'
+const one = ofOne('transaction_id', RECORD)
 const importName = () => text(200)
 
 export const legacyCollectionEndpoints = [
@@ -165,7 +167,7 @@ export const legacyCollectionEndpoints = [
     command: { name: 'legacy-collections show' },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = await legacyRecordOf(app, transaction_id)
-      if (!record) throw notFound(one.errors[404])
+      if (!record) throw noSuch(RECORD)
       return shown(app, record)
     },
   }),
@@ -186,7 +188,7 @@ export const legacyCollectionEndpoints = [
     async handle(call) {
       const { app } = call.host
       const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))
-      if (!record) throw notFound(one.errors[404])
+      if (!record) throw noSuch(RECORD)
       return shown(app, accepted(record))
     },
   }),

@@ -12,9 +12,10 @@ import type { KeyedRequest } from '../../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts'
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
+import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
-import { HttpError, refusalOf } from '../../http/errors.ts'
+import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -92,11 +93,11 @@ export async function loaded<State, Command, Event extends DomainEvent>(
   { app }: Pick<OperatorHost, 'app'>,
   decider: Decider<State | null, Command, Event>,
   id: string,
-  what: string,
+  what: NamedThing,
   isOne: (text: string) => boolean = isId,
 ): Promise<State> {
   const { state } = isOne(id) ? await app.commands.load(decider, id) : { state: null }
-  if (state === null) throw notFound(`There is no such ${what}`)
+  if (state === null) throw noSuch(what)
   return state
 }
 
@@ -110,9 +111,9 @@ export async function record(
   await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
 }
 
-/** A refusal of the request's shape; the message begins with the field's name. */
-export function badRequest(message: string): HttpError {
-  return new HttpError(400, null, message)
+/** A refusal of the request's shape; the message begins with the field's name. @param code what is wrong with it. */
+export function badRequest(field: string, message: string, code: HttpCode = 'field_invalid'): HttpError {
+  return new HttpError(400, null, message, { code, field })
 }
 
 /** The refusal of what the present state or settings do not allow. */
@@ -121,6 +122,6 @@ export function conflict(message: string): HttpError {
 }
 
 /** The refusal of an id or name that names nothing. */
-export function notFound(message: string): HttpError {
-  return new HttpError(404, null, message)
+export function notFound(message: string, code?: ErrorCode): HttpError {
+  return new HttpError(404, null, message, { code })
 }

@@ -84,8 +84,10 @@ async function subjectsOf(
   const named = Object.entries({ subject, employer_id, connection_id, carrier_id, bank_account_id })
     .filter(([, value]) => value !== null)
     .map(([field]) => field)
-  if (named.length === 0) throw badRequest(`subject ${REQUIRED}`)
-  if (named.length > 1) throw badRequest(`${named.join(' and ')} cannot be given together`)
+  if (named.length === 0) throw badRequest('subject', `subject ${REQUIRED}`, 'field_missing')
+  if (named.length > 1) {
+    throw badRequest(named[0]!, `${named.join(' and ')} cannot be given together`)
+  }
   if (subject !== null) return [subject]
   if (employer_id !== null) return personsOf(host, employer_id, person)
   const { personalData } = host.app
@@ -98,12 +100,13 @@ async function subjectsOf(
     const own = employerSubject(personalData, bank_account_id)
     if (isSealed(user_id) && subjectOf(user_id) === own) return [own]
     throw badRequest(
+      'bank_account_id',
       'bank_account_id names no account with a key of its own: erase its employer, connection or carrier',
     )
   }
   const connection = await loaded(host, bankConnection, connection_id!, 'bank connection')
   if (connection.employer_id !== null) {
-    throw badRequest('connection_id names a connection of an employer: erase the employer')
+    throw badRequest('connection_id', 'connection_id names a connection of an employer: erase the employer')
   }
   return [connectionSubject(personalData, connection)]
 }
@@ -115,10 +118,11 @@ async function personsOf(
 ): Promise<readonly string[]> {
   const identity = { employee_id, ssn, first_name, last_name }
   if (Object.values(identity).every((value) => value === null)) {
-    throw badRequest('employee_id, ssn, or first_name and last_name is required with employer_id')
+    const why = 'employee_id, ssn, or first_name and last_name is required with employer_id'
+    throw badRequest('employee_id', why, 'field_missing')
   }
   await loaded(host, employer, employerId, 'employer')
   const found = await personSubjects(host.app, employerId, identity)
-  if (found.length === 0) throw notFound('No such data subject')
+  if (found.length === 0) throw notFound('No such data subject', 'subject_not_found')
   return found
 }

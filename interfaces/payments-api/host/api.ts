@@ -8,6 +8,7 @@ import type { KeyedRequest } from '../../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts'
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
+import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
 import {
   type AuthenticatedClient,
   PARTNER_SCHEMES,
@@ -61,7 +62,7 @@ export const paymentsApi: Api = {
  * only for what opens no page, and nothing of it is read.
  * @param what the page is of.
  */
-export function payerOf(what: string): Access<PaymentsHost, null> {
+export function payerOf(what: NamedThing): Access<PaymentsHost, null> {
   return {
     security: [],
     errors: { 429: 'Too many requests with one token, or from one address with tokens that are unknown' },
@@ -69,7 +70,7 @@ export function payerOf(what: string): Access<PaymentsHost, null> {
       const [token = ''] = Object.values(params).map(String)
       if ((await tenantOfPage(app, 'pay', token)) === null) {
         limitAddress(limits.addresses, request)
-        throw new HttpError(404, null, `There is no such ${what}`)
+        throw noSuch(what)
       }
       await costs.admit(token)
       return null
@@ -104,11 +105,15 @@ export function partnerIn(
     ...partner,
     async identify(host, received) {
       const caller = await partner.identify(host, received)
-      if (caller.client.environment !== environment)
-        throw new HttpError(status, null, message, { code: 'wrong_environment' })
+      if (caller.client.environment !== environment) throw wrongEnvironment(message, status)
       return caller
     },
   }
+}
+
+/** The refusal of a key of the other environment. @param message tells why. */
+export function wrongEnvironment(message: string, status: 400 | 403 = 403): HttpError {
+  return new HttpError(status, null, message, { code: 'wrong_environment' })
 }
 
 type PartnerCall = Call<PaymentsHost, AuthenticatedClient, unknown, unknown, unknown>

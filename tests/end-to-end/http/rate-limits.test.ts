@@ -88,7 +88,12 @@ describe('the core API', () => {
   async function expectLimited(rate: number, headers: Record<string, string>, code: number): Promise<void> {
     const { passed, limited } = await untilLimited(rate, () => send(headers))
     expect(new Set(passed.map(({ status }) => status))).toEqual(new Set([code]))
-    expect(limited.body).toEqual({ error: expect.any(String), message: expect.any(String) })
+    expect(limited.body).toEqual({
+      error: expect.any(String),
+      message: expect.any(String),
+      code: 'rate_limited',
+      doc_url: `${service.coreUrl}/docs/errors#rate_limited`,
+    })
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   }
 

@@ -102,7 +102,15 @@ function expectRefused(answer: Exchanged, ...words: string[]): void {
   const documented = CORE_REFUSALS[answer.status]
   expect(documented, `status ${answer.status}: ${answer.text}`).toBeDefined()
   const body = JSON.parse(answer.text)
-  expect(body).toEqual({ error: expect.any(String), message: expect.any(String) })
+  const { field, errors, ...always } = body
+  expect(always).toEqual({
+    error: expect.any(String),
+    message: expect.any(String),
+    code: expect.stringMatching(/^[a-z_]+$/),
+    doc_url: `${service.coreUrl}/docs/errors#${body.code}`,
+  })
+  if (field !== undefined) expect(field).toEqual(expect.any(String))
+  for (const fault of errors ?? []) expect(Object.keys(fault).sort()).toEqual(['code', 'field', 'message'])
   expect(words.length > 0 ? words : documented).toContain(body.error)
 }
 

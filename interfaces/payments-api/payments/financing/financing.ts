@@ -13,8 +13,15 @@ import type { FinancingSession } from '../../../../domain/payments/financing/fin
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted, Rejected } from '../../../endpoints/endpoint.ts'
 import { bytes, idOf } from '../../../endpoints/fields.ts'
-import { HttpError } from '../../../http/errors.ts'
-import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
+import {
+  contextOf,
+  endpoint,
+  keyed,
+  partnerIn,
+  payerOf,
+  publicEndpoint,
+  wrongEnvironment,
+} from '../../host/api.ts'
 import { newPaymentSession } from '../sessions/payment-session-schemas.ts'
 import {
   checkoutRequestOf,
@@ -46,8 +53,8 @@ export function sessionRequestFor(
   sent: Readonly<Record<string, unknown>>,
 ) {
   const isFinanced = sent.billing_method === FINANCED
-  if (isFinanced && environment === 'live') throw new HttpError(403, null, SANDBOX_ONLY)
-  if (!isFinanced && environment === 'sandbox') throw new HttpError(400, null, NO_SANDBOX)
+  if (isFinanced && environment === 'live') throw wrongEnvironment(SANDBOX_ONLY)
+  if (!isFinanced && environment === 'sandbox') throw wrongEnvironment(NO_SANDBOX, 400)
   return isFinanced ? newFinancingSession : newPaymentSession
 }
 
@@ -62,7 +69,7 @@ export async function financedSession(
   if (client.environment === 'live') return null
   const session = await financingSessionOf(host.app, client, sessionId)
   if (!isRejection(session)) return session
-  if (session.kind === 'not_found') throw new HttpError(400, null, NO_SANDBOX)
+  if (session.kind === 'not_found') throw wrongEnvironment(NO_SANDBOX, 400)
   throw new Rejected(session)
 }
 
