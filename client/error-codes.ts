@@ -232,6 +232,7 @@ export type ErrorCode =
   | 'term_ends_before_start'
   | 'timeout'
   | 'timestamp_outside_tolerance'
+  | 'too_many_changes'
   | 'too_many_played'
   | 'too_many_rows'
   | 'too_many_subscriptions'

@@ -37,7 +37,7 @@ const OPERATOR = {
   'return-rates': 'how many debits came back',
   reconciliations: 'comparisons of what is said of the money',
   'legacy-collections': 'what the legacy service has collected',
-  financing: 'simulates the simulated financing provider of the test path',
+  financing: 'does what the simulated financing provider of the test path does',
   outbox: 'e-mails and texts that no provider delivers',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',

@@ -22,7 +22,13 @@ export function referenceOf(document) {
     ...Object.entries(components.schemas)
       .filter(([name]) => name !== 'Error')
       .map(([name, schema]) =>
-        [`### ${name}`, schema.description, fieldsTable(schema)].filter(Boolean).join('\n\n'),
+        [
+          `### ${name}`,
+          schema.description,
+          name === 'ErrorCode' ? 'One of [all codes](errors.md).' : fieldsTable(schema),
+        ]
+          .filter(Boolean)
+          .join('\n\n'),
       ),
   ]
     .join('\n\n')

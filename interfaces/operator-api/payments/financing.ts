@@ -52,7 +52,7 @@ const errors = {
   ...ofSession.errors,
   409: 'It does not fit how the request stands; nothing is changed',
 } as const
-const NOTE = 'Simulates the simulated financing provider.'
+const NOTE = 'Does what the simulated financing provider does.'
 
 /** A verb of the provider that takes nothing. */
 const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>

@@ -1,5 +1,5 @@
 // @module-tag each-log
-// @module-tag long: contract suites refuse appends to such a stream, process-manager-runner and projection-parking park it
+// @module-tag long: contract suites refuse such appends, process-manager-runner and projection-dead-letters set the stream aside
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { report, status } from '../../support/core.ts'

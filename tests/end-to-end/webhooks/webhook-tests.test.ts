@@ -219,7 +219,7 @@ describe('a test', () => {
     expect(at(other)).toEqual([])
   })
 
-  // integration/followers/process-manager-slots has keys with more than is done at once
+  // unit/http/costs has calls that wait for their turn
   test('waits for its turn where ten of a tenant are under way, and no other tenant does', {
     tags: 'long',
   }, async () => {

@@ -513,7 +513,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(JSON.stringify([bench.reports, await failedWork()])).not.toContain('Zebulon')
   })
 
-  // parking-follower replays a stream in order and once
+  // dead-lettered-streams replays a stream in order and once
   test('that could not be read wait until they are redriven by a release that reads them, in order and once', {
     tags: 'long',
   }, async () => {
@@ -642,7 +642,7 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
-  // parking-follower dead-letters a stream, nats-wake-up goes on without the server
+  // dead-lettered-streams sets a stream aside, nats-wake-up goes on without the server
   test('is away: a drain waits for no stream that is dead-lettered', { tags: 'long' }, async () => {
     const runner = await bench.run([])
     const channel = publishFrom()
@@ -666,7 +666,7 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
-  // parking-follower has an outage that costs none
+  // dead-lettered-streams has an outage that costs none
   test('does not take for now: that costs dead-lettered streams no try', { tags: 'long' }, async () => {
     const channel = publishFrom()
     channel.refused.add('policy.issued')

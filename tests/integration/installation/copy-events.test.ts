@@ -183,8 +183,7 @@ describe('events copy between PostgreSQL databases', () => {
     expectRefused(run, /it goes on after the source's end with a-1@0/)
   })
 
-  // operator-audit finds what was changed
-  test('refuses a source that was changed, and hands on nothing from there', { tags: 'long' }, async () => {
+  test('refuses a source that was changed, and hands on nothing from there', async () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [
       ['a-1', 3],
@@ -200,8 +199,7 @@ describe('events copy between PostgreSQL databases', () => {
     expect((await cli(['events', 'verify', '--at', from])).stderr).toMatch(/hash mismatch at b-1@0/)
   })
 
-  // operator-audit finds events that were taken out
-  test('refuses a log with events taken out, whichever side it is', { tags: 'long' }, async () => {
+  test('refuses a log with events taken out, whichever side it is', async () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [
       ['a-1', 1],
@@ -250,8 +248,7 @@ describe('events copy between PostgreSQL databases', () => {
     await database.close()
   })
 
-  // unit/config/secret-files has variables and files
-  test('takes addresses from variables and files, and prints no password', { tags: 'long' }, async () => {
+  test('takes addresses from variables and files, and prints no password', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'compstream-copy-'))
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [['a-1', 3]])

@@ -410,10 +410,7 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   expect(enabled).toMatchObject({ data: { reason }, metadata: { actor: { type: 'operator' } } })
 })
 
-// unit/banking/files/nacha-reports reads and refuses them
-test('a return is read among other addenda, and one that cannot be read is applied by an operator', {
-  tags: 'long',
-}, async () => {
+test('a return is read among other addenda, and one that cannot be read is applied by an operator', async () => {
   const [{ debitId }, other, third] = [
     await bank.arranged(of, {}, ownAccount()),
     await bank.arranged(of, {}, ownAccount()),
