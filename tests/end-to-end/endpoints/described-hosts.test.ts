@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventDescription } from '../../../interfaces/descriptions.ts'
+import { ERROR_CODES } from '../../../interfaces/endpoints/error-codes.ts'
 import { browserPath } from '../../support/browser.ts'
 import type { DescribedApi } from '../../support/described-hosts.ts'
 import { descriptionOf } from '../../support/descriptions.ts'
@@ -76,6 +77,17 @@ test('the payments host describes what it sends, without credentials', async () 
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(answer.body).toEqual(JSON.parse(JSON.stringify(eventDescription())))
   expect((await send(`${service.coreUrl}/asyncapi.json`)).status).toBe(404)
+})
+
+test('every host explains each code where its refusals say so', async () => {
+  for (const host of [service.coreUrl, service.opsUrl, service.paymentsUrl, service.mcpUrl]) {
+    const { body } = await send(`${host}/nowhere`)
+    expect(body.code).toBe('not_found')
+    const page = await send(body.doc_url.replace('https://api.example.com', service.coreUrl))
+    expect(page.status).toBe(200)
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/)
+    for (const [code] of ERROR_CODES) expect(page.text).toContain(`id="${code}"`)
+  }
 })
 
 test('limits who reads and presents no credentials, by address and by bytes', async () => {
