@@ -41,9 +41,11 @@ export async function simulatePayment(
   if (session) return simulateSession(app, session, failureCode, context)
   const { state } = await app.commands.load(subscription, id)
   const made = state ?? (await app.commands.load(paymentLink, id)).state
-  if (made && made.processor !== 'simulated') {
-    return notSimulated()
+  if (!made) {
+    const why = 'There is no such payment link, payment session or subscription'
+    return reject('not_found', 'payment_link_not_found', why)
   }
+  if (made.processor !== 'simulated') return notSimulated()
   if (!state) return simulateLink(app, id, failureCode, context)
   const after = await simulateSubscriptionPayment(app, state, failureCode, context)
   return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }

@@ -133,7 +133,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       if (state) return reject('conflict', 'debit_exists', 'The debit exists already')
       return [BankDebitCreated.of(command.data), ...endedAtOnce(command)]
     }
-    if (!state) return reject('not_found', 'debit_not_found', 'There is no such debit')
+    if (!state) return reject('not_found', 'debit_not_found', 'There is no such bank debit')
     const { leg_id, status } = state
     const at = isoTime(command.at)
     if ('ofBatch' in command && command.ofBatch !== state.batch_closes_at) {

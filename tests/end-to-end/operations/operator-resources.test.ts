@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts'
 import {
   askOperator,
   newFein,
@@ -22,6 +23,17 @@ beforeAll(async () => {
 const UNKNOWN = 'f'.repeat(24)
 
 const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
+
+const ofOneThing = operatorEndpoints.filter(({ path }) => /^[^{]*\{\w+_id\}[^{]*$|^[^{]*\{id\}/.test(path))
+test.each(ofOneThing.map(({ method, path }) => [method, path]))(
+  '%s %s answers an id that can be none like one that names nothing',
+  async (method, path) => {
+    const [unknown, malformed] = await Promise.all(
+      [UNKNOWN, 'x'].map((id) => ops(method, path.replace(/\{\w+\}/, id), method === 'GET' ? undefined : {})),
+    )
+    expect(malformed!.text).toBe(unknown!.text)
+  },
+)
 
 const employer = (overrides: Record<string, unknown> = {}) => ({
   tenant_id: seeded.tenantId,

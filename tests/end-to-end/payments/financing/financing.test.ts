@@ -106,11 +106,19 @@ describe('a financing session', () => {
     const refused = await partner(...([service, live.clientHeaders, 'POST', '/payment-sessions'] as const), {
       billing_method: 'PREMIUM_FINANCE',
     })
-    expect([refused.status, refused.body.error]).toEqual([403, 'Forbidden'])
+    expect([refused.status, refused.body.error, refused.body.code]).toEqual([
+      403,
+      'Forbidden',
+      'wrong_environment',
+    ])
     expect((await checkout(service, live, checkoutBody(live))).status).toBe(403)
     for (const body of [{}, financingBody(tenant, { billing_method: 'DIRECT_BILL' })]) {
       const { status, body: said } = await ask('POST', '/payment-sessions', body)
-      expect([status, said.message]).toEqual([400, expect.stringContaining('no sandbox')])
+      expect([status, said.code, said.message]).toEqual([
+        400,
+        'wrong_environment',
+        expect.stringContaining('no sandbox'),
+      ])
     }
     expect((await ask('GET', '/payment-sessions')).status).toBe(400)
   })
