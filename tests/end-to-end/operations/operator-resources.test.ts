@@ -35,6 +35,15 @@ test.each(ofOneThing.map(({ method, path }) => [method, path]))(
   },
 )
 
+test.each([
+  [{}, 'field_missing', 'subject'],
+  [{ carrier_id: UNKNOWN, employer_id: UNKNOWN }, 'field_invalid', 'employer_id'],
+  [{ employer_id: UNKNOWN }, 'field_missing', 'employee_id'],
+])('an erasure of %j is refused with %s', async (body, code, field) => {
+  const refused = await ops('POST', '/erasures', body)
+  expect([refused.status, refused.body]).toEqual([400, expect.objectContaining({ code, field })])
+})
+
 const employer = (overrides: Record<string, unknown> = {}) => ({
   tenant_id: seeded.tenantId,
   legal_name: 'Second Bakery LLC',

@@ -228,7 +228,8 @@ test('changes come to an end within the hour, with 429 and when to go on; disabl
   // what is refused counts for nothing, and is told before the limit
   await refusals()
   for (let n = 0; n < 100; n += 1) expect((await move()).status).toBe(200)
-  for (const change of [move, () => partner.call('POST', `${path}/rotate`)]) {
+  const rotate = () => partner.call('POST', `${path}/rotate`, undefined, { 'Idempotency-Key': newUrl() })
+  for (const change of [move, rotate]) {
     // on a slow machine a further one may have become free meanwhile
     let refused = await change()
     while (refused.status === 200) refused = await change()
@@ -242,6 +243,9 @@ test('changes come to an end within the hour, with 429 and when to go on; disabl
       }),
     ])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    // not even the key is stored
+    const requestId = refused.headers.get('x-request-id')
+    expect(await operate(service, 'GET', `/events?correlation_id=${requestId}`)).toEqual([])
   }
   await refusals()
   const { url, events } = (await listed(id))!
