@@ -91,7 +91,7 @@ describe('a cancellation', () => {
     const { processor_subscription_id: theirs } = await subscriptionOf(service, tenant, id)
     const atStripe = stripe.subscriptions.get(theirs)!
     stripe.subscriptions.delete(theirs)
-    expect((await end(tenant, id)).status).toBe(502)
+    expect((await end(tenant, id)).status).toBe(409)
     stripe.subscriptions.set(theirs, atStripe)
     await advance(service, { seconds: 86_400 })
     const { status, scheduled_payments } = await subscriptionOf(service, tenant, id)
