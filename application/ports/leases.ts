@@ -1,8 +1,7 @@
 /**
  * Ownership of work that only one process may do at a time. A process has one lease of its own, its session, which it
- * renews; whatever it owns is its own while that lasts. Each acquisition has an epoch, greater than those before, so that
- * whoever writes under it compares it in the same transaction as the write: an owner that was replaced while it was
- * asleep can no longer change anything.
+ * renews; it owns what names it while that lasts. Each acquisition has an epoch, greater than those before. Every write of
+ * an owner compares the epoch in its own transaction: an owner that was replaced while it slept changes nothing any more.
  */
 
 /** Something that this process owns. */

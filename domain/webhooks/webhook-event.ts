@@ -6,8 +6,8 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from './event-types.ts'
 
 /**
- * Something that partners are told of, with its body, frozen when it was raised. Its recipients are the subscriptions
- * as of the position of the event.
+ * An event for partners, with its body, which stays as it was raised. Its recipients are the subscriptions as of the
+ * position of the event.
  */
 export const WebhookEventRaised = eventType('WebhookEventRaised', {
   /** `X-Webhook-ID`, the same in every delivery. */

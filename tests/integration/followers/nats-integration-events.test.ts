@@ -570,7 +570,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
   })
 
   // the ones above park a stream, and no other
-  test('a channel made anew is told of what stood before a dead-lettered event, too', {
+  test('a channel that is made anew gets what stood before a dead-lettered event, too', {
     tags: 'long',
   }, async () => {
     const channel = publishFrom()

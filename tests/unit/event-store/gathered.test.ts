@@ -65,7 +65,7 @@ describe('questions that are answered together', () => {
     expect(asked(looks)).toEqual(['1', '1', '2', '2'])
   })
 
-  it('are told of the first failure when no look succeeds', async () => {
+  it('fail with the first failure when no look succeeds', async () => {
     let n = 0
     const failing = new Gathered<number, string>(async () => {
       n += 1
