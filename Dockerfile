@@ -1,5 +1,5 @@
 # compstream as one process of any role. It needs DATABASE_URL, MASTER_KEY and OPERATOR_TOKEN, or the files that hold
-# them, see docs/deployment.md; docker-compose.yml runs it with everything that belongs to it.
+# them, see docs/operators/deployment.md; docker-compose.yml runs it with everything that belongs to it.
 
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app

@@ -1,6 +1,6 @@
 /**
  * Every text of an event that is neither sealed nor secret, and whose it may be: `<field> <field>` by event type, `*` for
- * each item of a list. A test holds it against the schemas; the table in docs/security.md is made of it.
+ * each item of a list. A test holds it against the schemas; the table in docs/auditors/security.md is made of it.
  */
 export interface PlainTexts {
   readonly what: string

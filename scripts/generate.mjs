@@ -1,5 +1,5 @@
 // npm run generate: writes what follows from the declarations of endpoints and settings: the client's types and the
-// tables of docs/reference and docs/security.md. With --check it writes nothing and fails when a file is not as it should be.
+// tables of docs/reference and docs/auditors/security.md. With --check it writes nothing and fails when a file is not as it should be.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -44,7 +44,9 @@ const { settingsReference } = await load('infrastructure/config/settings-referen
 const { core, operator, payments } = descriptions()
 const { ERROR_CODES } = await load('interfaces/endpoints/error-codes.ts')
 const files = {
-  'docs/architecture.md': withRooms(await readFile(join(root, 'docs/architecture.md'), 'utf8')),
+  'docs/developers/architecture.md': withRooms(
+    await readFile(join(root, 'docs/developers/architecture.md'), 'utf8'),
+  ),
   'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
   'client/payments-api.ts': await clientTypesOf(payments, 'paymentsOperations'),
   'client/error-codes.ts': errorCodeType(ERROR_CODES),
@@ -55,7 +57,10 @@ const files = {
   'docs/reference/webhooks.md': webhooksPage(events),
   'docs/reference/errors.md': errorsPage(ERROR_CODES),
   'docs/reference/settings.md': settingsPage(settingsReference()),
-  'docs/security.md': withPersonalData(await readFile(join(root, 'docs/security.md'), 'utf8'), keptTexts()),
+  'docs/auditors/security.md': withPersonalData(
+    await readFile(join(root, 'docs/auditors/security.md'), 'utf8'),
+    keptTexts(),
+  ),
 }
 
 let outdated = 0

@@ -1,5 +1,5 @@
 // npm run rooms: lines of each room of the product, which rooms it stands on, and the longest files. That nothing imports
-// in circles is checked by npm run check:imports; the drawing in docs/architecture.md is made of the same rooms.
+// in circles is checked by npm run check:imports; the drawing in docs/developers/architecture.md is made of the same rooms.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

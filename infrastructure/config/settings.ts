@@ -78,7 +78,7 @@ export const SETTINGS = z.object({
   MCP_ALLOWED_ORIGINS: origins()
     .default([])
     .describe(
-      'Browser origins whose pages may call the tool server, see [agents](../agents.md#from-a-browser)',
+      'Browser origins whose pages may call the tool server, see [agents](../agents/tool-server.md#from-a-browser)',
     ),
   SERVER_NAME: text('up to 100 printable characters', /^[^\p{C}]{1,100}$/u)
     .default('payroll-reporting-tools')
@@ -107,8 +107,8 @@ export const SETTINGS = z.object({
     .optional()
     .meta({
       description:
-        'EventStoreDB 23.10 or KurrentDB 26 ([versions](../deployment.md#eventstoredb-and-kurrentdb)), which then holds the event log; `esdb+discover://` for a cluster; ' +
-        '`user:password@` before the host. See [event log](../event-log.md#in-eventstoredb)',
+        'EventStoreDB 23.10 or KurrentDB 26 ([versions](../operators/deployment.md#eventstoredb-and-kurrentdb)), which then holds the event log; `esdb+discover://` for a cluster; ' +
+        '`user:password@` before the host. See [event log](../auditors/event-log.md#in-eventstoredb)',
       isSecret: true,
     }),
   NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
@@ -118,7 +118,7 @@ export const SETTINGS = z.object({
     .meta({
       description:
         'NATS with JetStream, a list for one cluster; `user:password@` or `token@` before the host. See ' +
-        '[NATS](../operations.md#nats)',
+        '[NATS](../operators/operations.md#nats)',
       isSecret: true,
     }),
   NATS_NKEY_SEED: text("a user's nkey seed, which begins with SU", /^SU[A-Z2-7]{56}$/)
@@ -150,7 +150,9 @@ export const SETTINGS = z.object({
     quoted: true,
   })
     .default(ROLES)
-    .describe('What this process does, see [several processes](../operations.md#several-processes)'),
+    .describe(
+      'What this process does, see [several processes](../operators/operations.md#several-processes)',
+    ),
   OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional().meta({
     description: 'Bearer token of the operator API; a warning below 32 characters',
     fallback: 'generated',
@@ -170,12 +172,12 @@ export const SETTINGS = z.object({
   TECHNICAL_DEADLINE_SCALE: decimalNumber(1, 100)
     .default(1)
     .describe(
-      'Multiplies [technical deadlines](../operations.md#technical-deadlines), for tests on slow machines; refused with ' +
+      'Multiplies [technical deadlines](../operators/operations.md#technical-deadlines), for tests on slow machines; refused with ' +
         '`NODE_ENV=production` unless 1',
     ),
   PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES).meta({
     description:
-      'Addresses that read [probes and metrics](../operations.md#probes-and-metrics) without the token',
+      'Addresses that read [probes and metrics](../operators/operations.md#probes-and-metrics) without the token',
     fallback: 'loopback, link-local and private ranges',
   }),
   LOG_LEVEL: word(LOG_LEVELS).default('info').describe('Least level of lines that are written'),
@@ -190,7 +192,7 @@ export const SETTINGS = z.object({
   BANKCONNECT: word(['simulated', 'plaid'])
     .default('simulated')
     .describe(
-      'Bank link of live keys, see [bank linking](../bank-linking.md); what sandbox keys do stays with the simulated one',
+      'Bank link of live keys, see [bank linking](../partners/bank-linking.md); what sandbox keys do stays with the simulated one',
     ),
   PLAID_CLIENT_ID: secret().meta({ description: 'Required with `BANKCONNECT=plaid`', isSecret: true }),
   PLAID_SECRET: secret().meta({ description: 'Required with `BANKCONNECT=plaid`', isSecret: true }),
@@ -200,7 +202,7 @@ export const SETTINGS = z.object({
   BANK_RAIL: word(['simulated', 'nacha'])
     .default('simulated')
     .describe(
-      'Bank rail of live debits, see [bank debits](../bank-debits.md) and [NACHA files](../nacha.md); what sandbox keys do ' +
+      'Bank rail of live debits, see [bank debits](../partners/bank-debits.md) and [NACHA files](../operators/nacha.md); what sandbox keys do ' +
         'stays with the simulated one',
     ),
   NACHA_OUTBOX_DIR: directory()

@@ -78,5 +78,5 @@ export function projection<const Tables extends readonly TableDefinition[]>(defi
   return { ...definition, handlers: definition.handlers(on) }
 }
 
-/** Where a projection stands in its life; see docs/operations.md for the moves. */
+/** Where a projection stands in its life; see docs/operators/operations.md for the moves. */
 export type ProjectionState = 'new' | 'booting' | 'active' | 'paused' | 'parked' | 'detached' | 'error'

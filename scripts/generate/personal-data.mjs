@@ -6,7 +6,7 @@ const END = '<!-- End of what is generated. -->'
 export function withPersonalData(page, texts) {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
   if (begin < 0 || end < begin)
-    throw new Error('docs/security.md has no place for the table of texts in events')
+    throw new Error('docs/auditors/security.md has no place for the table of texts in events')
   const rows = texts.map(({ what, whose, how, fields }) => {
     const listed = Object.entries(fields)
       .sort(([one], [other]) => (one < other ? -1 : 1))

@@ -8,7 +8,7 @@ export function settingsPage(settings) {
 # Settings
 
 Environment variables. An empty one counts as unset. \`*\`: may hold a secret; its value is never quoted in errors, and
-may be given as a file instead, which \`<NAME>_FILE\` names, see [deployment](../deployment.md#settings-and-secrets). A
+may be given as a file instead, which \`<NAME>_FILE\` names, see [deployment](../operators/deployment.md#settings-and-secrets). A
 value that cannot work ends the start with one line that names the variable.
 
 | Variable | Default | Form | Meaning |

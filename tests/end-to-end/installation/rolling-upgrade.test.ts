@@ -73,7 +73,7 @@ test('processes restarted one after another on a new release lose, double and re
   }
   await underLoad(3, sendOne, async (more) => {
     await more(30)
-    // the order of docs/deployment.md
+    // the order of docs/operators/deployment.md
     const newProjector = await replace(projector, 'projector')
     await more(30)
     const newWorker = await replace(worker, 'worker')

@@ -45,7 +45,7 @@ describe.each(LANGUAGES)('the receiver in $language', ({ language, program, args
   test.runIf(has(program))('takes what is signed, refuses the rest, and handles an event once', async () => {
     const secret = `whsec_${randomBytes(32).toString('base64')}`
     const port = await freePort()
-    const code = await example('docs/webhooks.md', language, 'WEBHOOK_SECRET')
+    const code = await example('docs/partners/webhooks.md', language, 'WEBHOOK_SECRET')
     const child = spawn(program, args, {
       env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(port), WEBHOOK_SECRET: secret },
       stdio: ['pipe', 'pipe', 'pipe'],

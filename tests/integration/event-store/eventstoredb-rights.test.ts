@@ -20,7 +20,7 @@ const DENIED = { type: 'access-denied' }
 
 const grant = (env: Record<string, string>) => cli(['events', 'grant', 'compstream', '--json'], { env })
 
-/** As docs/deployment.md has it: TLS by a CA of one's own, a user that is no administrator, rights by the command. */
+/** As docs/operators/deployment.md has it: TLS by a CA of one's own, a user that is no administrator, rights by the command. */
 describe.skipIf(path === null)('rights on EventStoreDB with TLS and users', () => {
   let directory: string
   let server: SecuredEventStore
