@@ -148,6 +148,8 @@ function configOf(settings: Settings) {
     /** Milliseconds since the epoch; debits whose source was accepted earlier are not collected. */
     forwardCutoff: settings.FORWARD_CUTOFF,
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
+    /** Null: checkpoints of the log are kept in the database alone. */
+    auditCheckpointsDir: settings.AUDIT_CHECKPOINTS_DIR ?? null,
     /** Settings that work and may surprise, one line each, for the log. */
     warnings: [...surprising(settings)] as readonly string[],
   }

@@ -169,6 +169,12 @@ export const SETTINGS = z.object({
   RATE_LIMIT_RPS: decimalNumber(0, 1_000_000)
     .default(100)
     .describe('Requests per second and credential; 0: no rate limits'),
+  AUDIT_CHECKPOINTS_DIR: directory()
+    .optional()
+    .describe(
+      'Folder where [signed checkpoints](../auditors/event-log.md#checkpoints) of the log are kept as well as in the database; not in ' +
+        '`DATA_DIR`, and best on another machine',
+    ),
   TECHNICAL_DEADLINE_SCALE: decimalNumber(1, 100)
     .default(1)
     .describe(

@@ -28,6 +28,8 @@ const TABLES: readonly CarriedTable[] = [
   { name: 'last_used', order: 'credential_id' },
   { name: 'outbox', order: 'seq', without: ['seq'] },
   { name: 'bank_archive', order: 'ref, part' },
+  // the tree itself is made anew: it has positions of the log
+  { name: 'log_checkpoints', order: 'size' },
   {
     name: 'work',
     order: 'stored_order',

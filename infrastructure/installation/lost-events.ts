@@ -118,6 +118,12 @@ async function takeBack(
     after,
   )
   await client.query('DELETE FROM runtime.log_marks WHERE position > $1', after)
+  // those of what is left are signed anew; copies in the folder still tell of what is lost
+  await client.query(
+    `DELETE FROM runtime.log_checkpoints WHERE size > COALESCE(
+       (SELECT max(index) * 256 FROM runtime.log_tree_tiles WHERE level = 0 AND after <= $1), 0)`,
+    after,
+  )
   return [
     `the event log went back: it is what was read up to position ${common}, ends at ${head} and had been read up to ` +
       `${reached}: about ${lost} events are lost`,

@@ -106,6 +106,9 @@ export class Metrics {
     disabled: () => this.#webhooksDisabled.inc(),
   }
   #clockSkew: Gauge | undefined
+  #checkpointAge: Gauge | undefined
+  /** On the clock of `performance.now()`. */
+  #checkpointAt: number | null = null
   /** Whose dead-lettered streams are shown beside those of other readers. */
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
@@ -240,6 +243,22 @@ export class Metrics {
       [],
     )
     this.#clockSkew.set(ms / 1000)
+  }
+
+  /** Whether this process sees to checkpoints of the log, and has covered it by one just now. */
+  covered(isCovered: boolean): void {
+    if (!this.#checkpointAge) {
+      this.#checkpointAge = this.#gauge(
+        'audit_checkpoint_age_seconds',
+        'Time since the log was last covered by a signed checkpoint, in the process that signs them',
+        [],
+      )
+      this.refreshOnRead(() => {
+        if (this.#checkpointAt === null) this.#checkpointAge!.remove()
+        else this.#checkpointAge!.set((performance.now() - this.#checkpointAt) / 1000)
+      })
+    }
+    this.#checkpointAt = isCovered ? performance.now() : null
   }
 
   /** Whether NATS is connected; only told of where it is configured. */

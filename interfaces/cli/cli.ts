@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
+import { auditCheckCommand } from './audit-check.ts'
 import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
 import { partnerOptions } from './partner-client.ts'
@@ -125,8 +126,13 @@ async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promi
   }
   payrollCommands(io, program)
   webhookCommands(io, program)
-  logCommands(io, program.commands.find((one) => one.name() === 'events')!)
+  logCommands(io, group(program, 'events'))
+  auditCheckCommand(io, group(program, 'audit'))
   return program
+}
+
+function group(program: Command, name: string): Command {
+  return program.commands.find((one) => one.name() === name)!
 }
 
 function payrollCommands(io: CliIo, program: Command): void {

@@ -2,6 +2,7 @@ import { apiClientEndpoints } from './access/api-clients.ts'
 import { inboundConnectionEndpoints } from './access/inbound-connections.ts'
 import { tenantEndpoints } from './access/tenants.ts'
 import { auditEndpoints } from './audit/audit.ts'
+import { logTreeEndpoints } from './audit/log-tree.ts'
 import { streamEndpoints } from './audit/streams.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
 import { bankFileEndpoints } from './banking/bank-files.ts'
@@ -58,5 +59,6 @@ export const operatorEndpoints = [
   ...financingEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
+  ...logTreeEndpoints,
   ...erasureEndpoints,
 ]

@@ -67,6 +67,7 @@ import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../../projections/index.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import type { Listener } from '../http/server.ts'
+import { keepCheckpoints, logTreeOf } from './audit.ts'
 import { bankLinks } from './bank-links.ts'
 import { bankRails } from './bank-rails.ts'
 import { cardProcessors } from './card-processors.ts'
@@ -180,6 +181,10 @@ async function compose(
     logWatch.stop()
     if (log.last) await logMemory.remember({ ...log.last, events: null })
   })
+  const logTree = await logTreeOf(config, database, { log, vault, clock })
+  // after what appends has ended
+  let endCheckpoints = async () => {}
+  closers.push(() => endCheckpoints())
   const projections = new Projections({
     projections: readModels,
     log,
@@ -302,6 +307,7 @@ async function compose(
   }
   await runner.register()
   if (config.roles.has('worker')) {
+    endCheckpoints = keepCheckpoints(logTree, { leases, logger, metrics })
     await runner.start()
     closers.push(() => runner.stop())
     integrationEvents?.start()
@@ -377,6 +383,7 @@ async function compose(
     operator: {
       patientLog: log,
       logMemory,
+      logTree,
       outbox,
       portalHosts: () => portalHosts(config, addresses),
       projections,

@@ -17,6 +17,7 @@ import { logMarks } from './0016-log-marks.ts'
 import { awaySince } from './0017-away-since.ts'
 import { aliveUntil } from './0018-alive-until.ts'
 import { deliveryQueue } from './0019-delivery-queue.ts'
+import { logTree } from './0020-log-tree.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -40,4 +41,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0017-away-since': awaySince,
   '0018-alive-until': aliveUntil,
   '0019-delivery-queue': deliveryQueue,
+  '0020-log-tree': logTree,
 }

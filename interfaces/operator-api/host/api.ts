@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LogDiffers } from '../../../application/audit/log-tree.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import { UnreadableEvent } from '../../../application/commands/event-registry.ts'
@@ -42,7 +43,9 @@ export const operatorApi: Api = {
   refusalOf(error) {
     const refusal = WITH_ENVELOPE.refusalOf(error)
     if (refusal) return refusal
-    if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
+    if (error instanceof UnreadableEvent || error instanceof LogDiffers) {
+      return new HttpError(409, null, error.message)
+    }
     if (!(error instanceof ProjectionError)) return null
     const headers: Record<string, string> = error.kind === 'unavailable' ? { 'Retry-After': '5' } : {}
     return new HttpError(OF_PROJECTIONS[error.kind], null, error.message, headers)

@@ -1,3 +1,4 @@
+import type { LogTree } from '../../../application/audit/log-tree.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
@@ -59,6 +60,7 @@ export interface OperatorServices {
   /** For what reads much of the log: its reads wait for a server that is away for a moment. */
   readonly patientLog: EventLog
   readonly logMemory: LogMemory
+  readonly logTree: LogTree
   readonly outbox: Outbox
   /** Hosts under which the service shows hosted pages itself, with their ports. */
   portalHosts(): readonly string[]

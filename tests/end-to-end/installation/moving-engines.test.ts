@@ -75,6 +75,7 @@ test('there is no other place where a position is carried', async () => {
       [
         "runtime.log_binding.first_position",
         "runtime.log_marks.position",
+        "runtime.log_tree.position",
         "runtime.outbox.seq",
         "runtime.parked_streams.position",
         "runtime.parked_streams.revision",

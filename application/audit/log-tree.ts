@@ -1,0 +1,269 @@
+import { randomBytes } from 'node:crypto'
+import { TimeSlice } from '../commands/time-slices.ts'
+import type { Clock } from '../ports/clock.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
+import type { SecretVault } from '../ports/personal-data.ts'
+import { readNote, type Signer, signedNote, signerOf, verifierKey } from './checkpoint-note.ts'
+import {
+  consistencyProof,
+  HASH_BYTES,
+  type Hash,
+  inclusionProof,
+  leafHash,
+  type NodeAt,
+  rootOf,
+} from './merkle.ts'
+import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
+
+/** What keeps signed checkpoints outside the database as well. */
+export interface CheckpointCopies {
+  /** @throws what the folder fails by. */
+  keep(checkpoint: StoredCheckpoint): Promise<void>
+}
+
+export interface LogTreeParts {
+  readonly log: EventLog
+  readonly store: LogTreeStore
+  readonly vault: SecretVault
+  readonly clock: Clock
+  readonly copies: CheckpointCopies | null
+}
+
+/** The log no longer begins with the events of an earlier checkpoint; nothing is signed. */
+export class LogDiffers extends Error {
+  readonly size: number
+  constructor(size: number) {
+    super(`The first ${size} events of the log are no longer those of its checkpoint`)
+    this.name = 'LogDiffers'
+    this.size = size
+  }
+}
+
+/** An event in the tree, with what proves it. */
+export interface InclusionProof {
+  readonly kind: 'inclusion'
+  readonly event_id: string
+  /** The bytes whose hash is the leaf, see {@link leafOf}, in base64. */
+  readonly leaf: string
+  readonly leaf_index: number
+  /** Base64, from the bottom up. */
+  readonly path: readonly string[]
+  readonly checkpoint: string
+  /** Verifier key of who signed the checkpoint. */
+  readonly key: string
+}
+
+/** That a log is the beginning of a later one. */
+export interface ConsistencyProof {
+  readonly kind: 'consistency'
+  readonly path: readonly string[]
+  readonly from: string
+  readonly to: string
+  readonly key: string
+}
+
+const PAGE = 1_000
+const SIGNING_KEY = 'audit/signing-key'
+const NO_EVENTS = Buffer.alloc(0)
+
+/**
+ * The bytes of an event in the tree: `stream NUL revision NUL event id NUL type NUL data NUL metadata` as stored, without its
+ * position: a log that was moved or restored has the same tree.
+ */
+export function leafOf({
+  stream,
+  revision,
+  eventId,
+  type,
+  data,
+  metadata,
+}: Omit<StoredEvent, 'position'>): string {
+  return `${stream}\0${revision}\0${eventId}\0${type}\0${data}\0${metadata}`
+}
+
+/** The Merkle tree over the events of the log, in log order, and its signed checkpoints. */
+export class LogTree {
+  readonly #parts: LogTreeParts
+  #signer: Promise<Signer> | undefined
+
+  constructor(parts: LogTreeParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes in what the log has beyond the tree. Several processes may do so at once: each step counts once. Where the log was
+   * moved, or went back, the tree begins anew.
+   * @returns how far it reaches then.
+   */
+  async grow(signal?: AbortSignal): Promise<TreeEnd> {
+    const { log, store } = this.#parts
+    let end = await store.end()
+    if (end.size > 0 && (await log.idAt(end.position)) !== end.eventId) {
+      await store.clear()
+      end = await store.end()
+    }
+    const slice = new TimeSlice()
+    for (;;) {
+      signal?.throwIfAborted()
+      const { events, atHead } = await log.readAll({ after: end.position, maxCount: PAGE })
+      if (events.length > 0) {
+        const to = endAfter(end, events)
+        if (await store.grow(end, to, await this.#tilesWith(end, events))) end = to
+        // another process was faster
+        else end = await store.end()
+      }
+      if (atHead) return end
+      await slice.over()
+    }
+  }
+
+  async #tilesWith(end: TreeEnd, events: readonly StoredEvent[]): Promise<readonly StoredTile[]> {
+    const last = await this.#lastTiles(end.size)
+    const leaves = events.map((event) => leafHash(leafOf(event)))
+    const hashes = new Map([...last].map(([level, tile]) => [level, tile.hashes]))
+    const before = last.get(0)
+    const ids = Buffer.concat([
+      before?.eventIds ?? NO_EVENTS,
+      ...events.map(({ eventId }) => Buffer.from(eventId.replaceAll('-', ''), 'hex')),
+    ])
+    const firstIndex = Math.floor(end.size / TILE_HASHES)
+    const skipped = end.size - firstIndex * TILE_HASHES
+    return grown(end.size, hashes, leaves).map(({ level, index, hashes }) => {
+      if (level > 0) return { level, index, hashes, after: null, eventIds: null }
+      // of the events that are new, those before the tile
+      const ahead = (index - firstIndex) * TILE_HASHES - skipped
+      const after = ahead > 0 ? events[ahead - 1]!.position : (before?.after ?? end.position)
+      const from = (index - firstIndex) * TILE_HASHES * ID_BYTES
+      const eventIds = ids.subarray(from, from + (hashes.length / HASH_BYTES) * ID_BYTES)
+      return { level, index, hashes, after, eventIds }
+    })
+  }
+
+  /** The tiles that are not whole, by level, as they were at a size: another process may have gone on. */
+  async #lastTiles(size: number): Promise<ReadonlyMap<number, StoredTile>> {
+    const counts = new Map<number, number>()
+    const places: { level: number; index: number }[] = []
+    for (let [level, count] = [0, size]; count > 0; level += 1) {
+      counts.set(level, count % TILE_HASHES)
+      if (count % TILE_HASHES > 0) places.push({ level, index: Math.floor(count / TILE_HASHES) })
+      count = Math.floor(count / TILE_HASHES)
+    }
+    const tiles = await this.#parts.store.tiles(places)
+    return new Map(
+      tiles.map((tile) => {
+        const count = counts.get(tile.level)!
+        const hashes = tile.hashes.subarray(0, count * HASH_BYTES)
+        return [
+          tile.level,
+          { ...tile, hashes, eventIds: tile.eventIds?.subarray(0, count * ID_BYTES) ?? null },
+        ]
+      }),
+    )
+  }
+
+  /** Nodes of the tree as it is stored. */
+  nodes(): NodeAt {
+    return nodesOf(async (place) => {
+      const [tile] = await this.#parts.store.tiles([place])
+      return tile?.hashes ?? NO_EVENTS
+    })
+  }
+
+  /**
+   * Signs how the log stands, where it has gone on since the last checkpoint.
+   * @returns the newest checkpoint; null of a log without events.
+   * @throws LogDiffers when the log does not begin with what the last checkpoint says.
+   */
+  async checkpoint(signal?: AbortSignal): Promise<StoredCheckpoint | null> {
+    const { store, clock, copies } = this.#parts
+    const { size } = await this.grow(signal)
+    const [last] = await store.checkpoints(1)
+    if (size === 0 || last?.size === size) return last ?? null
+    const nodes = this.nodes()
+    const { origin, ...signed } = await this.#lastSigned(last)
+    if (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))
+      throw new LogDiffers(signed.size)
+    const signer = await this.#signing()
+    const note = signedNote({ origin, size, root: await rootOf(size, nodes) }, signer)
+    const checkpoint = { size, note, key: verifierKey(signer), madeAt: clock.now() }
+    await store.addCheckpoint(checkpoint)
+    await copies?.keep(checkpoint)
+    return checkpoint
+  }
+
+  /** Checkpoints that were signed, newest first. */
+  checkpoints(limit: number): Promise<readonly StoredCheckpoint[]> {
+    return this.#parts.store.checkpoints(limit)
+  }
+
+  async #lastSigned(
+    last: StoredCheckpoint | undefined,
+  ): Promise<{ origin: string; size: number; root: Hash }> {
+    if (last) return readNote(last.note)!
+    return { origin: await this.#origin(), size: 0, root: await rootOf(0, this.nodes()) }
+  }
+
+  /** A log is known by its first event. */
+  async #origin(): Promise<string> {
+    const { events } = await this.#parts.log.readAll({ after: LOG_START, maxCount: 1 })
+    return `compstream/${events[0]!.eventId}`
+  }
+
+  async #signing(): Promise<Signer> {
+    this.#signer ??= (async () => {
+      const seed = await this.#parts.vault.getOrPut(SIGNING_KEY, () =>
+        randomBytes(HASH_BYTES).toString('base64'),
+      )
+      return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
+    })()
+    return this.#signer
+  }
+
+  /** Proves that an event is in the log as of the newest checkpoint. @returns null where the log has no such event. */
+  async prove(eventId: string): Promise<InclusionProof | null> {
+    const { store, log } = this.#parts
+    const checkpoint = await this.checkpoint()
+    const index = await store.leafOf(eventId)
+    if (checkpoint === null || index === null || index >= checkpoint.size) return null
+    const [tile] = await store.tiles([{ level: 0, index: Math.floor(index / TILE_HASHES) }])
+    const { events } = await log.readAll({ after: tile!.after!, maxCount: (index % TILE_HASHES) + 1 })
+    const path = await inclusionProof(index, checkpoint.size, this.nodes())
+    return {
+      kind: 'inclusion',
+      event_id: eventId,
+      leaf: Buffer.from(leafOf(events[index % TILE_HASHES]!)).toString('base64'),
+      leaf_index: index,
+      path: path.map((hash) => hash.toString('base64')),
+      checkpoint: checkpoint.note,
+      key: checkpoint.key,
+    }
+  }
+
+  /**
+   * Proves that one checkpoint is the beginning of another.
+   * @param from size of the earlier one, null: the oldest. @param to of the later one, null: the newest.
+   * @returns null where there is none of one of the sizes, or the earlier one is the larger.
+   */
+  async proveConsistency(from: number | null, to: number | null): Promise<ConsistencyProof | null> {
+    const all = await this.#parts.store.checkpoints(Number.MAX_SAFE_INTEGER)
+    const one = from === null ? all.at(-1) : all.find(({ size }) => size === from)
+    const other = to === null ? all[0] : all.find(({ size }) => size === to)
+    if (!one || !other || one.size > other.size) return null
+    const path = await consistencyProof(one.size, other.size, this.nodes())
+    return {
+      kind: 'consistency',
+      path: path.map((hash) => hash.toString('base64')),
+      from: one.note,
+      to: other.note,
+      key: other.key,
+    }
+  }
+}
+
+const ID_BYTES = 16
+
+function endAfter(end: TreeEnd, events: readonly StoredEvent[]): TreeEnd {
+  const { position, eventId } = events.at(-1)!
+  return { size: end.size + events.length, position, eventId }
+}

@@ -1,0 +1,48 @@
+/** A tile of the tree over the log, with the events of a tile of leaves. */
+export interface StoredTile {
+  readonly level: number
+  readonly index: number
+  readonly hashes: Buffer
+  /** Of a tile of leaves: the position of the log after which its events come, else null. */
+  readonly after: bigint | null
+  /** Of a tile of leaves: the ids of its events, 16 bytes each, else null. */
+  readonly eventIds: Buffer | null
+}
+
+/** How far the tree over the log reaches. */
+export interface TreeEnd {
+  readonly size: number
+  /** Of the last event in it. */
+  readonly position: bigint
+  readonly eventId: string | null
+}
+
+/** A checkpoint as it was signed. */
+export interface StoredCheckpoint {
+  readonly size: number
+  readonly note: string
+  /** Verifier key of who signed it. */
+  readonly key: string
+  /** Epoch milliseconds. */
+  readonly madeAt: number
+}
+
+/** Where the tree over the log is kept, and the checkpoints of it. */
+export interface LogTreeStore {
+  end(): Promise<TreeEnd>
+  tiles(places: readonly { level: number; index: number }[]): Promise<readonly StoredTile[]>
+  /**
+   * Puts tiles and moves the end, together.
+   * @returns false, with nothing changed, where the end is no longer at `from`.
+   */
+  grow(from: TreeEnd, to: TreeEnd, tiles: readonly StoredTile[]): Promise<boolean>
+  /** Begins anew without leaves. */
+  clear(): Promise<void>
+  /** Index of the leaf of an event, null where the tree has none. */
+  leafOf(eventId: string): Promise<number | null>
+  /** Newest first. */
+  checkpoints(limit: number): Promise<readonly StoredCheckpoint[]>
+  addCheckpoint(checkpoint: StoredCheckpoint): Promise<void>
+  /** Every verifier key that signed one. */
+  keys(): Promise<readonly string[]>
+}

@@ -1,0 +1,145 @@
+import type { Pool } from 'pg'
+import { LOG_START } from '../../application/ports/event-log.ts'
+import type {
+  LogTreeStore,
+  StoredCheckpoint,
+  StoredTile,
+  TreeEnd,
+} from '../../application/ports/log-tree-store.ts'
+
+/** Leaves of a tile, and bytes of an event's id in it. */
+const TILE_LEAVES = 256
+const ID_BYTES = 16
+/** Within so many milliseconds every checkpoint is kept, before that the last of each day. */
+const ALL_KEPT_MS = 7 * 24 * 3_600_000
+
+interface TileRow {
+  readonly level: number
+  readonly index: string
+  readonly hashes: Buffer
+  readonly after: string | null
+  readonly event_ids: Buffer | null
+}
+
+/** The tree over the log in the tables `runtime.log_tree`, `runtime.log_tree_tiles` and `runtime.log_checkpoints`. */
+export class PostgresLogTreeStore implements LogTreeStore {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  async end(): Promise<TreeEnd> {
+    const { rows } = await this.#pool.query<{ size: string; position: string; event_id: string | null }>(
+      'SELECT size, position, event_id FROM runtime.log_tree',
+    )
+    const [row] = rows
+    return row
+      ? { size: Number(row.size), position: BigInt(row.position), eventId: row.event_id }
+      : { size: 0, position: LOG_START, eventId: null }
+  }
+
+  async tiles(places: readonly { level: number; index: number }[]): Promise<readonly StoredTile[]> {
+    const { rows } = await this.#pool.query<TileRow>({
+      name: 'log-tree/tiles',
+      text: `SELECT level, index, hashes, after, event_ids FROM runtime.log_tree_tiles
+             JOIN unnest($1::smallint[], $2::bigint[]) AS wanted (level, index) USING (level, index)`,
+      values: [places.map(({ level }) => level), places.map(({ index }) => index)],
+    })
+    return rows.map(({ level, index, hashes, after, event_ids }) => ({
+      level,
+      index: Number(index),
+      hashes,
+      after: after === null ? null : BigInt(after),
+      eventIds: event_ids,
+    }))
+  }
+
+  async grow(from: TreeEnd, to: TreeEnd, tiles: readonly StoredTile[]): Promise<boolean> {
+    const { rows } = await this.#pool.query({
+      name: 'log-tree/grow',
+      text: `WITH moved AS (
+               INSERT INTO runtime.log_tree AS kept (size, position, event_id)
+               SELECT $3, $4, $5 WHERE $1 = 0 OR EXISTS (SELECT FROM runtime.log_tree)
+               ON CONFLICT (one) DO UPDATE
+                 SET size = excluded.size, position = excluded.position, event_id = excluded.event_id
+                 WHERE kept.size = $1 AND kept.position = $2
+               RETURNING 1),
+             put AS (
+               INSERT INTO runtime.log_tree_tiles (level, index, hashes, after, event_ids)
+               SELECT * FROM unnest($6::smallint[], $7::bigint[], $8::bytea[], $9::bigint[], $10::bytea[])
+               WHERE EXISTS (SELECT FROM moved)
+               ON CONFLICT (level, index) DO UPDATE
+                 SET hashes = excluded.hashes, after = excluded.after, event_ids = excluded.event_ids)
+             SELECT 1 FROM moved`,
+      values: [
+        from.size,
+        String(from.position),
+        to.size,
+        String(to.position),
+        to.eventId,
+        tiles.map(({ level }) => level),
+        tiles.map(({ index }) => index),
+        tiles.map(({ hashes }) => hashes),
+        tiles.map(({ after }) => (after === null ? null : String(after))),
+        tiles.map(({ eventIds }) => eventIds),
+      ],
+    })
+    return rows.length === 1
+  }
+
+  async clear(): Promise<void> {
+    await this.#pool.query(
+      'WITH emptied AS (DELETE FROM runtime.log_tree_tiles) DELETE FROM runtime.log_tree',
+    )
+  }
+
+  async leafOf(eventId: string): Promise<number | null> {
+    const id = Buffer.from(eventId.replaceAll('-', ''), 'hex')
+    const { rows } = await this.#pool.query<{ index: string; event_ids: Buffer }>(
+      `SELECT index, event_ids FROM runtime.log_tree_tiles WHERE level = 0 AND position($1::bytea IN event_ids) > 0`,
+      [id],
+    )
+    for (const { index, event_ids } of rows) {
+      // it may stand across two others
+      for (let at = event_ids.indexOf(id); at >= 0; at = event_ids.indexOf(id, at + 1)) {
+        if (at % ID_BYTES === 0) return Number(index) * TILE_LEAVES + at / ID_BYTES
+      }
+    }
+    return null
+  }
+
+  async checkpoints(limit: number): Promise<readonly StoredCheckpoint[]> {
+    const { rows } = await this.#pool.query<{ size: string; note: string; key: string; made_at: Date }>(
+      'SELECT size, note, key, made_at FROM runtime.log_checkpoints ORDER BY size DESC LIMIT $1',
+      [limit],
+    )
+    return rows.map(({ size, note, key, made_at }) => ({
+      size: Number(size),
+      note,
+      key,
+      madeAt: made_at.getTime(),
+    }))
+  }
+
+  async addCheckpoint({ size, note, key, madeAt }: StoredCheckpoint): Promise<void> {
+    await this.#pool.query(
+      `INSERT INTO runtime.log_checkpoints (size, note, key, made_at) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (size) DO NOTHING`,
+      [size, note, key, new Date(madeAt)],
+    )
+    // an older one follows from those after it, as long as they are consistent
+    await this.#pool.query(
+      `DELETE FROM runtime.log_checkpoints WHERE made_at < $1 AND size NOT IN (
+         SELECT max(size) FROM runtime.log_checkpoints GROUP BY date_trunc('day', made_at AT TIME ZONE 'UTC'))`,
+      [new Date(madeAt - ALL_KEPT_MS)],
+    )
+  }
+
+  async keys(): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ key: string }>(
+      'SELECT key FROM runtime.log_checkpoints GROUP BY key ORDER BY min(size)',
+    )
+    return rows.map(({ key }) => key)
+  }
+}

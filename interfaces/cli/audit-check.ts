@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { checkProof, ProofFails } from '../../application/audit/check-proof.ts'
+import { CliError, type CliIo, UsageError } from './io.ts'
+import { resource } from './output.ts'
+import { jsonFile, verb } from './verbs.ts'
+
+const path = z.array(z.string())
+const Proof = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('inclusion'),
+    event_id: z.string(),
+    leaf: z.string(),
+    leaf_index: z.int().min(0),
+    path,
+    checkpoint: z.string(),
+    key: z.string(),
+  }),
+  z.object({ kind: z.literal('consistency'), path, from: z.string(), to: z.string(), key: z.string() }),
+])
+
+/** audit check: needs neither a service nor its database. */
+export function auditCheckCommand(io: CliIo, audit: Command): void {
+  verb<{ key?: string; keyFile?: string }>(
+    io,
+    audit
+      .command('check')
+      .description(
+        'check a proof of `audit prove` or `audit consistency` with the verifier key alone, without a service',
+      )
+      .argument('<file>', 'the proof as JSON, or - for standard input')
+      .option('--key <key>', 'the verifier key that you kept')
+      .option('--key-file <file>', 'file with it, such as `verifier-key` in AUDIT_CHECKPOINTS_DIR'),
+    async ({ args, options: { key, keyFile } }) => {
+      const given = keyFile === undefined ? key : keyIn(keyFile)
+      if (given === undefined)
+        throw new UsageError('Give --key or --key-file: a proof is worth what its key is.')
+      const proof = Proof.safeParse(jsonFile(args[0]!))
+      if (!proof.success) throw new CliError(`${args[0]} holds no proof`)
+      try {
+        return resource({ proven: true, ...checkProof(proof.data, [given.trim()]) })
+      } catch (error) {
+        if (error instanceof ProofFails) throw new CliError(`It proves nothing: ${error.message}`)
+        throw new UsageError((error as Error).message)
+      }
+    },
+  )
+}
+
+function keyIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
+import { readNote } from '../../../application/audit/checkpoint-note.ts'
+import { LogDiffers, LogTree } from '../../../application/audit/log-tree.ts'
+import { LOG_START } from '../../../application/ports/event-log.ts'
+import { CheckpointFolder } from '../../../infrastructure/audit/checkpoint-folder.ts'
+import { PostgresLogTreeStore } from '../../../infrastructure/audit/log-tree-store.ts'
+import { MasterKeys } from '../../../infrastructure/crypto/master-keys.ts'
+import { PostgresSecretVault } from '../../../infrastructure/secrets/vault.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { newId } from '../../support/payroll.ts'
+import { openWorkbench, type Workbench } from '../../support/workbench.ts'
+
+describe('the tree over the log', () => {
+  let database: TestDatabase
+  let bench: Workbench
+  let folder: string
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    bench = await openWorkbench(database.url)
+    folder = await mkdtemp(join(tmpdir(), 'compstream-checkpoints-'))
+  })
+  afterEach(async () => {
+    await bench.close()
+    await database.drop()
+    await rm(folder, { recursive: true })
+  })
+
+  const masterKeys = new MasterKeys([Buffer.alloc(32, 5)])
+  const store = () => new PostgresLogTreeStore(bench.database.pool)
+  const tree = () =>
+    new LogTree({
+      log: bench.log,
+      store: store(),
+      vault: new PostgresSecretVault(bench.database.pool, masterKeys, bench.clock),
+      clock: bench.clock,
+      copies: new CheckpointFolder(folder),
+    })
+  /** Events of streams of their own, ten in an append. */
+  async function append(appends: number): Promise<void> {
+    const events = Array.from({ length: 10 }, (_, n) => ({
+      type: 'Filled',
+      data: `{"n":${n}}`,
+      metadata: '{}',
+    }))
+    await Promise.all(
+      Array.from({ length: appends }, () => bench.log.append(`filler-${newId()}`, -1, events)),
+    )
+  }
+
+  test('covers all events, and proves each of them to who has the key alone', async () => {
+    await append(30)
+    const checkpoint = (await tree().checkpoint())!
+    const { events } = await bench.log.readAll({ after: LOG_START, maxCount: 1_000 })
+    expect(checkpoint.size).toBe(events.length)
+    expect(await tree().checkpoint()).toEqual(checkpoint)
+    for (const index of [0, 255, 256, events.length - 1]) {
+      const proof = (await tree().prove(events[index]!.eventId))!
+      expect(proof.leaf_index).toBe(index)
+      expect(checkProof(proof, [checkpoint.key])).toMatchObject({ leaf_index: index, size: events.length })
+      expect(() => checkProof({ ...proof, leaf: `AAAA${proof.leaf}` }, [checkpoint.key])).toThrow(ProofFails)
+    }
+    expect(await tree().prove('00000000-0000-4000-8000-000000000000')).toBeNull()
+  })
+
+  test('goes on from where it was, whoever goes on, and each checkpoint is the beginning of the next', async () => {
+    await append(27)
+    const first = (await tree().checkpoint())!
+    await append(40)
+    const [one, other] = await Promise.all([tree().checkpoint(), tree().checkpoint()])
+    expect(one!.size).toBe(other!.size)
+    expect(readNote(one!.note)).toEqual(readNote(other!.note))
+    const proof = (await tree().proveConsistency(first.size, one!.size))!
+    expect(checkProof(proof, [first.key])).toMatchObject({ from: first.size, to: one!.size })
+    expect(await tree().proveConsistency(one!.size, first.size)).toBeNull()
+
+    // a tree that is made anew is the same
+    await store().clear()
+    await append(1)
+    const third = (await tree().checkpoint())!
+    expect(checkProof((await tree().proveConsistency(null, null))!, [third.key])).toMatchObject({
+      to: third.size,
+    })
+  })
+
+  test('is not signed where the log no longer begins with what was signed before', async () => {
+    await append(1)
+    const { size } = (await tree().checkpoint())!
+    await bench.database.pool.query(
+      `UPDATE runtime.log_tree_tiles SET hashes = set_byte(hashes, 0, (get_byte(hashes, 0) + 1) % 256)`,
+    )
+    await append(1)
+    await expect(tree().checkpoint()).rejects.toThrow(new LogDiffers(size))
+    expect((await tree().checkpoints(10)).map((one) => one.size)).toEqual([size])
+  })
+
+  test('has copies of its newest checkpoint and of the last of each day in the folder', async () => {
+    await append(1)
+    const { note, key } = (await tree().checkpoint())!
+    const day = new Date(bench.clock.now()).toISOString().slice(0, 10)
+    const texts = await Promise.all(
+      ['latest.checkpoint', `${day}.checkpoint`, 'verifier-key'].map((name) =>
+        readFile(join(folder, name), 'utf8'),
+      ),
+    )
+    expect(texts).toEqual([note, note, `${key}\n`])
+  })
+})
