@@ -5,6 +5,7 @@ import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.t
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
 import type { SecretVault } from '../ports/personal-data.ts'
 import { readNote, type Signer, signedNote, signerOf, verifierKey } from './checkpoint-note.ts'
+import { leafOf } from './leaf.ts'
 import {
   consistencyProof,
   HASH_BYTES,
@@ -14,12 +15,15 @@ import {
   type NodeAt,
   rootOf,
 } from './merkle.ts'
+import { TreeCheck } from './tree-check.ts'
 import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
 /** What keeps signed checkpoints outside the database as well. */
 export interface CheckpointCopies {
   /** @throws what the folder fails by. */
   keep(checkpoint: StoredCheckpoint): Promise<void>
+  /** The notes that it has. @throws the same. */
+  kept(): Promise<readonly string[]>
 }
 
 export interface LogTreeParts {
@@ -66,21 +70,6 @@ export interface ConsistencyProof {
 const PAGE = 1_000
 const SIGNING_KEY = 'audit/signing-key'
 const NO_EVENTS = Buffer.alloc(0)
-
-/**
- * The bytes of an event in the tree: `stream NUL revision NUL event id NUL type NUL data NUL metadata` as stored, without its
- * position: a log that was moved or restored has the same tree.
- */
-export function leafOf({
-  stream,
-  revision,
-  eventId,
-  type,
-  data,
-  metadata,
-}: Omit<StoredEvent, 'position'>): string {
-  return `${stream}\0${revision}\0${eventId}\0${type}\0${data}\0${metadata}`
-}
 
 /** The Merkle tree over the events of the log, in log order, and its signed checkpoints. */
 export class LogTree {
@@ -218,6 +207,12 @@ export class LogTree {
       return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
     })()
     return this.#signer
+  }
+
+  /** What a check of the log is held against. */
+  check(): Promise<TreeCheck> {
+    const { log, store, copies } = this.#parts
+    return TreeCheck.open({ log, store, copies: async () => (await copies?.kept()) ?? [] })
   }
 
   /** Proves that an event is in the log as of the newest checkpoint. @returns null where the log has no such event. */

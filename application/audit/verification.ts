@@ -10,6 +10,7 @@ import {
   HashChains,
   linkOf,
 } from './chain-verification.ts'
+import type { TreeCheck, TreeDifference, TreeProblem } from './tree-check.ts'
 
 /** What a check of the log found. */
 export interface AuditReport {
@@ -24,6 +25,10 @@ export interface AuditReport {
   readonly last_hash: string | null
   /** Position of the last event of the log when the check began, as a decimal string. */
   readonly head: string
+  /** Signed checkpoints that the log was held against. */
+  readonly checkpoints: number
+  /** Root of the tree over the events checked, base64; null of a single stream. */
+  readonly root_hash: string | null
   readonly first_problem: AuditProblem | null
 }
 
@@ -32,7 +37,13 @@ export interface AuditReport {
  * it; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
  * somebody cut or deleted it by the engine's own means.
  */
-export type LogProblem = ChainProblem | 'missing_positions' | 'missing_end' | 'replaced_events' | 'cut_stream'
+export type LogProblem =
+  | ChainProblem
+  | TreeProblem
+  | 'missing_positions'
+  | 'missing_end'
+  | 'replaced_events'
+  | 'cut_stream'
 
 export interface AuditProblem {
   readonly position: string
@@ -70,11 +81,12 @@ export async function verifyStream(
  * still there. What is whole is remembered with its count. Memory does not grow with the log.
  */
 export async function verifyLog(
-  app: { readonly log: EventLog; readonly memory: LogMemory },
+  app: { readonly log: EventLog; readonly memory: LogMemory; readonly tree: TreeCheck },
   signal?: AbortSignal,
 ): Promise<AuditReport> {
   // in this order: meanwhile the log moves on, before what is remembered of it
   const { marks, reached } = await app.memory.recall()
+  const { tree } = app
   const head = await app.log.head()
   const chains = new HashChains(
     async (stream, revision) => (await app.log.readStream(stream, { from: revision, maxCount: 1 }))[0],
@@ -96,16 +108,21 @@ export async function verifyLog(
       if (event.revision === 0) streams += 1
       last = linkOf(event)
       lastEvent = event
+      const counts = { events, streams, head, tree }
       if (problem) {
         const cut = await cutOf(app.log)
         const found = cut?.stream === event.stream ? cut : problem
-        return report({ events, streams, head }, event.position, last, found)
+        return report(counts, event.position, last, found)
+      }
+      const difference = await tree.take(event)
+      if (difference) {
+        return report(counts, event.position, last, (await cutOf(app.log)) ?? problemOfTree(difference))
       }
       for (let mark = marks[next]; mark && mark.position <= event.position; mark = marks[++next]) {
         const isThere = mark.position === event.position && mark.eventId === event.eventId
         if (!isThere || (mark.events ?? events) !== events) {
           const replaced = problemOfLog(mark.position, 'replaced_events', mark.eventId)
-          return report({ events, streams, head }, event.position, last, (await cutOf(app.log)) ?? replaced)
+          return report(counts, event.position, last, (await cutOf(app.log)) ?? replaced)
         }
       }
     }
@@ -116,11 +133,17 @@ export async function verifyLog(
   const [mark] = marks.slice(next)
   const lost = mark?.position ?? (reached > head ? reached : null)
   const missing = lost === null ? null : problemOfLog(lost, 'missing_end', mark?.eventId ?? null)
-  const problem = (await cutOf(app.log)) ?? missing
+  const difference = missing ? null : await tree.finish()
+  const differs =
+    difference &&
+    ('missing' in difference
+      ? problemOfLog(upTo, 'missing_end', difference.missing)
+      : problemOfTree(difference))
+  const problem = (await cutOf(app.log)) ?? missing ?? differs
   if (!problem && lastEvent) {
     await app.memory.remember({ position: upTo, eventId: lastEvent.eventId, events })
   }
-  return report({ events, streams, head }, upTo, last, problem)
+  return report({ events, streams, head, tree }, upTo, last, problem)
 }
 
 /** A stream that was cut: what it lacks since would read as lost. */
@@ -133,6 +156,11 @@ function problemOfLog(position: bigint, problem: LogProblem, event_id: string | 
   return { position: String(position), stream: null, revision: null, event_id, problem }
 }
 
+function problemOfTree({ problem, at, eventId }: TreeDifference): AuditProblem {
+  const { position, stream, revision } = at
+  return { position: String(position), stream, revision, event_id: eventId, problem }
+}
+
 function problemOf(event: StoredEvent, problem: LogProblem | null): AuditProblem | null {
   if (problem === null) return null
   const { position, stream, revision, eventId } = event
@@ -140,11 +168,12 @@ function problemOf(event: StoredEvent, problem: LogProblem | null): AuditProblem
 }
 
 function report(
-  { events, streams, head }: { events: number; streams: number; head: bigint },
+  counted: { events: number; streams: number; head: bigint; tree?: TreeCheck },
   upTo: bigint,
   last: ChainLink | null,
   problem: AuditProblem | null,
 ): AuditReport {
+  const { events, streams, head, tree } = counted
   return {
     verified: problem === null,
     events,
@@ -152,6 +181,8 @@ function report(
     up_to: String(upTo),
     last_hash: last?.hash || null,
     head: String(head),
+    checkpoints: tree?.compared ?? 0,
+    root_hash: tree?.root.toString('base64') ?? null,
     first_problem: problem,
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rename, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CheckpointCopies } from '../../application/audit/log-tree.ts'
 import type { StoredCheckpoint } from '../../application/ports/log-tree-store.ts'
@@ -16,6 +16,11 @@ export class CheckpointFolder implements CheckpointCopies {
     const day = new Date(madeAt).toISOString().slice(0, 10)
     for (const name of [day, 'latest']) await this.#put(`${name}.checkpoint`, note)
     await this.#put('verifier-key', `${key}\n`)
+  }
+
+  async kept(): Promise<readonly string[]> {
+    const names = (await readdir(this.#folder)).filter((name) => /^[^.].*\.checkpoint$/.test(name))
+    return Promise.all(names.map((name) => readFile(join(this.#folder, name), 'utf8')))
   }
 
   /** A reader finds all of it or what was there before. */

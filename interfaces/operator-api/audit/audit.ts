@@ -12,6 +12,11 @@ const AuditReport = z
     up_to: z.string().describe('Position of the last event checked'),
     last_hash: z.string().nullable().describe('Hash of that event'),
     head: z.string().describe('Position of the last event of the log when the check began'),
+    checkpoints: z.int().describe('Signed checkpoints that it was held against'),
+    root_hash: z
+      .string()
+      .nullable()
+      .describe('Root of the tree over the events, base64; null of a single stream'),
     first_problem: z
       .object({
         position: z.string(),
@@ -26,6 +31,12 @@ const AuditReport = z
           'missing_end',
           'replaced_events',
           'cut_stream',
+          'changed_event',
+          'inserted_event',
+          'removed_event',
+          'reordered_events',
+          'differs_from_checkpoint',
+          'damaged_tree',
         ]),
       })
       .nullable(),
@@ -42,8 +53,8 @@ export const auditEndpoints = [
     errors: { 404: 'There is no such stream' },
     command: { name: 'audit verify' },
     async handle({ host, body, signal }) {
-      const { patientLog: log, logMemory: memory } = host.services
-      if (body.stream === null) return verifyLog({ log, memory }, signal)
+      const { patientLog: log, logMemory: memory, logTree } = host.services
+      if (body.stream === null) return verifyLog({ log, memory, tree: await logTree.check() }, signal)
       const report = await verifyStream({ log }, streamName(body.stream))
       if (!report) throw notFound('There is no such stream')
       return report

@@ -1,16 +1,21 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
 import { readNote } from '../../../application/audit/checkpoint-note.ts'
 import { LogDiffers, LogTree } from '../../../application/audit/log-tree.ts'
+import { verifyLog } from '../../../application/audit/verification.ts'
+import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
 import { CheckpointFolder } from '../../../infrastructure/audit/checkpoint-folder.ts'
 import { PostgresLogTreeStore } from '../../../infrastructure/audit/log-tree-store.ts'
 import { MasterKeys } from '../../../infrastructure/crypto/master-keys.ts'
+import { PostgresLogMemory } from '../../../infrastructure/installation/log-memory.ts'
 import { PostgresSecretVault } from '../../../infrastructure/secrets/vault.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { isLogInEventStore } from '../../support/installation.ts'
 import { newId } from '../../support/payroll.ts'
 import { openWorkbench, type Workbench } from '../../support/workbench.ts'
 
@@ -107,5 +112,94 @@ describe('the tree over the log', () => {
       ),
     )
     expect(texts).toEqual([note, note, `${key}\n`])
+  })
+
+  describe.skipIf(isLogInEventStore)('finds, beside hash chains that were written anew as well,', () => {
+    /** With full rights to the database: gives an event another text, and all hashes that follow from it. */
+    async function forge(eventId: string): Promise<void> {
+      const { rows } = await bench.database.pool.query(
+        `SELECT stream, revision, type, metadata::text AS metadata FROM event_log.events WHERE event_id = $1`,
+        [eventId],
+      )
+      const { stream, revision, type, metadata } = rows[0]
+      const [before] = await bench.log.readStream(stream, { from: revision - 1, maxCount: 1 })
+      const content = { eventId, type, data: '{"n":"forged"}', metadata: splitHash(metadata)!.metadata }
+      const hash = chainHash(hashOf(before!.metadata), stream, revision, content)
+      await asOwner('UPDATE event_log.events SET data = $2, metadata = $3 WHERE event_id = $1', [
+        eventId,
+        content.data,
+        withHash(content.metadata, hash),
+      ])
+    }
+    async function asOwner(statement: string, values: unknown[]): Promise<void> {
+      const client = new pg.Client(database.url)
+      await client.connect()
+      try {
+        await client.query('ALTER TABLE event_log.events DISABLE TRIGGER ALL')
+        await client.query(statement, values)
+      } finally {
+        await client.end()
+      }
+    }
+    const lastEvent = async () => {
+      const { events } = await bench.log.readAll({ after: (await bench.log.head()) - 1n, maxCount: 1 })
+      return events[0]!
+    }
+    const verified = async () =>
+      verifyLog({
+        log: bench.log,
+        memory: new PostgresLogMemory(bench.database.pool),
+        tree: await tree().check(),
+      })
+
+    test('nothing in a log that is whole', async () => {
+      await append(3)
+      await tree().checkpoint()
+      await append(1)
+      // one of them is the copy in the folder, which has the day's under another name
+      expect(await verified()).toMatchObject({ verified: true, checkpoints: 3, first_problem: null })
+    })
+
+    test('an event that was changed', async () => {
+      await append(30)
+      const { eventId, stream } = await lastEvent()
+      await tree().checkpoint()
+      await append(1)
+      await forge(eventId)
+      expect((await verified()).first_problem).toMatchObject({
+        problem: 'changed_event',
+        event_id: eventId,
+        stream,
+      })
+    })
+
+    test('that, although the tree was made anew of it', async () => {
+      await append(1)
+      const { eventId } = await lastEvent()
+      await tree().checkpoint()
+      await forge(eventId)
+      await store().clear()
+      await tree().grow()
+      expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
+    })
+
+    test('that the newest events were cut off', async () => {
+      await append(2)
+      const { size } = (await tree().checkpoint())!
+      await asOwner('DELETE FROM event_log.events WHERE position > $1', [size - 2])
+      expect((await verified()).first_problem).toMatchObject({
+        problem: 'missing_end',
+        position: String(size - 2),
+      })
+    })
+
+    test('that not the log was changed, but the tree', async () => {
+      await append(1)
+      await tree().checkpoint()
+      await bench.database.pool.query(
+        'UPDATE runtime.log_tree_tiles SET hashes = set_byte(hashes, 0, (get_byte(hashes, 0) + 1) % 256)',
+      )
+      expect((await verified()).first_problem).toMatchObject({ problem: 'damaged_tree', position: '1' })
+    })
   })
 })

@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { TreeCheck } from '../../../application/audit/tree-check.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { type EventLog, LogWentBack } from '../../../application/ports/event-log.ts'
+import { PostgresLogTreeStore } from '../../../infrastructure/audit/log-tree-store.ts'
 import { type Database, openDatabase } from '../../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../../../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -128,7 +130,11 @@ function losesEvents(name: 'PostgreSQL' | 'EventStoreDB', create: () => Promise<
     )
     return Object.fromEntries(rows.map(({ name: reader, position }) => [reader, BigInt(position)]))
   }
-  const problemOf = async () => (await verifyLog({ log, memory })).first_problem
+  const problemOf = async () => {
+    const store = new PostgresLogTreeStore(place.database.pool)
+    const tree = await TreeCheck.open({ log, store, copies: async () => [] })
+    return (await verifyLog({ log, memory, tree })).first_problem
+  }
 
   test('is told from what was read of it, in whatever state it comes back', async () => {
     await log.append(aStream(), -1, someEvents(2))

@@ -1,0 +1,162 @@
+import type { EventLog, StoredEvent } from '../ports/event-log.ts'
+import type { LogTreeStore, TreeEnd } from '../ports/log-tree-store.ts'
+import { type Checkpoint, readNote, signedBy } from './checkpoint-note.ts'
+import { leafOf } from './leaf.ts'
+import { EMPTY_ROOT, HASH_BYTES, type Hash, leafHash, nodeHash } from './merkle.ts'
+import { TILE_HASHES } from './tree-tiles.ts'
+
+/**
+ * How the log differs from the tree that was made of it: an event was changed, put in, taken out, or stands in another place;
+ * `differs_from_checkpoint`: somewhere before the end of a checkpoint; `damaged_tree`: the tree was changed, not the log.
+ */
+export type TreeProblem =
+  | 'changed_event'
+  | 'inserted_event'
+  | 'removed_event'
+  | 'reordered_events'
+  | 'differs_from_checkpoint'
+  | 'damaged_tree'
+
+/** Where the log differs, and by which event. */
+export interface TreeDifference {
+  readonly problem: TreeProblem
+  readonly at: Pick<StoredEvent, 'position' | 'stream' | 'revision'>
+  /** Of the event that is another, new or gone; null where that is not known. */
+  readonly eventId: string | null
+}
+
+/** What is known of the tree beside the log. */
+export interface TreeEvidence {
+  readonly log: EventLog
+  readonly store: Pick<LogTreeStore, 'end' | 'tiles' | 'checkpoints' | 'keys'>
+  /** Signed notes that are kept outside the database. */
+  copies(): Promise<readonly string[]>
+}
+
+/** Holds the events of the log, in order, against the tree that was made of it and all checkpoints. */
+export class TreeCheck {
+  readonly #evidence: TreeEvidence
+  /** How far the stored tree can be compared. */
+  readonly #end: TreeEnd
+  /** Ascending. */
+  readonly #checkpoints: readonly Checkpoint[]
+  #next = 0
+  /** Roots of the largest complete subtrees so far, from the left. */
+  readonly #roots: { hash: Hash; leaves: number }[] = []
+  #size = 0
+  #tile: { readonly index: number; readonly hashes: Buffer; readonly eventIds: Buffer } | undefined
+  #suspect: TreeDifference | null = null
+
+  private constructor(evidence: TreeEvidence, end: TreeEnd, checkpoints: readonly Checkpoint[]) {
+    this.#evidence = evidence
+    this.#end = end
+    this.#checkpoints = checkpoints
+  }
+
+  /** Recalls what there is, before the log is read. */
+  static async open(evidence: TreeEvidence): Promise<TreeCheck> {
+    const { log, store } = evidence
+    const end = await store.end()
+    const keys = await store.keys()
+    const kept = await store.checkpoints(Number.MAX_SAFE_INTEGER)
+    const notes = [...kept.map(({ note }) => note), ...(await evidence.copies())]
+    const checkpoints = notes
+      .filter((note) => keys.length > 0 && signedBy(note, keys) !== null)
+      .flatMap((note) => readNote(note) ?? [])
+      .sort((one, other) => one.size - other.size)
+    // a tree of before the log was moved is made anew
+    const isOfLog = end.size > 0 && (await log.idAt(end.position)) === end.eventId
+    return new TreeCheck(evidence, isOfLog ? end : { ...end, size: 0 }, checkpoints)
+  }
+
+  /** Signed checkpoints that the log was held against. */
+  get compared(): number {
+    return this.#next
+  }
+
+  /** Of all events so far. */
+  get root(): Hash {
+    const [last, ...before] = [...this.#roots].reverse().map(({ hash }) => hash)
+    return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT)
+  }
+
+  /** Takes the next event. @returns how the log differs, once that is certain. */
+  async take(event: StoredEvent): Promise<TreeDifference | null> {
+    const leaf = leafHash(leafOf(event))
+    const index = this.#size
+    this.#add(leaf)
+    if (!this.#suspect && index < this.#end.size && !(await this.#storedLeaf(index))?.equals(leaf)) {
+      this.#suspect = await this.#differenceAt(index, leaf, event)
+    }
+    for (let found = this.#checkpoints[this.#next]; found && found.size <= this.#size; ) {
+      if (!found.root.equals(this.root)) {
+        return this.#suspect ?? { problem: 'differs_from_checkpoint', at: event, eventId: null }
+      }
+      // the log is as it was signed
+      if (this.#suspect) return { ...this.#suspect, problem: 'damaged_tree' }
+      found = this.#checkpoints[++this.#next]
+    }
+    return null
+  }
+
+  /**
+   * Ends with the last event.
+   * @returns how the log differs; `missing` where events are gone that were in the tree, or covered by a checkpoint.
+   */
+  async finish(): Promise<TreeDifference | { readonly missing: string | null } | null> {
+    if (this.#suspect) return this.#suspect
+    const most = Math.max(this.#end.size, this.#checkpoints.at(-1)?.size ?? 0)
+    return most > this.#size ? { missing: await this.#storedId(this.#size) } : null
+  }
+
+  async #differenceAt(index: number, leaf: Hash, event: StoredEvent): Promise<TreeDifference> {
+    const { position, stream, revision, eventId } = event
+    const at = { position, stream, revision }
+    const { events } = await this.#evidence.log.readAll({ after: position, maxCount: 1 })
+    const following = events[0] && leafHash(leafOf(events[0]))
+    const [here, after] = [await this.#storedLeaf(index), await this.#storedLeaf(index + 1)]
+    const isNext = after?.equals(leaf) ?? false
+    if (following && here?.equals(following)) {
+      return { problem: isNext ? 'reordered_events' : 'inserted_event', at, eventId }
+    }
+    if (isNext) return { problem: 'removed_event', at, eventId: await this.#storedId(index) }
+    return { problem: 'changed_event', at, eventId }
+  }
+
+  #add(leaf: Hash): void {
+    this.#size += 1
+    let node = { hash: leaf, leaves: 1 }
+    for (let left = this.#roots.at(-1); left?.leaves === node.leaves; left = this.#roots.at(-1)) {
+      this.#roots.pop()
+      node = { hash: nodeHash(left.hash, node.hash), leaves: 2 * node.leaves }
+    }
+    this.#roots.push(node)
+  }
+
+  async #storedLeaf(index: number): Promise<Hash | null> {
+    if (index >= this.#end.size) return null
+    const { hashes } = await this.#tileOf(index)
+    const from = (index % TILE_HASHES) * HASH_BYTES
+    return hashes.subarray(from, from + HASH_BYTES)
+  }
+
+  async #storedId(index: number): Promise<string | null> {
+    if (index >= this.#end.size) return null
+    const { eventIds } = await this.#tileOf(index)
+    const from = (index % TILE_HASHES) * ID_BYTES
+    const hex = eventIds.subarray(from, from + ID_BYTES).toString('hex')
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  }
+
+  async #tileOf(leaf: number) {
+    const index = Math.floor(leaf / TILE_HASHES)
+    if (this.#tile?.index !== index) {
+      const [tile] = await this.#evidence.store.tiles([{ level: 0, index }])
+      const nothing = Buffer.alloc(0)
+      this.#tile = { index, hashes: tile?.hashes ?? nothing, eventIds: tile?.eventIds ?? nothing }
+    }
+    return this.#tile
+  }
+}
+
+const ID_BYTES = 16
