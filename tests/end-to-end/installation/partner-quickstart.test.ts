@@ -7,10 +7,10 @@ import { findProgram } from '../../support/find-server.ts'
 import { freePort } from '../../support/server-process.ts'
 import { startService } from '../../support/service.ts'
 
-/** The lines of the tour in the README, with the addresses of a service and a receiver. */
+/** The lines of the quickstart of partners, with the addresses of a service and a receiver. */
 async function tour(paymentsUrl: string, receiverPort: number): Promise<string> {
-  const readme = await readFile('README.md', 'utf8')
-  const [, lines] = /^## Tour$.*?^```sh\n(.*?)^```/ms.exec(readme)!
+  const readme = await readFile('docs/partners/README.md', 'utf8')
+  const [, lines] = /^## Ten minutes$.*?^```sh\n(.*?)^```/ms.exec(readme)!
   return (
     lines!
       // what npx finds, without its search
@@ -22,7 +22,7 @@ async function tour(paymentsUrl: string, receiverPort: number): Promise<string> 
 
 const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['curl'])) !== null
 
-test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs bash and curl)', async () => {
+test.skipIf(!canRun)('the quickstart of partners sells, verifies and prices (needs bash and curl)', async () => {
   const service = await startService({ env: { CLOCK: 'system' } })
   try {
     const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
@@ -51,7 +51,7 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
 })
 
 test.skipIf(!canRun)(
-  'the tour in the README ends and says why where no service answers (needs bash and curl)',
+  'the quickstart of partners ends and says why where no service answers (needs bash and curl)',
   async ({ onTestFinished }) => {
     const nobody = `http://127.0.0.1:${await freePort()}`
     const shell = spawn('bash', ['-c', await tour(nobody, await freePort())], {
