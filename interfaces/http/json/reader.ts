@@ -70,6 +70,8 @@ const LITERALS = [
 const LONE_SURROGATE = /\p{Surrogate}/u
 /** Characters of objects that are read at once, about. */
 const AT_ONCE = 16 * 1024
+/** Levels of arrays and objects that are read at once; what is looked at in vain is looked at as many times. */
+const LEVELS_AT_ONCE = 4
 const OTHER = [0, 0] as const
 /** Characters from which on the engine keeps a slice as a view, which would hold the whole text in memory. */
 const VIEWED = 13
@@ -130,31 +132,29 @@ export class JsonReader {
 
   /** Has `JSON.parse` read an object with those behind it in its array. @returns false where it must be looked at closely. */
   #plainObjects(): boolean {
-    if (this.#at < this.#closelyUntil || this.#levels.length === this.#limits.depth) return false
+    if (this.#at < this.#closelyUntil || this.#levels.length + LEVELS_AT_ONCE > this.#limits.depth)
+      return false
     const text = this.#text
     const isInArray = !!this.#levels.at(-1)?.elements
-    const members: number[] = []
-    let values = this.#values - 1
+    let members = 0
     let end = this.#at - 1
     do {
       const [next, count] = plainObjectAt(text, end + 1)
-      if (count === 0 || count > this.#limits.members) break
-      members.push(count)
-      values += 1 + count
+      if (next === 0) break
+      members += count
       end = next
     } while (isInArray && end - this.#at < AT_ONCE && text.startsWith(',{', end))
-    if (members.length === 0) return false
-    const objects = parsed(`[${text.slice(this.#at, end)}]`) as Record<string, unknown>[] | undefined
+    if (end < this.#at) return false
+    const objects = parsed(`[${text.slice(this.#at, end)}]`) as unknown[] | undefined
+    const found = { values: this.#values - 1, members: 0, isRead: members <= this.#limits.members }
+    for (const object of objects ?? []) count(object, found)
     // a key that stands there twice counts once
-    const isSame = objects?.every(
-      (object, n) => Object.keys(object).length === members[n] && !Object.hasOwn(object, LEFT_OUT),
-    )
-    if (!isSame || values > this.#limits.values) {
+    if (!objects || !found.isRead || found.members !== members || found.values > this.#limits.values) {
       this.#closelyUntil = end
       return false
     }
-    for (const object of objects!) this.#put(object)
-    this.#values = values
+    for (const object of objects) this.#put(object)
+    this.#values = found.values
     this.#at = end
     return true
   }
@@ -282,22 +282,31 @@ export class JsonReader {
 }
 
 /**
- * Where an object ends and how many members it has, of one in which nothing is escaped or nested, and no number so long that
- * reading might change it; 0 members where it is another one, or long. What JSON is, is not judged here.
+ * Where an object ends and how many members it and those in it have, of one without a character by its number, and without a
+ * number so long that reading might change it; 0 where it is another one, long, or deep. What JSON is, is not judged here.
  */
 function plainObjectAt(text: string, from: number): readonly [end: number, members: number] {
   let members = 0
-  for (let at = from + 1; at - from < AT_ONCE; at += 1) {
+  let levels = 0
+  for (let at = from; at - from < AT_ONCE; at += 1) {
     let code = text.charCodeAt(at)
     if (code === QUOTE) {
       do {
         at += 1
         code = text.charCodeAt(at)
-        if (code === BACKSLASH || Number.isNaN(code)) return OTHER
+        if (code === BACKSLASH) {
+          at += 1
+          if (text.charCodeAt(at) === SMALL_U) return OTHER
+        } else if (Number.isNaN(code)) return OTHER
       } while (code !== QUOTE)
     } else if (code === COLON) members += 1
-    else if (code === CLOSE_BRACE) return [at + 1, members]
-    else if (code === MINUS || isDigit(code)) {
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      levels -= 1
+      if (levels === 0) return [at + 1, members]
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      levels += 1
+      if (levels > LEVELS_AT_ONCE) return OTHER
+    } else if (code === MINUS || isDigit(code)) {
       const number = at
       do {
         at += 1
@@ -305,9 +314,24 @@ function plainObjectAt(text: string, from: number): readonly [end: number, membe
       } while (isDigit(code) || code === POINT)
       if (at - number > SHORT || code === SMALL_E || code === LARGE_E) return OTHER
       at -= 1
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET || Number.isNaN(code)) return OTHER
+    } else if (Number.isNaN(code)) return OTHER
   }
   return OTHER
+}
+
+/** Counts a value, what is in it, and the members of its objects. */
+function count(value: unknown, found: { values: number; members: number; isRead: boolean }): void {
+  found.values += 1
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const element of value) count(element, found)
+    return
+  }
+  for (const key in value) {
+    found.members += 1
+    if (key === LEFT_OUT) found.isRead = false
+    count((value as Record<string, unknown>)[key], found)
+  }
 }
 
 function isDigit(code: number): boolean {

@@ -101,6 +101,27 @@ describe('parseJson', () => {
     })
   })
 
+  it('tells of what nests in an object as of what stands alone', () => {
+    const within = (odd: string) => `[{"a":[1,{"b":"x\\n"}]},{"a":{"b":[${odd},{"a":4}]}},{"a":4}]`
+    expect(parse(within('{"a":1,"a":2}'))).toMatchObject({ kind: 'duplicate_key', path: '[1].a.b[0].a' })
+    expect(parse(within('{"a":1,"\\u0061":2}'))).toMatchObject({ kind: 'duplicate_key' })
+    expect(parse(within('{"\\/":1,"/":2}'))).toMatchObject({ kind: 'duplicate_key', path: '[1].a.b[0]./' })
+    expect(parse(within('{"a":0.10000000000000000001}'))).toMatchObject({ path: '[1].a.b[0].a' })
+    expect(parse(within('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: '[1].a.b[0].__proto__' })
+    expect(parse(within('{"a":"\\ud800"}'))).toMatchObject({ kind: 'characters', path: '[1].a.b[0].a' })
+    for (const odd of ['{]', '{"a":1', '}', '[{}', '{"a":"\\x"}']) {
+      expect(parse(within(odd))).toMatchObject({ ok: false, kind: 'syntax' })
+    }
+    for (const odd of [
+      '{}',
+      '[]',
+      '{"a":{"b":{"c":{"d":[[],{}]}}}}',
+      '{"a":"{[\\"]}","b":[-1.5,null,true]}',
+    ]) {
+      expect(parse(within(odd))).toEqual({ ok: true, value: JSON.parse(within(odd)) })
+    }
+  })
+
   it('tells of an object the same at once as member by member', () => {
     const long = Array.from({ length: 300 }, (_, index) => `"k${index}":${index}`).join()
     for (const members of [long, '"a":1,"b":"x"', '"1":true,"0":null,"a":-1.50', ' "a" : 1 ,\n"b" : "" ']) {
