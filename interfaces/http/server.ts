@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
+import findMyWay from 'find-my-way'
 import { type Admission, type CredentialHeader, callerOf } from './admission.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
@@ -172,57 +173,81 @@ export function createHost(settings: HostSettings): express.Express {
     }
   }
 
-  for (const [path, routes] of byPath(settings.routes)) {
-    const at = app.route(path)
-    for (const route of routes) {
-      const method = route.method.toLowerCase() as Lowercase<Method>
-      at[method](async (request, response) => {
-        response.locals.route = path
-        try {
-          if (route.isProbe) await route.handle(request, response)
-          else {
-            const caller = callerOf(request, credentialHeader)
-            await admission.during(request, caller, () => route.handle(request, response))
-          }
-        } catch (error) {
-          fail(error, request, response)
-        }
-      })
-    }
-    const allowed = routes.map((route) => route.method)
-    if (allowed.includes('GET')) allowed.push('HEAD' as Method)
-    const allow = allowed.join(', ')
-    at.all((request, response) => {
-      response.setHeader('Allow', allow)
-      refuseUnknown(request, response, 405, `This path takes ${allow}`)
-    })
-  }
-
-  app.use((request, response) => {
-    if (request.method === 'OPTIONS' && request.url === '*') sendEmpty(response, 204)
-    else refuseUnknown(request, response, 404, 'There is no such path on this host')
-  })
-  // four parameters make it the error handler: malformed percent-encoding in a path arrives here
-  const onRoutingError: express.ErrorRequestHandler = (error, request, response, _next) => {
-    const status = (error as { status?: unknown }).status
-    if (typeof status === 'number' && status >= 400 && status < 500) {
-      refuseUnknown(request, response, status, 'The request path cannot be read')
-    } else {
+  const placeOf = placesOf(settings.routes)
+  app.use(async (request, response) => {
+    try {
+      const found = placeOf(request.path)
+      if (!found) {
+        if (request.method === 'OPTIONS' && request.url === '*') sendEmpty(response, 204)
+        else refuseUnknown(request, response, 404, 'There is no such path on this host')
+        return
+      }
+      const { place, params } = found
+      if (!params) {
+        refuseUnknown(request, response, 400, 'The request path cannot be read')
+        return
+      }
+      const route = place.routes.get(request.method === 'HEAD' ? 'GET' : request.method)
+      if (!route) {
+        response.setHeader('Allow', place.allow)
+        refuseUnknown(request, response, 405, `This path takes ${place.allow}`)
+        return
+      }
+      response.locals.route = place.path
+      request.params = params
+      if (route.isProbe) await route.handle(request, response)
+      else {
+        const caller = callerOf(request, credentialHeader)
+        await admission.during(request, caller, () => route.handle(request, response))
+      }
+    } catch (error) {
       fail(error, request, response)
     }
-  }
-  app.use(onRoutingError)
+  })
   return app
 }
 
-function byPath(routes: readonly Route[]): Map<string, Route[]> {
-  const paths = new Map<string, Route[]>()
-  for (const route of routes) {
-    const known = paths.get(route.path)
-    if (known) known.push(route)
-    else paths.set(route.path, [route])
+/** What a host has at one path. */
+interface Place {
+  readonly path: string
+  /** By method. */
+  readonly routes: ReadonlyMap<string, Route>
+  /** Value of `Allow`. */
+  readonly allow: string
+}
+
+/**
+ * Prepares to find the place of a path with its parameters, which are null where their percent-encoding is malformed. One
+ * slash may follow at the end. A path is compared as it was sent, and a name goes before a parameter.
+ */
+function placesOf(
+  routes: readonly Route[],
+): (path: string) => { readonly place: Place; readonly params: Record<string, string> | null } | null {
+  const lookup = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_HEADER_BYTES })
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const here = new Map<string, Route>()
+    for (const route of routes) if (route.path === path) here.set(route.method, route)
+    const allow = [...here.keys(), ...(here.has('GET') ? ['HEAD'] : [])].join(', ')
+    lookup.on('GET', path, () => undefined, { path, routes: here, allow } satisfies Place)
   }
-  return paths
+  return (path) => {
+    // `*` is no path
+    if (!path.startsWith('/')) return null
+    // the lookup would decode names, too
+    const found = lookup.find('GET', path.replaceAll('%', '%25'))
+    if (!found) return null
+    const place: Place = found.store
+    const params = found.params as Record<string, string>
+    try {
+      for (const name in params) {
+        if (params[name] === '') return null
+        params[name] = decodeURIComponent(params[name]!)
+      }
+      return { place, params }
+    } catch {
+      return { place, params: null }
+    }
+  }
 }
 
 /** The query parameters of a request. @throws HttpError 400 for one that is repeated, like a key of a body. */

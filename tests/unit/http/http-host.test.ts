@@ -40,6 +40,8 @@ beforeEach(async () => {
   listener = await listenWith({
     routes: [
       { method: 'GET', path: '/things/:id', handle: (q, r) => sendJson(r, 200, { id: q.params.id }) },
+      { method: 'GET', path: '/things/new', handle: (_q, r) => sendJson(r, 200, { form: true }) },
+      { method: 'GET', path: '/', handle: (_q, r) => sendJson(r, 200, { root: true }) },
       { method: 'GET', path: '/query', handle: (q, r) => sendJson(r, 200, Object.fromEntries(queryOf(q))) },
       {
         method: 'POST',
@@ -141,6 +143,32 @@ describe('a host', () => {
     expect((await fetch(url('/things/1'), { method: 'HEAD' })).status).toBe(200)
     expect((await fetch(url('/THINGS/1'))).status).toBe(404)
     expect((await fetch(url('/things/%ff'))).status).toBe(400)
+  })
+
+  it.each([
+    ['/things/a%2Fb%25c', { id: 'a/b%c' }],
+    [`/things/${'x'.repeat(2_000)}`, { id: 'x'.repeat(2_000) }],
+    ['/things/7/', { id: '7' }],
+    ['/things/new', { form: true }],
+    ['/things/ne%77', { id: 'new' }],
+    ['/%74hings/7', null],
+    ['/things/', null],
+    ['/things//', null],
+    ['/things/7//', null],
+    ['//things/7', null],
+  ])(
+    'takes %s as it was sent, a name before a parameter, in whatever order routes stand',
+    async (path, found) => {
+      const answer = await fetch(url(path))
+      expect(answer.status).toBe(found ? 200 : path === '/things/' ? 405 : 404)
+      if (found) expect(await answer.json()).toEqual(found)
+    },
+  )
+
+  it('takes * for no path, of OPTIONS for the host itself', async () => {
+    const ask = (method: string) => raw(`${method} * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(await ask('OPTIONS')).toMatch(/^HTTP\/1.1 204 /)
+    expect(await ask('GET')).toMatch(/^HTTP\/1.1 404 /)
   })
 
   it('hides what went wrong inside, and reports it', async () => {
