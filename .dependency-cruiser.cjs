@@ -4,7 +4,7 @@ const { bundled } = require('./package.json')
 
 /** Modules outside the given folders of this project; packages and node's own modules are other rules' business. */
 const outside = (...allowed) => ({
-  path: '^(domain|application|infrastructure|projections|interfaces|client|tests|bench|scripts|examples|bin)/',
+  path: '^(domain|application|infrastructure|projections|interfaces|clients|tests|bench|scripts|examples|bin)/',
   pathNot: `^(${allowed.join('|')})/`,
 })
 
@@ -95,13 +95,13 @@ module.exports = {
       name: 'client-stands-alone',
       comment: 'What partners install is the client alone: it has no dependencies but node.',
       severity: 'error',
-      from: { path: '^client/' },
-      to: outside('client'),
+      from: { path: '^clients/' },
+      to: outside('clients'),
     },
     {
       name: 'client-has-no-packages',
       severity: 'error',
-      from: { path: '^client/' },
+      from: { path: '^clients/' },
       to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown'] },
     },
     {

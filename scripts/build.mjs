@@ -55,7 +55,7 @@ for (const folder of ['dist', 'dist/chunks']) {
 
 await copyViewer()
 await writeLicenses()
-await build({ ...options, entryPoints: ['client/index.ts'], outfile: 'dist/client/index.js' })
+await build({ ...options, entryPoints: ['clients/node/index.ts'], outfile: 'dist/client/index.js' })
 await declareClient()
 await packClient()
 
@@ -98,20 +98,20 @@ async function packClient() {
   const exports = { './client': { types: './index.d.ts', default: './index.js' } }
   const manifest = { name, version, description: 'Client for partners', license, type, engines, exports }
   await writeFile(join(root, 'dist/client/package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  await copyFile(join(root, 'client/README.md'), join(root, 'dist/client/README.md'))
+  await copyFile(join(root, 'clients/node/README.md'), join(root, 'dist/client/README.md'))
 }
 
 /** Writes the types of the client. */
 async function declareClient() {
-  for (const name of await readdir(join(root, 'client'))) {
+  for (const name of await readdir(join(root, 'clients/node'))) {
     if (!name.endsWith('.ts')) continue
-    const source = await readFile(join(root, 'client', name), 'utf8')
+    const source = await readFile(join(root, 'clients/node', name), 'utf8')
     const { outputText, diagnostics = [] } = ts.transpileDeclaration(source, {
       fileName: name,
       reportDiagnostics: true,
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.NodeNext },
     })
-    for (const { messageText } of diagnostics) throw new Error(`client/${name}: ${messageText}`)
+    for (const { messageText } of diagnostics) throw new Error(`clients/node/${name}: ${messageText}`)
     const declared = outputText.replaceAll(/(from '\.\/[^']+)\.ts'/g, "$1.js'")
     await writeFile(join(root, 'dist/client', name.replace(/\.ts$/, '.d.ts')), declared)
   }

@@ -5,8 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientOf } from '../../../client/client.ts'
-import { ApiError, type ClientOptions, createClient, NoAnswerError, type Try } from '../../../client/index.ts'
+import { clientOf } from '../../../clients/node/client.ts'
+import {
+  ApiError,
+  type ClientOptions,
+  createClient,
+  NoAnswerError,
+  type Try,
+} from '../../../clients/node/index.ts'
 import { allEvents, employeeRecord, serviceTime } from '../../support/core.ts'
 import { operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
@@ -97,7 +103,7 @@ async function partnerProject(): Promise<string> {
 // unit/config/package has what is handed out, the others here each call
 test('the example of its README runs with the package as it is handed out', { tags: 'long' }, async () => {
   const cwd = await partnerProject()
-  const readme = await readFile('client/README.md', 'utf8')
+  const readme = await readFile('clients/node/README.md', 'utf8')
   const example = /```js\n([\s\S]*?)```/.exec(readme)![1]!
   const run = (env: Record<string, string>) =>
     new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {

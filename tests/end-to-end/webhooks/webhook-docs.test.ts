@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { REQUIRED_FIELDS } from '../../../client/webhook-events.ts'
+import { REQUIRED_FIELDS } from '../../../clients/node/webhook-events.ts'
 import { signedHeaders } from '../../../infrastructure/webhooks/signed-headers.ts'
 import { newPartner } from '../../support/partners.ts'
 import { seedTenant } from '../../support/seed.ts'
@@ -101,7 +101,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
 
 test('the payments example of the client registers an address, and tests it', async () => {
   const partner = await newPartner(service, (await seedTenant(service)).tenantId)
-  const code = await example('client/README.md', 'js', 'createPaymentsClient')
+  const code = await example('clients/node/README.md', 'js', 'createPaymentsClient')
   const run = await new Promise<{ error: Error | null; stdout: string; stderr: string }>((resolve) => {
     const program = execFile(
       process.execPath,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { verifyWebhook } from '../../../client/index.ts'
+import { verifyWebhook } from '../../../clients/node/index.ts'
 import { cli } from '../../support/cli.ts'
 import { newPartner, type Partner, registerWebhook } from '../../support/partners.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../../support/seed.ts'

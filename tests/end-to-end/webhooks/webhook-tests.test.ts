@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { verifyWebhook } from '../../../client/index.ts'
+import { verifyWebhook } from '../../../clients/node/index.ts'
 import { WEBHOOK_EVENT_TYPES, WEBHOOK_EVENTS } from '../../../domain/webhooks/event-types.ts'
 import { serviceTime } from '../../support/core.ts'
 import { type Partner, partnerOf, registerWebhook, signatureOf } from '../../support/partners.ts'

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { verifyWebhook, type WebhookDelivery, WebhookVerificationError } from '../../../client/index.ts'
+import { verifyWebhook, type WebhookDelivery, WebhookVerificationError } from '../../../clients/node/index.ts'
 
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`
 const NOW = Date.UTC(2026, 6, 1, 9, 30, 0, 123)

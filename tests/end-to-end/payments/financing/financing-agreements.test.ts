@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createPaymentsClient } from '../../../../client/index.ts'
+import { createPaymentsClient } from '../../../../clients/node/index.ts'
 import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
 import { newClient } from '../../../support/intake.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
