@@ -1,4 +1,4 @@
-// npm run generate: writes what follows from the declarations of endpoints and settings: the client's types and the
+// npm run generate: writes what follows from the declarations of endpoints and settings: the clients' types and the
 // tables of docs/reference and docs/auditors/security.md. With --check it writes nothing and fails when a file is not as it should be.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { referenceOf } from './generate/api-reference.mjs'
 import { clientTypesOf, eventTypesOf } from './generate/client-types.mjs'
 import { errorCodeType, errorsPage } from './generate/errors-page.mjs'
 import { withPersonalData } from './generate/personal-data.mjs'
+import { pythonClientOf, pythonErrorCodes, pythonEventsOf } from './generate/python-types.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
 import { webhooksPage } from './generate/webhooks-page.mjs'
 import { withRooms } from './rooms.mjs'
@@ -51,6 +52,10 @@ const files = {
   'clients/node/payments-api.ts': await clientTypesOf(payments, 'paymentsOperations'),
   'clients/node/error-codes.ts': errorCodeType(ERROR_CODES),
   'clients/node/webhook-events.ts': await eventTypesOf(events),
+  'clients/python/compstream/core_api.py': pythonClientOf(core, 'CoreClient'),
+  'clients/python/compstream/payments_api.py': pythonClientOf(payments, 'PaymentsClient'),
+  'clients/python/compstream/error_codes.py': pythonErrorCodes(ERROR_CODES),
+  'clients/python/compstream/webhook_events.py': pythonEventsOf(events),
   'docs/reference/core-api.md': referenceOf(core),
   'docs/reference/operator-api.md': referenceOf(operator),
   'docs/reference/payments-api.md': referenceOf(payments),

@@ -61,7 +61,7 @@ export const REQUIRED_FIELDS: Readonly<Record<keyof WebhookEvents, readonly stri
 }
 
 /** Operations under the first prefix: others are the same. */
-function operationsOf({ paths }) {
+export function operationsOf({ paths }) {
   return Object.entries(paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -94,7 +94,7 @@ function successesOf(operations) {
 }
 
 /** The schemas that operations refer to, and that those refer to. */
-function used({ components: { schemas } }, operations) {
+export function used({ components: { schemas } }, operations) {
   const names = new Set()
   const visit = (value) => {
     for (const [, name] of JSON.stringify(value).matchAll(/#\/components\/schemas\/([^"]+)/g)) {
@@ -120,7 +120,7 @@ function readable(types, operations) {
   )
 }
 
-function callOf({ path, method, operation }) {
+export function callOf({ path, method, operation }) {
   const { parameters, responses, security } = operation
   const schemes = new Set(security.flatMap((one) => Object.keys(one)))
   const { content } = Object.values(responses)[0]
