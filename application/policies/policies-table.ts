@@ -25,12 +25,22 @@ export const policies = table('policies', {
     /** Order of issue. */
     seq: bigint(),
   },
-  indexes: [['employer_id', 'seq']],
+  indexes: [
+    ['employer_id', 'seq'],
+    ['tenant_id', 'environment', 'seq desc'],
+  ],
 })
 
 export const carriers = table('carriers', {
   key: ['carrier_id'],
-  columns: { carrier_id: text(), tenant_id: text(), name: text() },
+  columns: {
+    carrier_id: text(),
+    tenant_id: text(),
+    name: text(),
+    /** Order of registration. */
+    seq: bigint(),
+  },
+  indexes: [['tenant_id', 'seq desc']],
 })
 
 declare module '../queries/table.ts' {

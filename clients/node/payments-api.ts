@@ -438,6 +438,67 @@ export interface components {
             type: "checking" | "savings" | "other";
             bank_name: string;
         };
+        PartnerCarrier: {
+            /** @description What other operations name as `carrier_id` */
+            carrier_id: string;
+            /** @description Name of the insurer */
+            name: string;
+            /** @description What tells that a bank payment arrived: matched credits (`fbo`), reports of the processor (`direct`), or nothing (null) */
+            settlement_type: ("fbo" | "direct") | null;
+        };
+        PartnerEmployer: {
+            /** @description What other operations name as `employer_id` */
+            employer_id: string;
+            /**
+             * @description The one of the key
+             * @enum {string}
+             */
+            environment: "live" | "sandbox";
+            /** @description `(erased)` once its personal data were erased */
+            legal_name: string;
+            /** @description The last 4 digits of the tax number; null once personal data were erased */
+            fein_last4: string | null;
+        };
+        PartnerPolicy: {
+            /** @description What other operations name as `policy_id` */
+            policy_id: string;
+            /** @description What payroll reports name */
+            policy_number: string;
+            /**
+             * @description The one of the key
+             * @enum {string}
+             */
+            environment: "live" | "sandbox";
+            /** @description Whom it insures */
+            employer_id: string;
+            /** @description Who insures */
+            carrier_id: string;
+            /**
+             * @description `in_progress`: not yet paid for; `expired`: active, and past its expiration date
+             * @enum {string}
+             */
+            status: "active" | "in_progress" | "cancelled" | "expired";
+            /**
+             * Format: date
+             * @description First day of the term
+             */
+            effective_date: string;
+            /**
+             * Format: date
+             * @description Last day of the term
+             */
+            expiration_date: string;
+            /** @description Class codes that payroll is reported under */
+            class_codes: string[];
+            /** @description States that payroll is reported for, by their two letters */
+            states: string[];
+            /** @description How often payroll is reported, for example `WEEKLY` */
+            payroll_frequency: string;
+            /** @description Whether premium follows payroll or a plan; null: not said */
+            billing_type: ("PAY_AS_YOU_GO" | "DIRECT_BILLING") | null;
+            /** @description Premium of the term in cents; null: not said */
+            annual_premium_cents: number | null;
+        };
         Payment: {
             payment_id: string;
             amount_cents: number;
@@ -2957,6 +3018,206 @@ export interface operations {
             };
         };
     };
+    /** List employers, newest first */
+    listEmployers: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerEmployer"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Show an employer */
+    showEmployer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the employer */
+                employer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerEmployer"];
+                    };
+                };
+            };
+        };
+    };
+    /** List policies, newest first */
+    listPolicies: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                /** @description Policies of this employer only */
+                employer_id?: string;
+                /** @description Policies of this carrier only */
+                carrier_id?: string;
+                /** @description The policies of this number only */
+                policy_number?: string;
+                /** @description Policies that read so today */
+                status?: "active" | "in_progress" | "cancelled" | "expired";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerPolicy"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Show a policy */
+    showPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the policy */
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerPolicy"];
+                    };
+                };
+            };
+        };
+    };
+    /** List carriers, newest first */
+    listCarriers: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerCarrier"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Show a carrier */
+    showCarrier: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the carrier */
+                carrier_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PartnerCarrier"];
+                    };
+                };
+            };
+        };
+    };
     /** List the subscriptions within the scope of the key, newest first, without secrets */
     listWebhooks: {
         parameters: {
@@ -4031,6 +4292,54 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "path": "/api/v1/intake/policies",
     "credentials": "client",
     "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listEmployers": {
+    "method": "GET",
+    "path": "/api/v1/employers",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showEmployer": {
+    "method": "GET",
+    "path": "/api/v1/employers/{employer_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listPolicies": {
+    "method": "GET",
+    "path": "/api/v1/policies",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showPolicy": {
+    "method": "GET",
+    "path": "/api/v1/policies/{policy_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listCarriers": {
+    "method": "GET",
+    "path": "/api/v1/carriers",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showCarrier": {
+    "method": "GET",
+    "path": "/api/v1/carriers/{carrier_id}",
+    "credentials": "client",
+    "takesKey": false,
     "wrapped": true,
     "pagedBy": null
   },

@@ -1,10 +1,12 @@
 import type express from 'express'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
+import { partyEndpoints } from '../endpoints/parties.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
+import { endpoint } from './host/api.ts'
 import { syncEmployeesEndpoint } from './parties/employee-sync.ts'
 import { getFileStatus } from './payroll/file-status.ts'
 import { inboundWebhookEndpoint, reportPayrollEndpoint } from './payroll/payroll-reports.ts'
@@ -22,9 +24,10 @@ export const coreEndpoints = [
   syncEmployeesEndpoint,
   getFileStatus,
   inboundWebhookEndpoint,
+  ...partyEndpoints(endpoint, 'not_found'),
 ]
 
-/** The core developer API: payroll reports, employee changes, file status, inbound payroll webhook. */
+/** The core developer API: payroll reports, employee changes, file status, inbound payroll webhook, parties. */
 export function createCoreApp(app: Application, settings: CoreSettings): express.Express {
   const { rateLimitRps, publicUrl, ...shared } = settings
   const limits = rateLimits(rateLimitRps)

@@ -3,6 +3,7 @@ import { type Application, asOfNow } from '../../application/commands/applicatio
 import project from '../../package.json' with { type: 'json' }
 import { asyncApi } from '../endpoints/asyncapi.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
+import { partyEndpoints } from '../endpoints/parties.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
@@ -13,7 +14,7 @@ import { achCollectionEndpoints } from './banking/debits/ach-collections.ts'
 import { achDebitEndpoints } from './banking/debits/ach-debits.ts'
 import { achTransactionEndpoints } from './banking/debits/ach-transactions.ts'
 import { bankLinkingEndpoints } from './banking/linking/bank-linking.ts'
-import type { PaymentsHost } from './host/api.ts'
+import { endpoint, type PaymentsHost } from './host/api.ts'
 import { financingEndpoints, publicFinancingEndpoints } from './payments/financing/financing.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payments/links/payment-links.ts'
 import { paymentSessionEndpoints } from './payments/payment-sessions.ts'
@@ -46,6 +47,7 @@ export const paymentsEndpoints = [
   ...achTransactionEndpoints,
   ...subscriptionEndpoints,
   ...intakeEndpoints,
+  ...partyEndpoints(endpoint, 'forbidden'),
   ...webhookEndpoints,
   ...sandboxEndpoints,
   ...publicPaymentLinkEndpoints,

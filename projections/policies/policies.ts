@@ -11,7 +11,7 @@ import { projection } from '../runtime/projection.ts'
 /** Policies of an employer as they are listed and described, and the carriers whose names they show. */
 export const policies = projection({
   name: 'policies',
-  version: 2,
+  version: 3,
   tables: [policiesTable, carriers],
   handlers: (on) => [
     on(PolicyIssued, {
@@ -34,7 +34,7 @@ export const policies = projection({
       apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'active' }),
     }),
     on(CarrierRegistered, {
-      apply: ({ data }, { carriers }) => carriers.put(data),
+      apply: ({ data, position }, { carriers }) => carriers.put({ ...data, seq: position }),
     }),
   ],
 })

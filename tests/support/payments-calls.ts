@@ -39,6 +39,10 @@ export interface Row {
   readonly sandboxOnly?: true
   /** It names nothing that is of one environment: carriers span both. */
   readonly inBoth?: true
+  /** Others have such things of their own: the one that their lists must not show. */
+  readonly hidden?: () => string
+  /** It is no employer's: whatever employers a key is for, its carriers decide. */
+  readonly ofCarriers?: true
   /** What it is about is sold for real money only: of what sandbox keys may ask there is none. */
   readonly live?: true
   /** There is no sandbox of it: a sandbox key is refused with 400. */
@@ -252,6 +256,8 @@ const list = (thing: () => Promise<string>): Said => ({
     return { path }
   },
 })
+/** Shows this one, beside which others have theirs. */
+const standing = (hidden: () => string): Said => ({ about: 'list', ask: (path) => ({ path }), hidden })
 const open = (body?: () => unknown): Said => ({ about: 'open', ask: (path) => withBody(path, body?.()) })
 /** What payers and others ask, by the token in its path. */
 const elsewhere = (opener: () => string | Promise<string>, body?: unknown): Said => ({
@@ -349,6 +355,13 @@ const SAID: Readonly<Record<string, Said>> = {
     ),
     inBoth: true,
   },
+
+  'GET /employers': standing(() => sandbox.tenant.employerId),
+  'GET /employers/{}': one(async () => sandbox.tenant.employerId),
+  'GET /policies': standing(() => sandbox.tenant.policyId),
+  'GET /policies/{}': one(async () => sandbox.tenant.policyId),
+  'GET /carriers': { ...standing(() => sandbox.tenant.carrierId), inBoth: true, ofCarriers: true },
+  'GET /carriers/{}': { ...one(async () => sandbox.tenant.carrierId), inBoth: true, ofCarriers: true },
 
   'POST /webhooks': open(() => ({ url: newUrl() })),
   'GET /webhooks': list(webhook),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { IdempotentOutcome } from '../../../application/commands/keyed-call.ts'
 import type { Api } from '../../endpoints/api.ts'
 import { Answer, endpointsOf } from '../../endpoints/endpoint.ts'
+import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { type Fault, naming } from '../../endpoints/faults.ts'
 import {
@@ -17,6 +18,7 @@ import { client } from '../access/access.ts'
 export type CoreHost = PartnerHost
 
 const ERROR_WORDS: Readonly<Record<string, string>> = {
+  carrier_not_found: 'Carrier not found',
   employer_not_found: 'Employer not found',
   policy_not_found: 'Policy not found',
 }
@@ -26,7 +28,7 @@ const coreApi: Api = {
   name: 'core',
   title: 'Core API',
   description:
-    'Report payroll, sync employees, and read what became of a file. Amounts that you send are numbers in dollars; ' +
+    'Report payroll, sync employees, read what became of a file, and look up employers, policies and carriers. Amounts that you send are numbers in dollars; ' +
     'amounts that you read are integer cents. `/api/v1` and `/api/v2` are the same; new integrations use the first.',
   prefixes: ['/api/v1', '/api/v2'],
   securitySchemes: {
@@ -58,7 +60,11 @@ const coreApi: Api = {
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,
   errorBody: z.object({ error: z.string(), message: z.string(), ...machineReadable }),
-  envelope: { wrap: (data) => data, schema: (data) => data },
+  // lists stand in the envelope that lists have everywhere
+  envelope: {
+    wrap: (data, pagination) => (pagination ? WITH_ENVELOPE.envelope.wrap(data, pagination) : data),
+    schema: (data, pagination) => (pagination ? WITH_ENVELOPE.envelope.schema(data, pagination) : data),
+  },
 }
 
 export const endpoint = endpointsOf<CoreHost, AuthenticatedClient>(coreApi, client)

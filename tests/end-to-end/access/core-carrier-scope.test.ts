@@ -8,6 +8,7 @@ import {
   seedEmployer,
   seedPolicy,
   seedTenant,
+  send,
 } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
 
@@ -135,5 +136,82 @@ describe('an employee sync', () => {
     expect((await status(service, tenant, accepted.body.file_id)).status).toBe(200)
     expect((await status(service, first, accepted.body.file_id)).status).toBe(404)
     expect((await sync(first, employer.employerId)).status).toBe(404)
+  })
+})
+
+describe('employers, policies and carriers', () => {
+  let another: { employerId: string; policyId: string }
+  beforeAll(async () => {
+    const { employerId } = await seedEmployer(service, { tenantId: tenant.tenantId })
+    const terms = { effective_date: '2020-01-01', expiration_date: '2021-01-01' }
+    const { policyId } = await seedPolicy(service, { employerId, carrierId: secondCarrier }, terms)
+    another = { employerId, policyId }
+  })
+
+  const read = ({ clientHeaders }: SeededTenant, path: string) =>
+    send(`${service.coreUrl}/api/v1${path}`, { headers: clientHeaders })
+  const idsIn = async (client: SeededTenant, path: string, id: string): Promise<string[]> => {
+    const { status, body } = await read(client, path)
+    expect([status, body.ok, body.pagination.total]).toEqual([200, true, body.data.length])
+    return body.data.map((one: Record<string, string>) => one[id])
+  }
+
+  test('are listed and read as far as employers and carriers of the key go, and else not found', async () => {
+    const ofEmployer = await clientOf({ employer_ids: [tenant.employerId] })
+    for (const [client, reaches] of [
+      [first, [true, false]],
+      [second, [false, true]],
+      [none, [false, false]],
+      [ofEmployer, [true, false]],
+    ] as const) {
+      for (const [index, { employerId, policyId }] of [tenant, another].entries()) {
+        const isReached = reaches[index]!
+        expect((await idsIn(client, '/employers', 'employer_id')).includes(employerId)).toBe(isReached)
+        expect((await idsIn(client, '/policies', 'policy_id')).includes(policyId)).toBe(isReached)
+        const [employer, policy] = [
+          await read(client, `/employers/${employerId}`),
+          await read(client, `/policies/${policyId}`),
+        ]
+        expect([employer.status, policy.status]).toEqual(isReached ? [200, 200] : [404, 404])
+        if (isReached) continue
+        expect([employer.body.error, employer.body.code]).toEqual([
+          'Employer not found',
+          'employer_not_found',
+        ])
+        expect([policy.body.error, policy.body.code]).toEqual(['Policy not found', 'policy_not_found'])
+      }
+    }
+    const carriers = [secondCarrier, tenant.carrierId]
+    expect(await idsIn(tenant, '/carriers', 'carrier_id')).toEqual(expect.arrayContaining(carriers))
+    expect(await idsIn(first, '/carriers', 'carrier_id')).toEqual([tenant.carrierId])
+    expect((await read(first, `/carriers/${tenant.carrierId}`)).body).toMatchObject({
+      name: expect.any(String),
+    })
+    const outside = await read(first, `/carriers/${secondCarrier}`)
+    expect([outside.status, outside.body.error]).toEqual([404, 'Carrier not found'])
+  })
+
+  test('name no more of an employer than tells it apart', async () => {
+    const { body } = await read(tenant, `/employers/${tenant.employerId}`)
+    expect(body).toEqual({
+      employer_id: tenant.employerId,
+      environment: 'live',
+      legal_name: expect.any(String),
+      fein_last4: tenant.fein.slice(-4),
+    })
+  })
+
+  test('are narrowed by what is known of a policy, in the words that it reads today', async () => {
+    const only = (query: string) => idsIn(tenant, `/policies?${query}`, 'policy_id')
+    expect(await only(`employer_id=${another.employerId}`)).toEqual([another.policyId])
+    expect(await only(`policy_number=${tenant.policyNumber}`)).toEqual([tenant.policyId])
+    expect(await only(`employer_id=${another.employerId}&status=expired`)).toEqual([another.policyId])
+    expect(await only(`employer_id=${another.employerId}&status=active`)).toEqual([])
+    expect(await only(`carrier_id=nobody`)).toEqual([])
+    const refused = await read(tenant, '/policies?status=bogus')
+    expect([refused.status, refused.body.field]).toEqual([400, 'status'])
+    for (const word of ['active', 'in_progress', 'cancelled', 'expired']) {
+      expect(refused.body.message).toContain(word)
+    }
   })
 })
