@@ -16,6 +16,7 @@ import { subscriptions } from './payments/subscriptions/subscriptions.ts'
 import { payrollFiles } from './payroll/payroll-files.ts'
 import { policies } from './policies/policies.ts'
 import type { Projection } from './runtime/projection.ts'
+import { webhookEvents } from './webhooks/webhook-events.ts'
 
 /** Every read model there is. */
 export const projections: readonly Projection[] = [
@@ -37,4 +38,5 @@ export const projections: readonly Projection[] = [
   bankConnections,
   bankTransactions,
   subscriptions,
+  webhookEvents,
 ]

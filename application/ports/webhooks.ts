@@ -44,6 +44,8 @@ export interface DeliveryRecord {
   readonly payload: string
   readonly last_error: string | null
   readonly test: boolean
+  /** Sent again because its partner asked for that. */
+  readonly resent: boolean
   readonly dedupe_key: string
   readonly sweep_attempts: number
   readonly next_sweep_after: string | null
@@ -72,12 +74,32 @@ export interface WebhookDeliveries {
     readonly at: number
     readonly answer: WebhookAnswer
   }): Promise<void>
+  /** Stores deliveries of events that are sent again, due now; those that are there stay as they are. */
+  resend(resent: ResentEvents): Promise<void>
   /**
    * Begins to count failures anew, as an enabled subscription does, and makes its deliveries that sleep go on. Once for each
    * enabling: what was counted since stays.
    * @param revision of the event that enabled it, in the stream of the subscriptions.
    */
   resetFailures(subscriptionId: string, revision: number): Promise<void>
+}
+
+/** Events that are sent to a subscription again. */
+export interface ResentEvents {
+  readonly subscriptionId: string
+  /** Where its address is. */
+  readonly host: string
+  readonly tenantId: string
+  readonly environment: Environment
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** In the order in which they are sent. */
+  readonly events: readonly {
+    readonly deliveryId: string
+    readonly eventId: string
+    readonly eventType: WebhookEventType
+    readonly body: string
+  }[]
 }
 
 /** A delivery that is to be made, of an event as it is sent. Times are epoch milliseconds. */
@@ -96,6 +118,8 @@ export interface Delivery {
   readonly attempts: number
   /** The next rung of the background redelivery. */
   readonly rung: number
+  /** Sent again because its partner asked for that. */
+  readonly isResent: boolean
   /** Consecutive events that its subscription has failed fully. */
   readonly failureCount: number
 }

@@ -43,7 +43,10 @@ export function keyScope({
   environment,
   carrier_ids,
   employer_ids,
-}: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>): KeyScope {
+}: Pick<ApiClient, 'tenant_id' | 'environment'> & {
+  readonly carrier_ids: 'all' | readonly string[]
+  readonly employer_ids: 'all' | readonly string[]
+}): KeyScope {
   return {
     tenantId: tenant_id,
     environment,

@@ -49,6 +49,10 @@ export async function deliver(parts: DeliveryParts, item: Item): Promise<Outcome
     subscription.status === 'disabled' ||
     // the count was stored, and a crash came before the command
     (delivery.failureCount >= FAILURES_TO_DISABLE && (await disable(parts, item, delivery)))
+  if (isDisabled && delivery.isResent) {
+    await records.giveUp(delivery.deliveryId, 'The subscription was disabled')
+    return DONE
+  }
   if (isDisabled) {
     await records.sleep(delivery.deliveryId, revision)
     return { outcome: 'again', at: delivery.createdAt + DROP_AGE }
@@ -83,7 +87,7 @@ export async function deliver(parts: DeliveryParts, item: Item): Promise<Outcome
     parts.heard.failed()
     if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, delivery)
   }
-  return { outcome: 'again', at: next.at }
+  return next.at === null ? DONE : { outcome: 'again', at: next.at }
 }
 
 /** Redeliveries of one outage are spread, always the same for one delivery; a clock of tests is told no other times. */

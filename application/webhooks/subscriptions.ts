@@ -227,10 +227,8 @@ export async function test(
 ): Promise<TestDelivery | Rejection> {
   const found = await find(app, caller, id)
   if (isRejection(found)) return found
-  if (found.status === 'disabled') {
-    const why = 'The webhook subscription is disabled, and disabled subscriptions receive nothing'
-    return reject('conflict', 'subscription_disabled', why)
-  }
+  const refusal = refuseDisabled(found)
+  if (refusal) return refusal
   const secret = await app.vault.get(found.secret_ref)
   if (secret === null) {
     const again = await find(app, caller, id)
@@ -260,6 +258,13 @@ export async function test(
     answer,
   })
   return { eventId, eventType, url, answer }
+}
+
+/** Why nothing is sent to a subscription, null when it is. */
+export function refuseDisabled({ status }: WebhookSubscription): Rejection | null {
+  if (status === 'active') return null
+  const why = 'The webhook subscription is disabled, and disabled subscriptions receive nothing'
+  return reject('conflict', 'subscription_disabled', why)
 }
 
 /** What became of deliveries, newest first. @param limit at the most. */

@@ -126,7 +126,7 @@ async function freeze(
 ): Promise<Prepared> {
   const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
   const now = clock.now()
-  const isTooOld = (createdAt: number) => isExpired({ createdAt }, now)
+  const isTooOld = (createdAt: number) => isExpired({ createdAt, isResent: false }, now)
   const areSome = raised.some(({ metadata }) => isTooOld(Date.parse(metadata.recorded_at)))
   const earliest = (areSome ? await earliestKept() : null) ?? now
   const deliveries: Delivery[] = []
@@ -150,6 +150,7 @@ async function freeze(
         createdAt,
         attempts: 0,
         rung: 0,
+        isResent: false,
         failureCount: 0,
       })
     }

@@ -16,7 +16,7 @@ export interface components {
                 /** @description Cents */
                 amount: number;
                 /**
-                 * @description At creation
+                 * @description The word of the creation alone. Reads have the same debit as `pending` until a batch takes it; lists find it by either
                  * @constant
                  */
                 status: "PENDING";
@@ -65,7 +65,7 @@ export interface components {
         AchTransaction: {
             transaction_id: string;
             /**
-             * @description As it is kept; a record of the legacy service in its own words
+             * @description `pending` first, where creations answer `PENDING`, then as the debit moves; a record of the legacy service has its own words
              * @enum {string}
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
@@ -131,7 +131,7 @@ export interface components {
         AchTransactionState: {
             transaction_id: string;
             /**
-             * @description As it is kept; a record of the legacy service in its own words
+             * @description `pending` first, where creations answer `PENDING`, then as the debit moves; a record of the legacy service has its own words
              * @enum {string}
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
@@ -242,7 +242,7 @@ export interface components {
             success: true;
             transaction_id: string;
             /**
-             * @description At creation; reads use the word `pending`
+             * @description The word of the creation alone. Reads have the same debit as `pending` until a batch takes it; lists find it by either
              * @constant
              */
             status: "PENDING";
@@ -322,6 +322,32 @@ export interface components {
             _id: string;
             /** @constant */
             deleted: true;
+        };
+        Event: {
+            /** @description `X-Webhook-ID` of its deliveries */
+            event_id: string;
+            /**
+             * @description `X-Webhook-Event` of its deliveries
+             * @enum {string}
+             */
+            event_type: "payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled";
+            /**
+             * Format: date-time
+             * @description When it was raised
+             */
+            created_at: string;
+            /** @description The body of its deliveries, to the byte */
+            payload: Record<string, never>;
+        };
+        EventsById: {
+            /** @description These events */
+            event_ids: string[];
+        };
+        EventsOfSpan: {
+            /** @description Raised at or after; a date or a time, UTC where it has no zone */
+            from: string;
+            /** @description Raised at or before; of a date its whole day, UTC */
+            to: string;
         };
         ExchangedBankConnection: {
             _id: string;
@@ -750,6 +776,12 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        ResentEvents: {
+            /** @description The subscription */
+            id: string;
+            /** @description Events that are sent again; each is among the deliveries */
+            resent: number;
+        };
         ScheduledPayment: {
             /** @description `payment_id` of the webhooks `installment.paid` and `installment.failed` */
             _id: string;
@@ -843,6 +875,8 @@ export interface components {
             payload: Record<string, never>;
             last_error: string | null;
             test: boolean;
+            /** @description Sent again because you asked for it */
+            resent: boolean;
             /** @description No contract, as are the next four */
             dedupe_key: string;
             sweep_attempts: number;
@@ -3433,6 +3467,38 @@ export interface operations {
             };
         };
     };
+    /** Send events of the last 30 days to a subscription again */
+    resendWebhookEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the subscription */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EventsById"] | components["schemas"]["EventsOfSpan"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["ResentEvents"];
+                    };
+                };
+            };
+        };
+    };
     /** List what became of deliveries, newest first */
     listWebhookDeliveries: {
         parameters: {
@@ -3467,6 +3533,78 @@ export interface operations {
                             total_pages: number;
                             has_more: boolean;
                         };
+                    };
+                };
+            };
+        };
+    };
+    /** List the events of the last 30 days, newest first, whether or not a webhook took them */
+    listEvents: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                /** @description Events of this type only */
+                type?: "payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled";
+                /** @description Raised at or after; a date or a time, UTC where it has no zone */
+                from?: string;
+                /** @description Raised at or before; of a date its whole day, UTC */
+                to?: string;
+                /** @description `desc`: newest first */
+                sort_order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Event"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Show an event of the last 30 days */
+    showEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the webhook event */
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Event"];
                     };
                 };
             };
@@ -4391,6 +4529,14 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "wrapped": true,
     "pagedBy": null
   },
+  "resendWebhookEvents": {
+    "method": "POST",
+    "path": "/api/v1/webhooks/{id}/resend",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
   "listWebhookDeliveries": {
     "method": "GET",
     "path": "/api/v1/webhooks/{id}/deliveries",
@@ -4398,6 +4544,22 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "takesKey": false,
     "wrapped": true,
     "pagedBy": "page"
+  },
+  "listEvents": {
+    "method": "GET",
+    "path": "/api/v1/events",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showEvent": {
+    "method": "GET",
+    "path": "/api/v1/events/{event_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
   },
   "failPaymentLink": {
     "method": "POST",

@@ -216,6 +216,7 @@ export const REJECTION_CODES = {
   too_many_subscriptions: 'There are as many webhook subscriptions as there can be',
   too_many_verifications: 'Too many verifications of the account were begun',
   total_out_of_bounds: 'The total is less or more than can be paid',
+  too_many_webhook_events: 'The span holds more events than are sent again at once',
   transaction_not_found: 'There is no such transaction',
   transaction_out_of_scope: 'The transaction lies outside the scope of the key',
   url_registered: 'Another webhook subscription has the address',
@@ -224,6 +225,8 @@ export const REJECTION_CODES = {
   web_host_taken: 'The host of the web address is taken',
   webhook_event_exists: 'The event was raised already',
   webhook_event_not_found: 'There is no such event',
+  webhook_event_not_subscribed: 'The webhook subscription does not receive the event',
+  webhook_event_out_of_scope: 'The event lies outside the scope of the key',
   wrong_amounts: 'The amounts are not those of the deposits',
 } as const
 

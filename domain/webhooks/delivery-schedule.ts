@@ -28,6 +28,8 @@ export interface DeliveryProgress {
   readonly attempts: number
   /** The next rung of the background redelivery, from 0. */
   readonly rung: number
+  /** It is sent again because its partner asked for that: the immediate ladder is all that it has. */
+  readonly isResent: boolean
 }
 
 /** What follows a failed attempt. */
@@ -35,17 +37,21 @@ export interface NextAttempt {
   readonly status: 'retrying' | 'failed'
   /** The rung that is next; it stays when it passes without an attempt. */
   readonly rung: number
-  readonly at: number
+  /** Null: none follows. */
+  readonly at: number | null
 }
 
-/** Whether a delivery is in the immediate ladder: its attempts count for the health of the subscription. */
-export function isLive({ attempts }: Pick<DeliveryProgress, 'attempts'>): boolean {
-  return attempts < IMMEDIATE_ATTEMPTS
+/** Whether attempts of a delivery count for the health of the subscription: those of the first immediate ladder do. */
+export function isLive({ attempts, isResent }: Pick<DeliveryProgress, 'attempts' | 'isResent'>): boolean {
+  return attempts < IMMEDIATE_ATTEMPTS && !isResent
 }
 
-/** Whether an event is too old to be delivered. */
-export function isExpired({ createdAt }: Pick<DeliveryProgress, 'createdAt'>, now: number): boolean {
-  return now >= createdAt + DROP_AGE
+/** Whether an event is too old to be delivered; what is sent again never is. */
+export function isExpired(
+  { createdAt, isResent }: Pick<DeliveryProgress, 'createdAt' | 'isResent'>,
+  now: number,
+): boolean {
+  return now >= createdAt + DROP_AGE && !isResent
 }
 
 /**
@@ -56,9 +62,10 @@ export function isExpired({ createdAt }: Pick<DeliveryProgress, 'createdAt'>, no
  * @param spread from 0 to 1: which part of the longest jitter a redelivery is given.
  */
 export function afterFailure(progress: DeliveryProgress, endedAt: number, spread: number): NextAttempt {
-  const { createdAt, attempts } = progress
+  const { createdAt, attempts, isResent } = progress
   const pause = PAUSES[attempts]
   if (pause !== undefined) return { status: 'retrying', rung: 0, at: endedAt + pause }
+  if (isResent) return { status: 'failed', rung: 0, at: null }
   const isFirst = attempts + 1 === IMMEDIATE_ATTEMPTS
   const ahead = RUNGS.findIndex((age, rung) => rung > progress.rung && createdAt + age > endedAt)
   const rung = isFirst ? 0 : ahead < 0 ? RUNGS.length : ahead

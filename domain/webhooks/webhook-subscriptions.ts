@@ -142,12 +142,15 @@ export function receives(
     readonly employer_id: string | null
   },
 ): boolean {
-  return (
-    status === 'active' &&
-    events.includes(event.event_type) &&
-    holds(scope.carrier_ids, event.carrier_id) &&
-    holds(scope.employer_ids, event.employer_id)
-  )
+  return status === 'active' && events.includes(event.event_type) && covers(scope, event)
+}
+
+/** Whether carrier and employer of an event lie in a scope. */
+export function covers(
+  { carrier_ids, employer_ids }: WebhookScope,
+  event: { readonly carrier_id: string | null; readonly employer_id: string | null },
+): boolean {
+  return holds(carrier_ids, event.carrier_id) && holds(employer_ids, event.employer_id)
 }
 
 function holds(ids: 'all' | readonly string[], id: string | null): boolean {

@@ -125,7 +125,7 @@ export const CLAIMED_DELIVERIES = `
     COALESCE(causation_id, event_id) AS "causationId", tenant_id AS "tenantId", environment,
     json_build_object('deliveryId', delivery_id, 'eventId', event_id, 'subscriptionId', subscription_id, 'host', host,
       'tenantId', tenant_id, 'environment', environment, 'eventType', event_type, 'body', body,
-      'createdAt', claimed.created_at, 'attempts', attempts, 'rung', rung,
+      'createdAt', claimed.created_at, 'attempts', attempts, 'rung', rung, 'isResent', resent,
       'failureCount', COALESCE(failure_count, 0)) AS payload
   FROM claimed JOIN webhooks.events USING (event_id) LEFT JOIN webhooks.health USING (subscription_id)`
 

@@ -3,6 +3,7 @@ import type {
   AttemptResult,
   DeliveryRecord,
   DeliveryRecords,
+  ResentEvents,
   WebhookDeliveries,
 } from '../../application/ports/webhooks.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -17,6 +18,7 @@ import {
   PRUNE_DELIVERIES,
   PRUNE_EVENTS,
   RECORD,
+  RESEND,
   SLEEP,
 } from './delivery-statements.ts'
 
@@ -32,6 +34,7 @@ interface Row {
   body: string
   created_at: number
   test: boolean
+  resent: boolean
   status: DeliveryRecord['status']
   attempts: number
   next_attempt_at: number | null
@@ -155,6 +158,12 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     })
   }
 
+  async resend({ subscriptionId, host, tenantId, environment, at, events }: ResentEvents): Promise<void> {
+    const given = columns(events, 'deliveryId', 'eventId', 'eventType', 'body')
+    const values = [...given, tenantId, environment, at, subscriptionId, host]
+    await this.#pool.query({ name: 'webhooks/resend', text: RESEND, values })
+  }
+
   async #recordAll(results: readonly AttemptResult[]): Promise<ReadonlyMap<string, number>> {
     const { rows } = await this.#pool.query<{ subscription_id: string; failure_count: number }>({
       name: 'webhooks/record',
@@ -187,6 +196,7 @@ function recordOf(row: Row): DeliveryRecord {
     payload: row.body,
     last_error: row.last_error,
     test: row.test,
+    resent: row.resent,
     dedupe_key: `${row.event_id}:${row.subscription_id}`,
     sweep_attempts: sweeps,
     next_sweep_after: row.status === 'failed' ? timeOf(row.next_attempt_at) : null,

@@ -65,11 +65,29 @@ export const SLEEP = `
   WHERE delivery_id = $1 AND state = 'leased'`
 
 /**
+ * Deliveries of events that are sent again. An event is kept as long as the latest of them, and its body stays as it was
+ * frozen first; one that had no delivery is frozen here.
+ */
+export const RESEND = `
+  WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY
+      AS given (delivery_id, event_id, event_type, body, place)
+  ), kept AS (
+    INSERT INTO webhooks.events AS event (event_id, tenant_id, environment, event_type, body, created_at)
+    SELECT event_id, $5, $6, event_type, body, $7::bigint FROM given
+    ON CONFLICT (event_id) DO UPDATE SET created_at = GREATEST(event.created_at, excluded.created_at)
+  )
+  INSERT INTO webhooks.deliveries
+    (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at, state, resent)
+  SELECT delivery_id, event_id, $8, $9, $7::bigint, $7::bigint, 'due', true FROM given ORDER BY place
+  ON CONFLICT DO NOTHING`
+
+/**
  * Newest first; of those of one moment the last one stored. Columns by name: one that a release adds leaves the statements
  * that the release before has prepared as they are.
  */
 export const LIST = `
-  SELECT delivery_id, event_id, subscription_id, event_type, body, delivery.created_at, test, status, attempts,
+  SELECT delivery_id, event_id, subscription_id, event_type, body, delivery.created_at, test, resent, status, attempts,
     next_attempt_at, last_attempt_at, last_response_code, last_error, delivered_at
   FROM (
     SELECT * FROM webhooks.deliveries WHERE subscription_id = $1

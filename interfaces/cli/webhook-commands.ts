@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
 import { type CliIo, UsageError } from './io.ts'
-import { resource } from './output.ts'
+import { resource, rows } from './output.ts'
 import { PartnerClient, type PartnerOptions, partnerOptions } from './partner-client.ts'
 import { secretHelp } from './secrets.ts'
 import { seconds, untilStopped, verb } from './verbs.ts'
@@ -10,9 +10,56 @@ import { triggerWebhook } from './webhook-trigger.ts'
 
 const POLL_SECONDS = 1
 
-/** webhooks listen, trigger: for partners that develop a receiver of webhooks. */
+interface SpanOptions {
+  readonly from?: string
+  readonly to?: string
+}
+
+/** webhooks events, resend, listen, trigger: for partners that catch up, or develop a receiver of webhooks. */
 export function webhookCommands(io: CliIo, program: Command): void {
-  const webhooks = program.command('webhooks').description('webhooks of a partner, while it develops')
+  const webhooks = program
+    .command('webhooks')
+    .description('webhooks of a partner: what it missed, and what it develops with')
+  verb<PartnerOptions & SpanOptions & { readonly type?: string; readonly page?: string }>(
+    io,
+    partnerOptions(
+      webhooks
+        .command('events')
+        .description('events of the last 30 days, newest first, whether or not a webhook took them')
+        .option('--type <type>', WEBHOOK_EVENT_TYPES.join(', '))
+        .option('--from <time>', 'raised at or after')
+        .option('--to <time>', 'raised at or before')
+        .option('--page <number>', 'from 1'),
+      'payments',
+    ),
+    async ({ options }) => {
+      const { type, from, to, page } = options
+      const given = Object.entries({ type, from, to, page }).filter(([, value]) => value !== undefined)
+      const client = await PartnerClient.from(io, options, 'payments')
+      const answer = await client.send('GET', `/events?${new URLSearchParams(given as [string, string][])}`)
+      const columns = { 'event id': 'event_id', type: 'event_type', raised: 'created_at', payload: 'payload' }
+      return { json: answer, text: rows(answer.data as readonly unknown[], columns) }
+    },
+  )
+  verb<PartnerOptions & SpanOptions & { readonly event?: readonly string[] }>(
+    io,
+    partnerOptions(
+      webhooks
+        .command('resend')
+        .description('send events to a webhook subscription again: those named, or those of a span')
+        .argument('<subscription>')
+        .option('--event <id...>', 'these events')
+        .option('--from <time>', 'with --to: those raised at or after')
+        .option('--to <time>', 'those raised at or before'),
+      'payments',
+    ),
+    async ({ args, options }) => {
+      const { event: event_ids, from, to } = options
+      const client = await PartnerClient.from(io, options, 'payments')
+      const path = `/webhooks/${encodeURIComponent(args[0]!)}/resend`
+      return resource(await client.call('POST', path, { event_ids, from, to }))
+    },
+  )
   const secret = secretHelp('the secret to sign with', 'COMPSTREAM_WEBHOOK_SECRET')
   verb<ListenOptions>(
     io,

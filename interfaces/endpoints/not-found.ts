@@ -21,6 +21,7 @@ export const NOT_FOUND_CODES = {
   'payment session': 'payment_session_not_found',
   'payroll company': 'payroll_company_not_found',
   policy: 'policy_not_found',
+  'webhook event': 'webhook_event_not_found',
   'processor notice': 'processor_notice_not_found',
   reconciliation: 'reconciliation_not_found',
   'record of the legacy service': 'legacy_collection_not_found',

@@ -23,6 +23,7 @@ import { publicPaymentSessionEndpoints } from './payments/sessions/public-paymen
 import { subscriptionEndpoints } from './payments/subscriptions/subscriptions.ts'
 import { intakeEndpoints } from './policies/intake.ts'
 import { sandboxEndpoints } from './sandbox.ts'
+import { eventEndpoints } from './webhooks/events.ts'
 import { webhookEndpoints } from './webhooks/webhooks.ts'
 
 export interface PaymentsSettings extends SharedSettings, Pick<PaymentsHost, 'portalUrl'> {
@@ -49,6 +50,7 @@ export const paymentsEndpoints = [
   ...intakeEndpoints,
   ...partyEndpoints(endpoint, 'forbidden'),
   ...webhookEndpoints,
+  ...eventEndpoints,
   ...sandboxEndpoints,
   ...publicPaymentLinkEndpoints,
   ...publicPaymentSessionEndpoints,

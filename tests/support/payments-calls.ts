@@ -158,6 +158,11 @@ const financing = async () => {
   const { insured: _, ...body } = await quotes()
   return (await made('/payment-sessions', body)).id!
 }
+const event = async () => {
+  await paid()
+  await operate(service, 'POST', '/drain')
+  return (await asked('GET', { path: '/api/v1/events' }, sandbox.inside)).body.data[0].event_id as string
+}
 const webhook = async () => (await made('/webhooks', { url: newUrl() })).id!
 
 export const newSession = () => sessionBody(live.tenant, { total_installments: 2, down_payment_percent: 50 })
@@ -370,6 +375,9 @@ const SAID: Readonly<Record<string, Said>> = {
   'POST /webhooks/{}/rotate': one(webhook),
   'POST /webhooks/{}/test': one(webhook, {}),
   'GET /webhooks/{}/deliveries': one(webhook),
+  'POST /webhooks/{}/resend': one(webhook, { from: '2020-01-01', to: '2100-01-01' }),
+  'GET /events': list(event),
+  'GET /events/{}': one(event),
 }
 
 /** Every endpoint of the payments host, as `METHOD /path` below `/api/v1` with `{}` for its parameters. */

@@ -44,8 +44,8 @@ export async function payerPage(app: Application, session: PaymentSession, brand
     brand,
     processor,
     publishable_key: publishableKey,
-    /** No money moves. */
-    is_test: session.environment === 'sandbox' || processor === 'simulated',
+    /** No money moves, whichever way it is paid. */
+    is_test: processor === 'simulated' && app.bankRails[session.environment].kind === 'simulated',
     takes_cards: takesCards(session, now),
     /** When a card was declined, last; null: never. */
     last_failed_at: session.last_failed_at,

@@ -48,7 +48,8 @@ export const paymentSessionEndpoints = [
     summary: 'Invite a customer to pay, on a page of yours or embedded in your application',
     description:
       'The address, or the client secret, is shown once. With `total_installments` the page sells a payment plan by ' +
-      'bank debit: `amount_cents` is its down payment then. Sandbox keys create financing test sessions, and nothing else.',
+      'bank debit: `amount_cents` is its down payment then. Sandbox keys create financing test sessions, and nothing else: ' +
+      'try sessions with a live key of an installation whose card processor and bank rail are simulated.',
     body: z.union([newPaymentSession, newFinancingSession]),
     bodyFor: sessionRequestFor,
     idempotent: `${REPEATED.secret}. A financing session is answered again`,

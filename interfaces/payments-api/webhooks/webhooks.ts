@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { MAX_RESENT, resend } from '../../../application/webhooks/partner-events.ts'
 import * as subscriptions from '../../../application/webhooks/subscriptions.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
@@ -10,8 +11,9 @@ import {
   subscriptionsId,
   type WebhookSubscription,
 } from '../../../domain/webhooks/webhook-subscriptions.ts'
+import { FROM, firstMoment, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
-import { id, idOf, isoMoment, optional, word } from '../../endpoints/fields.ts'
+import { dateOrTime, id, idOf, isoMoment, optional, text, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
@@ -34,6 +36,10 @@ const MAX_CHANGES = 100
 const MAX_REGISTRATIONS = 1_000
 const changesOfOne = RateLimiter.perHour(MAX_CHANGES)
 const registrations = RateLimiter.perHour(MAX_REGISTRATIONS)
+/** Events that are sent to a subscription again within an hour: all of them may fail five times. */
+const MAX_RESENT_HOURLY = 20_000
+const resends = RateLimiter.perHour(MAX_RESENT_HOURLY)
+const RESENDS = `At most ${MAX_RESENT_HOURLY} events are sent to a subscription again within an hour`
 const CHANGES = `A webhook subscription changes ${MAX_CHANGES} times an hour at the most`
 const REGISTRATIONS = `Webhook subscriptions are registered ${MAX_REGISTRATIONS} times an hour at the most`
 
@@ -112,6 +118,7 @@ const Delivery = z
     payload: objectText.describe('The body that is sent'),
     last_error: z.string().nullable(),
     test: z.boolean(),
+    resent: z.boolean().describe('Sent again because you asked for it'),
     dedupe_key: z.string().describe('No contract, as are the next four'),
     sweep_attempts: z.int(),
     next_sweep_after: isoMoment().nullable(),
@@ -131,6 +138,25 @@ const Tested = z
     error: z.string().optional().describe('Why it does not count as delivered'),
   })
   .meta({ id: 'WebhookTest' })
+
+const namedEvents = z
+  .object({
+    event_ids: z
+      .array(text())
+      .min(1)
+      .max(MAX_RESENT)
+      .transform((all) => [...new Set(all)])
+      .describe('These events'),
+  })
+  .meta({ id: 'EventsById' })
+const spanOfEvents = z
+  .object({
+    from: dateOrTime().describe(`Raised ${FROM}`),
+    to: dateOrTime().describe(`Raised ${TO}`),
+  })
+  .transform(({ from, to }) => ({ from: firstMoment(from)!, to: lastMoment(to)! }))
+  .refine(({ from, to }) => from <= to, { path: ['to'], error: 'must not lie before from' })
+  .meta({ id: 'EventsOfSpan' })
 
 const params = z.object({ id: idOf('subscription') })
 const UNKNOWN = { 404: 'There is no such webhook subscription' } as const
@@ -292,6 +318,48 @@ export const webhookEndpoints = [
       } finally {
         release()
       }
+    },
+  }),
+  endpoint({
+    operation: 'resendWebhookEvents',
+    route: 'POST /webhooks/{id}/resend',
+    summary: 'Send events of the last 30 days to a subscription again',
+    description:
+      `Either those that \`event_ids\` names, or those from \`from\` to \`to\` that it receives; ${MAX_RESENT} at the most. Each ` +
+      'is a new delivery to this address alone, with the event’s id and body and a new signature: five attempts, whatever ' +
+      'the age of the event, which do not count for the health of the subscription. Without an `Idempotency-Key` each ' +
+      'request sends them once more.',
+    params,
+    body: z.union([namedEvents, spanOfEvents]),
+    bodyFor: (_caller, sent) => ('from' in sent || 'to' in sent ? spanOfEvents : namedEvents),
+    idempotent: REPEATED.answered,
+    answers: {
+      200: z
+        .object({
+          id: id().describe('The subscription'),
+          resent: z.int().describe('Events that are sent again; each is among the deliveries'),
+        })
+        .meta({ id: 'ResentEvents' }),
+    },
+    errors: {
+      ...UNKNOWN,
+      404: 'There is no such webhook subscription, or no such event of the last 30 days',
+      409: 'The subscription is disabled, or does not receive one of the events',
+      429: `Too many requests, or too much at once; or ${MAX_RESENT_HOURLY} events were sent again within the hour`,
+    },
+    async handle(call) {
+      const { host, caller, params, body } = call
+      return once(
+        keyed(call),
+        `POST /webhooks/resend ${params.id}`,
+        async (context) => {
+          const what = 'event_ids' in body ? { eventIds: body.event_ids } : body
+          const resent = await resend(host.app, caller.client, params.id, what, context)
+          if (!isRejection(resent)) resends.charge(params.id, resent.resent)
+          return resent
+        },
+        async ({ mayRepeat }) => (mayRepeat ? undefined : tooOften(resends, params.id, RESENDS)),
+      )
     },
   }),
   endpoint({

@@ -71,6 +71,7 @@ const RULES: Readonly<Record<string, RegExp>> = {
   changeAchAccount:
     /^The body must have at least one of|cannot be changed$|must not hold a number of the account$/,
   registerWebhook: /^url /,
+  resendWebhookEvents: /^to must not lie before/,
   changeWebhook: /^url( |, events or status is required)|cannot be changed$/,
 }
 

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verifyWebhook } from '../../../clients/node/index.ts'
 import { cli } from '../../support/cli.ts'
+import { serviceTime } from '../../support/core.ts'
 import { newPartner, type Partner, registerWebhook } from '../../support/partners.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
@@ -36,6 +37,133 @@ async function newLink(of: { employerId: string; policyId: string }): Promise<st
   return body.data._id
 }
 
+const pay = async (link: string) => {
+  const { status } = await partner.call('POST', `/payment-links/${link}/simulate-completion`, {})
+  await operate(service, 'POST', '/drain')
+  expect(status).toBe(200)
+}
+/** A command of the group `webhooks`. @returns what it prints. */
+const run = async (...args: string[]) => {
+  const { code, stderr, json } = await cli(['webhooks', ...args, '--json'], {
+    env: {
+      COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
+      COMPSTREAM_CLIENT_ID: partner.clientId,
+      COMPSTREAM_CLIENT_SECRET: partner.clientSecret,
+    },
+  })
+  expect([code, stderr]).toEqual([0, ''])
+  return json()
+}
+const read = async (path: string, by = partner) => (await by.call('GET', path)).body
+
+describe('what a partner missed', () => {
+  /** What was sold before anybody had subscribed, and its events, oldest first. */
+  let links: string[]
+  let missed: { event_id: string; event_type: string; payload: object }[]
+  beforeAll(async () => {
+    links = [await newLink(tenant), await newLink(tenant)]
+    for (const link of links) await pay(link)
+    missed = (await read('/events?sort_order=asc')).data
+  })
+
+  test('is listed with its bodies, newest first, by type and time, to those whose scope it lies in', async () => {
+    expect(missed.map(({ payload }) => (payload as { payment_link_id: string }).payment_link_id)).toEqual(
+      links,
+    )
+    const newest = await read('/events?limit=1&type=payment.completed')
+    expect(newest.data).toEqual([missed[1]])
+    expect(newest.pagination).toMatchObject({ total: 2, has_more: true })
+    expect((await read('/events?type=payment.refunded')).data).toEqual([])
+    expect((await read('/events?to=2020-01-01')).data).toEqual([])
+    const today = new Date(await serviceTime(service)).toISOString().slice(0, 10)
+    expect((await read(`/events?from=${today}&to=${today}`)).pagination.total).toBe(2)
+    const refused = await read('/events?type=payment.done')
+    expect([refused.code, refused.field, refused.message]).toEqual([
+      ...['field_invalid', 'type', expect.stringContaining('payment.debit_settled')],
+    ])
+    const elsewhere = await newPartner(service, tenant.tenantId, { environment: 'live' })
+    const stranger = await newPartner(service, (await seedTenant(service)).tenantId, {})
+    const narrow = await newPartner(service, tenant.tenantId, { environment: 'sandbox', employer_ids: [] })
+    for (const by of [elsewhere, stranger, narrow]) {
+      expect((await read('/events', by)).data).toEqual([])
+      const { status } = await by.call('GET', `/events/${missed[0]!.event_id}`)
+      expect(status).toBe(by === narrow ? 403 : 404)
+    }
+    expect((await read(`/events/${missed[0]!.event_id}`)).data).toEqual(missed[0])
+  })
+
+  test('is sent again to one address, under its id and with its body, once for a key', async () => {
+    const { id, secret } = await registerWebhook(partner, `${receiver.url}/again`, ['payment.completed'])
+    await registerWebhook(partner, `${receiver.url}/not-again`)
+    const resend = (body: object, key?: string) =>
+      partner.call('POST', `/webhooks/${id}/resend`, body, key ? { 'Idempotency-Key': key } : {})
+    const span = { from: '2020-01-01', to: '2100-01-01' }
+    const first = await resend(span, 'catch-up')
+    expect([first.status, first.body.data]).toEqual([200, { id, resent: 2 }])
+    const again = await resend(span, 'catch-up')
+    expect([again.body, again.headers.get('idempotent-replayed')]).toEqual([first.body, 'true'])
+    await operate(service, 'POST', '/drain')
+    const sent = at('/again').map(({ body, headers }) => {
+      const timestamp = Number(headers['x-webhook-timestamp'])
+      const { id: event_id, type } = verifyWebhook({ payload: body, headers, secret, now: () => timestamp })
+      return { event_id, event_type: type, body: String(body) }
+    })
+    expect(sent.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))).toEqual(
+      missed
+        .map(({ event_id, event_type, payload }) => ({ event_id, event_type, body: JSON.stringify(payload) }))
+        .toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1)),
+    )
+    expect(at('/not-again')).toEqual([])
+    const { event_id } = missed[0]!
+    const one = await run('resend', id, '--event', event_id, event_id)
+    expect(one).toEqual({ id, resent: 1 })
+    expect((await run('events', '--type', 'payment.completed')).data).toContainEqual(missed[0])
+    await operate(service, 'POST', '/drain')
+    const deliveries = (await read(`/webhooks/${id}/deliveries`)).data
+    expect(deliveries).toEqual(
+      Array.from({ length: 3 }, () =>
+        expect.objectContaining({ status: 'delivered', resent: true, attempts: 1 }),
+      ),
+    )
+  })
+
+  test('is not sent where it was not subscribed to, nor to who is disabled, nor in no way that is meant', async () => {
+    const { id } = await registerWebhook(partner, `${receiver.url}/refunded`, ['payment.refunded'])
+    const refusal = async (body: object) => {
+      const answer = await partner.call('POST', `/webhooks/${id}/resend`, body)
+      return [answer.status, answer.body.code, answer.body.field]
+    }
+    const { event_id } = missed[0]!
+    const span = { from: '2020-01-01', to: '2100-01-01' }
+    expect((await partner.call('POST', `/webhooks/${id}/resend`, span)).body.data.resent).toBe(0)
+    expect(await refusal({ event_ids: [event_id] })).toEqual([
+      ...[409, 'webhook_event_not_subscribed', 'event_ids'],
+    ])
+    for (const unknown of ['f'.repeat(24), 'nothing']) {
+      expect(await refusal({ event_ids: [event_id, unknown] })).toEqual([
+        ...[404, 'webhook_event_not_found', 'event_ids'],
+      ])
+    }
+    for (const body of [
+      {},
+      { from: '2020-01-01' },
+      { to: '2020-01-01' },
+      { ...span, event_ids: [event_id] },
+      { from: '2021-01-01', to: '2020-01-01' },
+      { event_ids: [] },
+      { event_ids: Array.from({ length: 1_001 }, (_, n) => String(n)) },
+      { ...span, types: ['payment.completed'] },
+    ]) {
+      expect([body, (await refusal(body))[0]]).toEqual([body, 400])
+    }
+    await partner.call('PATCH', `/webhooks/${id}`, { events: ['payment.completed'], status: 'disabled' })
+    for (const body of [span, { event_ids: [event_id] }]) {
+      expect((await refusal(body)).slice(0, 2)).toEqual([409, 'subscription_disabled'])
+    }
+    expect(at('/refunded')).toEqual([])
+  })
+})
+
 test('reach who subscribed to their type, in whose scope they lie, and nobody else', async () => {
   const other = await seedEmployer(service, { tenantId: tenant.tenantId, environment: 'sandbox' })
   const { policyId } = await seedPolicy(service, {
@@ -50,16 +178,7 @@ test('reach who subscribed to their type, in whose scope they lie, and nobody el
   await registerWebhook(partner, `${receiver.url}/refunds`, ['payment.refunded'])
   await registerWebhook(narrow, `${receiver.url}/narrow`)
   const links = [await newLink(tenant), await newLink({ employerId: other.employerId, policyId })]
-  for (const link of links) {
-    const run = await cli(['webhooks', 'trigger', 'payment.completed', '--of', link, '--json'], {
-      env: {
-        COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
-        COMPSTREAM_CLIENT_ID: partner.clientId,
-        COMPSTREAM_CLIENT_SECRET: partner.clientSecret,
-      },
-    })
-    expect([run.code, run.stderr]).toEqual([0, ''])
-  }
+  for (const link of links) await run('trigger', 'payment.completed', '--of', link)
   await operate(service, 'POST', '/drain')
   const events = at('/all').map(({ body, headers }) =>
     verifyWebhook({ payload: body, headers, secret, now: () => Number(headers['x-webhook-timestamp']) }),

@@ -98,6 +98,7 @@ describe.each(WEBHOOK_EVENT_TYPES)('a test of %s', (type) => {
         payload,
         last_error: null,
         test: true,
+        resent: false,
         dedupe_key: expect.any(String),
         sweep_attempts: 0,
         next_sweep_after: null,

@@ -381,6 +381,63 @@ describe('health', () => {
   })
 })
 
+describe('an event that is sent again', () => {
+  const resent = async (subscriptionId: string, eventId: string) => {
+    const deliveryId = newId()
+    await webhooks.records.resend({
+      subscriptionId,
+      host: new URL(receiver.url).host,
+      tenantId: webhooks.tenantId,
+      environment: 'live',
+      at: bench.clock.now(),
+      events: [{ deliveryId, eventId, eventType: 'installment.paid', body: '{}' }],
+    })
+    await webhooks.settled()
+    return deliveryId
+  }
+  const shown = async (id: string, deliveryId: string) =>
+    (await webhooks.records.list(id, 9)).find(({ _id }) => _id === deliveryId)
+
+  test('has five attempts at any age under its id and first body, counts for nothing and is never dropped', async () => {
+    await webhooks.deliver()
+    const id = await webhooks.subscribe(receiver.url)
+    const eventId = await webhooks.raise()
+    await webhooks.advance(60 * HOUR)
+    receiver.answerWith(500)
+    const from = bench.clock.now()
+    const deliveryId = await resent(id, eventId)
+    await webhooks.advance(60 * HOUR)
+    const [first, ...again] = receiver.requests
+    expect(ages(from, again)).toEqual([0, 1, 6, 31, 156])
+    for (const { headers, body } of again) {
+      expect([headers['x-webhook-id'], String(body)]).toEqual([eventId, String(first!.body)])
+    }
+    expect(await shown(id, deliveryId)).toMatchObject({ status: 'failed', attempts: 5, resent: true })
+    expect(await webhooks.records.failureCounts([id])).toEqual(new Map())
+    const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
+    expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised'])
+    // its body is kept as long as its last delivery
+    while (await webhooks.records.prune(from - 1));
+    expect(await webhooks.records.list(id, 9)).toMatchObject([{ _id: deliveryId }])
+  })
+
+  test('ends where its subscription is disabled, and does not go on when that is enabled', async () => {
+    receiver.answerWith(500)
+    await webhooks.deliver()
+    const id = await webhooks.subscribe(receiver.url)
+    const deliveryId = await resent(id, newId())
+    await webhooks.disable(id)
+    await webhooks.advance(10)
+    expect(await shown(id, deliveryId)).toMatchObject({
+      status: 'failed',
+      last_error: 'The subscription was disabled; the last attempt: It answered 500',
+    })
+    await webhooks.verb('Enable', id)
+    await webhooks.advance(HOUR)
+    expect(receiver.requests).toHaveLength(1)
+  })
+})
+
 describe('an enabling that has not come to the count yet', () => {
   // health counts failures, and begins anew
   test('begins it anew all the same: failures before and just after do not disable', {

@@ -13,6 +13,7 @@ import { Answer } from '../../../endpoints/endpoint.ts'
 import { id, text, wrongType } from '../../../endpoints/fields.ts'
 import { endpoint, keyed } from '../../host/api.ts'
 import { bodyKey } from './ach-debits.ts'
+import { AT_CREATION } from './ach-transaction-schemas.ts'
 
 const DOLLARS = 'must be a number of dollars from 0.01 to 99999999.99, without fractions of a cent'
 
@@ -65,7 +66,7 @@ const AcceptedCollection = z
         transaction_id: id(),
         policy_id: id(),
         amount: z.int().describe('Cents'),
-        status: z.literal('PENDING').describe('At creation'),
+        status: z.literal('PENDING').describe(AT_CREATION),
       }),
     ),
   })

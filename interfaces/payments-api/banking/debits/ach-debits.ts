@@ -20,7 +20,7 @@ import { id, momentOf, ofOne, optional, text, word, wrongType } from '../../../e
 import { returned, settlement } from '../../../endpoints/rail-reports.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
-import { shownState, TransactionState } from './ach-transaction-schemas.ts'
+import { AT_CREATION, shownState, TransactionState } from './ach-transaction-schemas.ts'
 
 const one = ofOne('transaction_id', 'transaction')
 const AMOUNT = `must be a whole number of cents from 1 to ${MOST_DEBIT_CENTS}`
@@ -72,7 +72,7 @@ const CreatedDebit = z
   .object({
     success: z.literal(true),
     transaction_id: id(),
-    status: z.literal('PENDING').describe('At creation; reads use the word `pending`'),
+    status: z.literal('PENDING').describe(AT_CREATION),
     amount: z.int().describe('Cents'),
   })
   .meta({ id: 'CreatedAchDebit' })

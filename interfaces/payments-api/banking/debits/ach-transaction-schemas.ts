@@ -16,12 +16,18 @@ import {
 import { id, isoMoment } from '../../../endpoints/fields.ts'
 import { withoutNulls } from '../../../endpoints/shown.ts'
 
+/** What the word of a creation is to the one that is read. */
+export const AT_CREATION =
+  'The word of the creation alone. Reads have the same debit as `pending` until a batch takes it; lists find it by either'
+
 /** How a transaction stands, as the status route shows it. */
 const status = {
   transaction_id: id(),
   status: z
     .enum(TRANSACTION_STATUSES)
-    .describe('As it is kept; a record of the legacy service in its own words'),
+    .describe(
+      '`pending` first, where creations answer `PENDING`, then as the debit moves; a record of the legacy service has its own words',
+    ),
   status_group: z.enum(STATUS_GROUPS),
   reason: z.string().nullable().describe('Why a gate stopped it'),
   failure_reason: z.string().nullable().describe('The reason again, where the money did not move'),

@@ -2,16 +2,14 @@ import { z } from 'zod'
 import { historyOf } from '../../../../application/banking/debits/transaction-history.ts'
 import { statusesOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
 import { readLedger, SORTS } from '../../../../application/banking/reconciliation/ledger.ts'
-import { isoTime } from '../../../../domain/kernel/calendar.ts'
+import { bound, FROM, firstMoment, lastMoment, TO } from '../../../endpoints/bounds.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { dateOrTime, id, ofOne, text, word } from '../../../endpoints/fields.ts'
+import { id, ofOne, text, word } from '../../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../../../endpoints/lists.ts'
 import { endpoint } from '../../host/api.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
 
 const one = ofOne('transaction_id', 'transaction')
-
-const bound = (description: string) => dateOrTime().optional().describe(description)
 
 export const achTransactionEndpoints = [
   endpoint({
@@ -28,8 +26,8 @@ export const achTransactionEndpoints = [
       employer_id: narrowing(id()),
       policy_id: narrowing(id()),
       status: text(40).optional(),
-      from_date: bound('Created at or after; a date or a time, UTC where it has no zone'),
-      to_date: bound('Created at or before; of a date its whole day, UTC'),
+      from_date: bound(`Created ${FROM}`),
+      to_date: bound(`Created ${TO}`),
       sort_by: word(...SORTS).default('created_at'),
       sort_order: word('asc', 'desc').default('desc'),
     }),
@@ -39,8 +37,8 @@ export const achTransactionEndpoints = [
       const filter = {
         ...query,
         statuses: status === undefined ? null : statusesOf(status),
-        from: boundOf(from_date, 'T00:00:00.000Z'),
-        to: boundOf(to_date, 'T23:59:59.999Z'),
+        from: firstMoment(from_date),
+        to: lastMoment(to_date),
       }
       return listed(
         query,
@@ -82,12 +80,3 @@ export const achTransactionEndpoints = [
     },
   }),
 ]
-
-/** The last moment that compares as text; a zone may put one beyond it. */
-const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
-
-/** A bound in ISO 8601. @param ofDate what a date is taken for. */
-function boundOf(value: string | number | undefined, ofDate: string): string | null {
-  if (value === undefined) return null
-  return typeof value === 'number' ? isoTime(Math.min(value, LAST_MOMENT)) : `${value}${ofDate}`
-}

@@ -8,7 +8,7 @@ import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../../../support
 import { allEvents } from '../../../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../../../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../../../support/nacha-files.ts'
-import { enableCheckout } from '../../../support/payment-sessions.ts'
+import { enableCheckout, newSession } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import {
   operate,
@@ -72,6 +72,12 @@ async function brought(name: string, content: string | Uint8Array): Promise<Json
 }
 const statusOf = async (debitId: string) => (await bank.transaction(debitId)).status
 const alertsOf = (kind: string) => ops('GET', `/alerts?kind=${kind}&status=open`)
+
+test('a page where a bank debit moves money calls itself no test, though its cards are simulated', async () => {
+  const { status, text } = await send((await newSession(service, tenant)).url)
+  expect(status).toBe(200)
+  for (const words of ['Test mode', 'no money moves']) expect(text).not.toContain(words)
+})
 
 test('a live debit goes through a file to its return, and once more when an operator presents it again', async () => {
   const account = ownAccount()

@@ -45,6 +45,8 @@ describe('the page of a session', () => {
     expect((await shown(id)).status).toBe('pending')
     const { status, text } = await send(url)
     expect([status, text]).toEqual([200, expect.stringContaining('Harbor Premium Pay')])
+    // cards and bank rail of the installation are simulated
+    for (const words of ['Test mode', 'no money moves']) expect(text).toContain(words)
     expect((await shown(id)).status).toBe('opened')
   })
 
