@@ -63,9 +63,15 @@ export async function employerInScope(
   if (!isId(employerId)) return null
   if (agent.entity_type === 'employer' && agent.entity_id !== employerId) return null
   const { state } = await app.commands.load(employer, employerId)
-  if (state === null) return null
-  if (agent.entity_type === 'employer') return state
-  return state.payroll_company_ids.includes(agent.entity_id) ? state : null
+  return state !== null && isInScope(agent, state) ? state : null
+}
+
+/** True for an employer that the agent may act for, as it is. */
+export function isInScope(
+  { entity_type, entity_id }: Pick<AgentCredential, 'entity_type' | 'entity_id'>,
+  { employer_id, payroll_company_ids }: Pick<Employer, 'employer_id' | 'payroll_company_ids'>,
+): boolean {
+  return entity_type === 'employer' ? employer_id === entity_id : payroll_company_ids.includes(entity_id)
 }
 
 /** A policy as loaded, which is known to exist. */

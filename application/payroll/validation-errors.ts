@@ -11,13 +11,16 @@ import type { PayrollFileRow } from './submission-status.ts'
 /** Red rows of one answer at the most. */
 const MAX_ERROR_ROWS = 100
 
-const RED_ROWS = statement('red-rows-of-file', (db, $: Parameter<{ fileId: string; limit: number }>) =>
-  db
-    .selectFrom('payroll_row_errors')
-    .select(['row_number', 'person', 'reasons', 'valid'])
-    .where('file_id', '=', $('fileId'))
-    .orderBy('row_number')
-    .limit($('limit')),
+const RED_ROWS = statement(
+  'red-rows-of-file',
+  (db, $: Parameter<{ fileId: string; after: number; limit: number }>) =>
+    db
+      .selectFrom('payroll_row_errors')
+      .select(['row_number', 'person', 'reasons', 'valid'])
+      .where('file_id', '=', $('fileId'))
+      .where('row_number', '>', $('after'))
+      .orderBy('row_number')
+      .limit($('limit')),
 )
 type RedRow = ResultOf<typeof RED_ROWS>
 
@@ -26,14 +29,18 @@ const NO_TERMS = { class_codes: [], states: [] }
 /**
  * The red rows of a file with the reasons in sentences, in row order, at most {@link MAX_ERROR_ROWS}.
  * Names are opened for this answer; of erased persons the fallback is shown.
+ * @param after row number after which they begin; 0 is the beginning.
  */
 export async function validationErrors(
   app: Pick<Application, 'read' | 'personalData'>,
   file: PayrollFileRow,
+  after = 0,
 ) {
-  // as many as the counters tell of, so that an answer in the middle of validation agrees with itself
-  const limit = Math.min(file.red_rows, MAX_ERROR_ROWS)
-  const rows = limit === 0 ? [] : await app.read.query(RED_ROWS, { fileId: file.file_id, limit })
+  // as many as the counters tell of, so that an answer in the middle of validation agrees with itself; one more than
+  // are shown tells of others
+  const limit = Math.min(file.red_rows, MAX_ERROR_ROWS + 1)
+  const found = limit === 0 ? [] : await app.read.query(RED_ROWS, { fileId: file.file_id, after, limit })
+  const rows = found.slice(0, MAX_ERROR_ROWS)
   // with the first red row of a chunk, and so with that of the file; the same for all rows of a file
   const valid = rows[0]?.valid ?? NO_TERMS
   const names = await namesOf(app, file.file_id, rows)
@@ -51,7 +58,7 @@ export async function validationErrors(
         ...describeReason(reason, valid),
       })),
     })),
-    has_more: file.red_rows > rows.length,
+    has_more: found.length > rows.length,
   }
 }
 

@@ -135,7 +135,7 @@ export const SubmitPayrollData = z.object({
     .optional(),
 })
 
-export const FileLookup = z.object({
+const ofFile = {
   submission_id: optionalText(
     'the submission_id of submit_payroll_data',
     'Identifier returned by submit_payroll_data. Send submission_id or file_id; at least one is required.',
@@ -144,7 +144,25 @@ export const FileLookup = z.object({
     'the file_id of a payroll file',
     'Identifier of the payroll file (or the report_id of a large core API report). Send submission_id or file_id; at least one is required.',
   ),
-})
+}
+/** For the description: the lookup itself says which is missing. */
+const ONE_ID = { anyOf: [{ required: ['submission_id'] }, { required: ['file_id'] }] }
+
+export const FileLookup = z.object(ofFile).meta(ONE_ID)
+
+const ROW = `must be a whole number from 0 to ${MAX_ROWS} without quotes: send the row_number of the last row that you have, or leave it out`
+
+export const GetValidationErrors = z
+  .object({
+    ...ofFile,
+    after_row: z
+      .int(ROW)
+      .min(0, ROW)
+      .max(MAX_ROWS, ROW)
+      .describe('Only rows after this row_number: where has_more is true, that of the last row of errors.')
+      .optional(),
+  })
+  .meta(ONE_ID)
 
 /** The JSON Schema of a tool's arguments. */
 export function jsonSchemaOf(input: z.ZodObject): Readonly<Record<string, unknown>> {

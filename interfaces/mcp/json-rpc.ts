@@ -50,7 +50,8 @@ export interface RpcFailure {
     readonly message: string
     readonly data: RefusalData
   }
-  readonly id: Id
+  /** Left out by an era that knows no other word for an id that cannot be told. */
+  readonly id?: Id | undefined
 }
 export type RpcAnswer = RpcSuccess | RpcFailure
 
@@ -59,7 +60,7 @@ export function success(id: Id, result: unknown): RpcSuccess {
 }
 
 /** @param base address of the host: its page explains the code. */
-export function failure(id: Id, { code, message, data }: RpcError, base: string): RpcFailure {
+export function failure(id: Id | undefined, { code, message, data }: RpcError, base: string): RpcFailure {
   return {
     jsonrpc: '2.0',
     error: { code, message, data: { ...data, doc_url: docUrlOf(base, data.code) } },
@@ -76,8 +77,9 @@ export interface RpcRequest {
 }
 export type RpcMessage =
   | RpcRequest
-  /** A notification, or an answer to a request that this server never sends: nothing to answer. */
-  | { readonly kind: 'unanswered' }
+  | { readonly kind: 'notification' }
+  /** To a request that this server never sends. */
+  | { readonly kind: 'response'; readonly id: Id }
   | { readonly kind: 'invalid'; readonly id: Id; readonly error: RpcError }
 
 /** Reads one message of the envelope. Parameters are left to the method. */
@@ -87,7 +89,7 @@ export function readMessage(value: unknown): RpcMessage {
   if (value.jsonrpc !== '2.0') return invalid(id, 'jsonrpc must be the string "2.0"')
   const hasId = Object.hasOwn(value, 'id')
   if (!Object.hasOwn(value, 'method') && (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) {
-    return { kind: 'unanswered' }
+    return { kind: 'response', id }
   }
   if (hasId && id === null) return invalid(null, 'id must be a string or a number of at most 2^53 - 1')
   const { method, params } = value
@@ -95,7 +97,7 @@ export function readMessage(value: unknown): RpcMessage {
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
     return invalid(id, 'params must be an object')
   }
-  if (id === null) return { kind: 'unanswered' }
+  if (id === null) return { kind: 'notification' }
   return { kind: 'request', id, method, params }
 }
 
@@ -111,7 +113,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function invalid(id: Id, message: string): RpcMessage {
+/** A message that is none of the protocol's. */
+export function invalid(id: Id, message: string): RpcMessage & { readonly kind: 'invalid' } {
   return {
     kind: 'invalid',
     id,

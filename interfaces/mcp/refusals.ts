@@ -5,6 +5,7 @@ import type { HttpError } from '../http/errors.ts'
 import { memberAtBeginning } from '../http/json/beginning.ts'
 import type { parseJson } from '../http/json/strict-json.ts'
 import type { Unavailability } from '../http/unavailable.ts'
+import { eraOf, shownId } from './eras.ts'
 import {
   failure,
   type Id,
@@ -29,7 +30,7 @@ const ID_WAIT_MS = 1_000
  */
 export function refuse(response: ServerResponse, error: RpcError, base: string, id: Id = null): void {
   setRetryAfter(response, error.data)
-  sendJson(response, error.status, failure(id, error, base))
+  sendJson(response, error.status, failure(shownId(id, eraOf(null, response.req.headers)), error, base))
 }
 
 /** Sets `Retry-After` where the data of an error name the seconds. */
@@ -73,26 +74,23 @@ export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
 }
 
 /**
- * Refuses a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault.
+ * What is wrong with a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault.
  * @param bytes the body: of one that was not read to its end, the id stands there nevertheless.
- * @param base address of the host.
  */
-export function refuseJson(
-  response: ServerResponse,
+export function jsonFault(
   bytes: Buffer,
   { kind, message, path = '', value }: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
-  base: string,
-): void {
+): { readonly error: RpcError; readonly id: Id; readonly isOfCall: boolean } {
   const isOfValue = kind === 'characters' || kind === 'numbers'
   const argument = isOfValue ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
   if (argument !== undefined) {
     const advice = kind === 'characters' ? `${message}: remove it` : message
     const request = value ?? { id: memberAtBeginning(bytes.subarray(0, ID_WITHIN), 'id') }
-    refuse(response, invalidParams(argument, advice, 'invalid_json'), base, idOf(request))
-  } else if (kind === 'values') {
-    refuse(response, new RpcError(INVALID_REQUEST, message, { code: 'payload_too_large' }, 413), base)
-  } else {
-    const code = isOfValue ? INVALID_REQUEST : PARSE_ERROR
-    refuse(response, new RpcError(code, message, { code: 'invalid_json' }, 400), base)
+    return { error: invalidParams(argument, advice, 'invalid_json'), id: idOf(request), isOfCall: true }
   }
+  const error =
+    kind === 'values'
+      ? new RpcError(INVALID_REQUEST, message, { code: 'payload_too_large' }, 413)
+      : new RpcError(isOfValue ? INVALID_REQUEST : PARSE_ERROR, message, { code: 'invalid_json' }, 400)
+  return { error, id: null, isOfCall: false }
 }

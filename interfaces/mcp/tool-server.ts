@@ -2,13 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
-import project from '../../package.json' with { type: 'json' }
 import { unknownFault } from '../endpoints/unknown-fields.ts'
 import { requestIdOf, sendEmpty } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
-import { HttpError } from '../http/errors.ts'
+import { docUrlOf, HttpError } from '../http/errors.ts'
 import { parseLargeJson } from '../http/json/strict-json.ts'
 import { sendJsonPieces } from '../http/json-writer.ts'
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
@@ -16,11 +15,21 @@ import { type HostSettings, queryOf } from '../http/server.ts'
 import { unavailability } from '../http/unavailable.ts'
 import { checkArguments, jsonSchemaOf } from './arguments.ts'
 import {
+  batchOfWrongEra,
+  type Era,
+  eraOf,
+  hasModernHeader,
+  LEGACY_VERSION,
+  shownId,
+  VERSIONS,
+} from './eras.ts'
+import {
   AUTH_ERROR,
   failure,
   type Id,
   INVALID_REQUEST,
   idOf,
+  invalid,
   invalidParams,
   isObject,
   METHOD_NOT_FOUND,
@@ -35,21 +44,25 @@ import {
   asRpcError,
   idAtBeginning,
   internalError,
+  jsonFault,
   refuse,
-  refuseJson,
   setRetryAfter,
   unavailable,
 } from './refusals.ts'
 import { answerPieces, batchPieces, ToolResult } from './results.ts'
-import { type ToolCall, tools } from './tools.ts'
+import { namingEmployers, type ToolCall, tools } from './tools.ts'
 
-/** The one protocol revision that this server speaks. */
-const PROTOCOL_VERSION = '2025-03-26'
+/** The version of the tools, whatever the package's. */
+const VERSION = '1.0.0'
+const CAPABILITIES = { tools: { listChanged: false } }
+const INSTRUCTIONS = `Report payroll for workers' compensation insurance. Begin with list_employer_policies; if you do not know the employer_id, call it with none: the refusal lists the employers that you may act for. Then call get_expected_fields, build the rows, and check them with validate_payroll_submission until it has no errors. Call submit_payroll_data once, with an idempotency_key of your own; to repeat a call whose answer was lost, send the same key and arguments. Read get_submission_status until phase_3 is complete, and get_validation_errors for rows that failed: send those alone, corrected, as a new submission with a new key. A result with isError stored nothing: its text names the code, the field and what to send instead.`
 /** Messages of one batch at the most. */
 const MAX_BATCH = 100
 
 /** One message on its way to an answer. */
 interface Incoming extends ToolCall {
+  readonly era: Era
+  readonly headers: IncomingMessage['headers']
   /** A query parameter: it takes none. */
   readonly queried: string | null
   /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
@@ -79,9 +92,9 @@ const toolList = tools.map(({ name, description, input, annotations }) => ({
 }))
 
 /**
- * `POST /mcp`: JSON-RPC 2.0 over one endpoint, without sessions and without streams. The order of
- * checks is fixed, so that one request gives one predictable code: key, JSON, envelope, method,
- * arguments, scope, execution.
+ * `POST /mcp`: JSON-RPC 2.0 over one endpoint, without sessions and without streams, in two eras of the protocol which
+ * each request tells by itself. The order of checks is fixed, so that one request gives one predictable code: key, JSON,
+ * envelope, what the era asks for, method, arguments, scope, execution.
  */
 export class ToolServer {
   readonly #app: Application
@@ -105,9 +118,11 @@ export class ToolServer {
       this.#report(error, requestIdOf(response))
       const passing = unavailability(error)
       if (passing) {
-        // 503 only where the id cannot be told, so that no client waits for an answer
+        // 503 only where the id cannot be told, so that no client waits for an answer; modern clients would take a
+        // 200 for an older server, and keep to that
         const id = request.readableDidRead ? null : await idAtBeginning(request)
-        this.#refuse(response, unavailable(passing, id === null ? 503 : 200), id)
+        const is503 = id === null || hasModernHeader(request.headers)
+        this.#refuse(response, unavailable(passing, is503 ? 503 : 200), id)
         return
       }
       this.#refuse(response, internalError(500))
@@ -134,8 +149,16 @@ export class ToolServer {
     requireUtf8(request)
     const bytes = await readBody(request, LARGE_BODY, costs)
     const parsed = await parseLargeJson(bytes)
+    const { headers } = request
+    const era = eraOf(parsed.value, headers)
     if (!parsed.ok) {
-      refuseJson(response, bytes, parsed, this.#settings.url())
+      const { error, id, isOfCall } = jsonFault(bytes, parsed)
+      if (!isOfCall || id === null) this.#refuse(response, error, id)
+      else
+        await send(
+          response,
+          await this.#answered(era, id, requestIdOf(response), () => this.#refused(era, error)),
+        )
       return
     }
     const idempotencyKey = request.headers['idempotency-key'] ?? null
@@ -154,7 +177,8 @@ export class ToolServer {
       return costs.measure({ rows })
     }
     const [queried = null] = queryOf(request).keys()
-    const incoming = { app, agent, requestId: requestIdOf(response), idempotencyKey, queried, onRows }
+    const requestId = requestIdOf(response)
+    const incoming = { era, headers, app, agent, requestId, idempotencyKey, queried, onRows }
     if (Array.isArray(parsed.value)) {
       await this.#answerBatch(incoming, parsed.value, costs, response)
       return
@@ -165,9 +189,7 @@ export class ToolServer {
       sendEmpty(response, 202)
       return
     }
-    const { answer, status } = answered
-    if ('error' in answer) setRetryAfter(response, answer.error.data)
-    await sendJsonPieces(response, status, answerPieces(answer))
+    await send(response, answered)
   }
 
   async #answerBatch(
@@ -176,6 +198,11 @@ export class ToolServer {
     costs: Costs,
     response: ServerResponse,
   ): Promise<void> {
+    const wrongEra = batchOfWrongEra(batch, incoming.headers)
+    if (wrongEra !== null) {
+      this.#refuse(response, wrongEra)
+      return
+    }
     const messages = batch.slice(0, MAX_BATCH + 1).map(readMessage)
     const malformed = batchFault(messages)
     if (malformed !== null) {
@@ -196,28 +223,51 @@ export class ToolServer {
 
   /** @returns null for a message that asks for no answer. */
   async #answer(incoming: Incoming, message: RpcMessage): Promise<Answered | null> {
-    if (message.kind === 'unanswered') return null
+    const { era, requestId } = incoming
+    if (message.kind === 'notification') return null
+    if (message.kind === 'response' && era.responses === 202) return null
+    const asked = message.kind === 'response' ? invalid(message.id, 'There is no request to answer') : message
+    return this.#answered(era, asked.id, requestId, () => {
+      if (asked.kind === 'invalid') throw asked.error
+      return this.#run(incoming, asked)
+    })
+  }
+
+  /** The answer to a request, whatever becomes of it. */
+  async #answered(
+    era: Era,
+    id: Id,
+    requestId: string,
+    run: () => Promise<object> | object,
+  ): Promise<Answered> {
     const failed = (error: RpcError): Answered => ({
-      answer: failure(message.id, error, this.#settings.url()),
+      answer: failure(shownId(id, era), error, this.#settings.url()),
       status: error.status,
     })
-    if (message.kind === 'invalid') return failed(message.error)
     try {
-      return { answer: success(message.id, await this.#run(incoming, message)), status: 200 }
+      const result = await run()
+      const members = era.members(this.#serverInfo)
+      const complete =
+        result instanceof ToolResult
+          ? new ToolResult(result.structured, { ...result.members, ...members })
+          : { ...result, ...members }
+      return { answer: success(id, complete), status: 200 }
     } catch (error) {
       if (error instanceof RpcError) return failed(error)
       if (error instanceof HttpError) return failed(asRpcError(error))
-      this.#report(error, incoming.requestId)
+      this.#report(error, requestId)
       const passing = unavailability(error)
       return failed(passing ? unavailable(passing) : internalError())
     }
   }
 
-  async #run(incoming: Incoming, { method, params }: RpcRequest): Promise<unknown> {
-    if (!METHODS.has(method)) {
-      throw new RpcError(METHOD_NOT_FOUND, `Unknown method; there are ${[...METHODS].join(', ')}`, {
-        code: 'not_found',
-      })
+  async #run(incoming: Incoming, request: RpcRequest): Promise<object> {
+    const { era } = incoming
+    const { method, params } = request
+    era.check(request, incoming.headers)
+    if (!era.methods.includes(method)) {
+      const message = `Unknown method; there are ${era.methods.join(', ')}`
+      throw new RpcError(METHOD_NOT_FOUND, message, { code: 'not_found' }, era.unknownMethod)
     }
     if (incoming.queried !== null) {
       const { field, message } = unknownFault([incoming.queried], [], 'query parameter')
@@ -229,12 +279,19 @@ export class ToolServer {
     switch (method) {
       case 'initialize':
         return {
-          protocolVersion: PROTOCOL_VERSION,
-          capabilities: { tools: { listChanged: false } },
-          serverInfo: { name: this.#settings.serverName, version: project.version },
+          protocolVersion: LEGACY_VERSION,
+          capabilities: CAPABILITIES,
+          serverInfo: this.#serverInfo,
+        }
+      case 'server/discover':
+        return {
+          supportedVersions: VERSIONS,
+          capabilities: CAPABILITIES,
+          instructions: INSTRUCTIONS,
+          ...era.kept,
         }
       case 'tools/list':
-        return { tools: toolList }
+        return { tools: toolList, ...era.kept }
       case 'tools/call':
         return this.#callTool(incoming, params)
       default:
@@ -242,7 +299,7 @@ export class ToolServer {
     }
   }
 
-  async #callTool(incoming: Incoming, params: Record<string, unknown> | undefined): Promise<unknown> {
+  async #callTool(incoming: Incoming, params: Record<string, unknown> | undefined): Promise<object> {
     if (params === undefined) {
       throw invalidParams(
         'params',
@@ -258,7 +315,20 @@ export class ToolServer {
     if (!isObject(given)) throw invalidParams('arguments', 'arguments must be an object with named members')
     // rows cost more, whatever is wrong with them
     if (Array.isArray(given.rows)) await incoming.onRows(given.rows.length)
-    return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given)))
+    try {
+      return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given)))
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      return this.#refused(incoming.era, await namingEmployers(incoming, error))
+    }
+  }
+
+  #refused(era: Era, error: RpcError): ToolResult {
+    return era.refusedCall(error, docUrlOf(this.#settings.url(), error.data.code))
+  }
+
+  get #serverInfo() {
+    return { name: this.#settings.serverName, version: VERSION }
   }
 
   /** Answers a missing, malformed, unknown or revoked key; the body is only looked at for its id. */
@@ -282,7 +352,10 @@ export class ToolServer {
   }
 }
 
-const METHODS: ReadonlySet<string> = new Set(['initialize', 'tools/list', 'tools/call', 'ping'])
+async function send(response: ServerResponse, { answer, status }: Answered): Promise<void> {
+  if ('error' in answer) setRetryAfter(response, answer.error.data)
+  await sendJsonPieces(response, status, answerPieces(answer))
+}
 
 /** What makes a batch invalid as a whole, null when nothing does. */
 function batchFault(messages: readonly RpcMessage[]): string | null {

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
+import { employersInScope } from '../../application/access/employers-in-scope.ts'
 import type { Application } from '../../application/commands/application.ts'
 import type { Reads } from '../../application/commands/command-handler.ts'
 import { oncePerKey } from '../../application/commands/keyed-call.ts'
@@ -22,6 +23,7 @@ import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import {
   FileLookup,
   GetExpectedFields,
+  GetValidationErrors,
   ListEmployerPolicies,
   POLICY,
   payrollRows,
@@ -146,11 +148,11 @@ export const tools: readonly Tool[] = [
   tool({
     name: 'get_validation_errors',
     description:
-      'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows, has_more tells whether there are others.',
-    input: FileLookup,
+      'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows. When has_more is true, call again with after_row: the row_number of the last row.',
+    input: GetValidationErrors,
     annotations: readOnly('Get validation errors'),
     async call({ app, agent }, given) {
-      return validationErrors(app, await fileFor(app, agent, given))
+      return validationErrors(app, await fileFor(app, agent, given), given.after_row)
     },
   }),
 ]
@@ -259,7 +261,10 @@ function submissionResult(file: PayrollFile): Record<string, unknown> {
 async function employerFor(app: Reads, agent: AgentCredential, employerId: string): Promise<Employer> {
   const employer = await employerInScope(app, agent, employerId)
   if (employer) return employer
-  throw outOfScope('This credential may not act for the employer named by employer_id', 'employer_id')
+  throw outOfScope(
+    'This credential may not act for the employer named by employer_id: send the employer_id of one of employers',
+    'employer_id',
+  )
 }
 
 /** Employer and policy of a submission, read together; the policy is null where none can be reported against. */
@@ -322,6 +327,17 @@ function refused(rejection: Rejection): RpcError {
 
 function reasonOf({ code, field }: Rejection): RefusalData {
   return field === undefined ? { code } : { code, field }
+}
+
+/** A refusal that has to do with `employer_id`, with the employers that the credential may act for. */
+export async function namingEmployers(
+  { app, agent }: Pick<ToolCall, 'app' | 'agent'>,
+  { code, message, data, status }: RpcError,
+): Promise<RpcError> {
+  const { field, errors = [] } = data as { field?: string; errors?: readonly { readonly field: string }[] }
+  const isOfEmployer = [field, ...errors.map((one) => one.field)].includes('employer_id')
+  const named = isOfEmployer ? await employersInScope(app, agent) : {}
+  return new RpcError(code, message, { ...data, ...named }, status)
 }
 
 function outOfScope(message: string, field?: string): RpcError {
