@@ -61,7 +61,11 @@ function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []):
     const fitting = issue.errors.filter((errors) => !errors.some(isWrongType))
     if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
   }
-  const kind = message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
+  const kind = message.startsWith(REQUIRED)
+    ? 'missing'
+    : code === 'too_small' || code === 'too_big'
+      ? code
+      : 'other'
   const missing = code === 'custom' ? issue.params?.code : undefined
   return [{ field: fieldOf(path), message, kind, ...(missing && { code: missing }) }]
 }

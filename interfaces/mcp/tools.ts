@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
-import { employersInScope } from '../../application/access/employers-in-scope.ts'
 import type { Application } from '../../application/commands/application.ts'
 import type { Reads } from '../../application/commands/command-handler.ts'
 import { oncePerKey } from '../../application/commands/keyed-call.ts'
+import { employersInScope } from '../../application/parties/employers-in-scope.ts'
 import { describeExpectedFields } from '../../application/payroll/expected-fields.ts'
 import { subjectOfAttempt } from '../../application/payroll/report-payroll.ts'
 import {

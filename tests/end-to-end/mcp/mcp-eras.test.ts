@@ -1,6 +1,13 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { payrollRow, type SeededTenant, seedEmployer, seedTenant, sendRpc } from '../../support/seed.ts'
+import {
+  operate,
+  payrollRow,
+  type SeededTenant,
+  seedEmployer,
+  seedTenant,
+  sendRpc,
+} from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
 
 let service: SharedService
@@ -95,7 +102,7 @@ describe('a request of the modern era', () => {
     ['no capabilities', { [VERSION]: MODERN }, {}, 400, -32602, CAPABILITIES],
     ['capabilities of another type', { ...META, [CAPABILITIES]: [] }, {}, 400, -32602, CAPABILITIES],
     ['a version of another type', { ...META, [VERSION]: 7 }, {}, 400, -32602, VERSION],
-    ['no metadata', undefined, {}, 400, -32602, VERSION],
+    ['no metadata', null, {}, 400, -32602, VERSION],
     ['metadata of another type', 'x', {}, 400, -32602, VERSION],
     [
       'a version header unlike the body',
@@ -279,6 +286,8 @@ describe('the employers of a credential', () => {
     const company = await seedTenant(service)
     const second = await seedEmployer(service, company, { legal_name: 'Second Bakery LLC' })
     await seedEmployer(service, { tenantId: company.tenantId })
+    const unlinked = await seedEmployer(service, company)
+    await operate(service, 'PATCH', `/employers/${unlinked.employerId}`, { payroll_company_ids: [] })
     const employers = [
       { employer_id: company.employerId, employer_name: company.employerName },
       { employer_id: second.employerId, employer_name: 'Second Bakery LLC' },

@@ -2,10 +2,10 @@ import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
+import { isInScope } from '../access/agent-scope.ts'
 import type { Application } from '../commands/application.ts'
-import { legalName } from '../parties/legal-names.ts'
 import { type Parameter, sql, statement } from '../queries/statement.ts'
-import { isInScope } from './agent-scope.ts'
+import { legalName } from './legal-names.ts'
 
 /** Employers of one answer at the most. */
 const MAX_EMPLOYERS = 100
