@@ -13,19 +13,29 @@ export interface Effort {
   readonly mixedLoadSeconds: number
   /** How long a load of webhooks counts, in seconds. */
   readonly webhookSeconds: number
+  /** Events of the log that is rebuilt from, or verified. */
+  readonly logEvents: number
 }
 
 /**
  * @param options.minutes of the mixed load; default 5, of a quick run a quarter.
  * @param options.seconds of a load of webhooks; default 60, of a quick run 5.
+ * @param options.events of a log that is rebuilt from or verified; default 200,000, of a quick run 20,000.
  */
-export function effort(options: { quick: boolean; minutes?: number; seconds?: number }): Effort {
+export function effort(options: {
+  quick: boolean
+  minutes?: number
+  seconds?: number
+  events?: number
+}): Effort {
   const { quick, minutes = quick ? 0.25 : 5, seconds = quick ? 5 : 60 } = options
+  const { events = quick ? 20_000 : 200_000 } = options
   return {
     rounds: (usual) => (quick ? 1 : usual),
     seconds: (usual) => (quick ? Math.min(usual, 1) : usual),
     amount: (usual, of = 1) => (quick ? Math.ceil(usual / 10 / of) * of : usual),
     mixedLoadSeconds: minutes * 60,
     webhookSeconds: seconds,
+    logEvents: events,
   }
 }

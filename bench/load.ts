@@ -39,6 +39,8 @@ export interface Load {
   readonly warmUp: number
   /** How long it counts, in seconds; or how many requests in all, without a warm-up. */
   readonly length: { readonly seconds: number } | { readonly requests: number }
+  /** Requests per second over all connections at the most; default as many as are answered. */
+  readonly perSecond?: number
   /**
    * True: 503 with Retry-After is an answer, too, and whoever gets it waits as long before the next request. Connections
    * that the server cuts are counted, and what was waited for in vain counts as a latency; the caller comes again
@@ -81,7 +83,7 @@ export async function runLoad(): Promise<void> {
  * @throws Error when an answer is neither a success nor a refusal that may be.
  */
 export async function send(load: Load): Promise<Required<Figure>> {
-  const { asks, connections, warmUp, length, mayBeRefused } = load
+  const { asks, connections, warmUp, length, mayBeRefused, perSecond } = load
   const opened = performance.now()
   const requests = 'seconds' in length ? Number.POSITIVE_INFINITY : length.requests
   // known when all connections stand
@@ -91,6 +93,7 @@ export async function send(load: Load): Promise<Required<Figure>> {
   const count = { served: 0, refused: 0, lost: 0 }
   let sent = 0
   let awaited = 0
+  const pace = perSecond === undefined ? 0 : (connections * 1000) / perSecond
   const over = new AbortController()
   setMaxListeners(connections, over.signal)
   const pause = (ms: number) => delay(ms, undefined, { signal: over.signal }).catch(() => undefined)
@@ -112,7 +115,8 @@ export async function send(load: Load): Promise<Required<Figure>> {
     if (counts && answered >= from && outcome !== 'refused') times.push(answered - begun)
     if (answered >= from && answered < until) count[outcome] += 1
     if (awaited === 0 && (answered >= until || sent >= requests)) over.abort()
-    if (outcome === 'served') return 0
+    // each connection keeps to its own times; what comes late is not made up for by sending more at once
+    if (outcome === 'served') return pace === 0 ? 0 : Math.max(0, pace - (answered - begun))
     // the server may give up a connection that is idle for so long
     client.close()
     return outcome === 'lost' ? AFTER_LOSS_MS : answer!.retryAfter * 1000

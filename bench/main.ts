@@ -15,10 +15,12 @@ import { measureMixedLoad } from './measurements/mixed-load.ts'
 import { measurePayerPage } from './measurements/payer-page.ts'
 import { measurePaymentLinks } from './measurements/payment-links.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
+import { measureRebuilding } from './measurements/rebuilding.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { measureTwoWriters } from './measurements/two-writers.ts'
+import { measureVerifying } from './measurements/verifying.ts'
 import { measureWakingUp } from './measurements/waking-up.ts'
 import {
   measureHttp,
@@ -44,7 +46,7 @@ import { type BenchServer, startBenchServer, stopEverything, withServiceOf } fro
 import { runWriter } from './writers.ts'
 
 /**
- * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [--seconds n] [name ...]]
+ * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [--seconds n] [--events n] [name ...]]
  * npm run bench -- --against DIR [name ...]
  * npm run bench -- --print [--markdown] results.json ...
  *
@@ -68,10 +70,12 @@ const MEASUREMENTS: Readonly<Record<string, Measure>> = {
   'payer-page': measurePayerPage,
   'payment-links': measurePaymentLinks,
   'payroll-report': measurePayrollReport,
+  rebuilding: measureRebuilding,
   requests: measureRequests,
   'split-report': measureSplitReport,
   starting: measureStarting,
   'two-writers': measureTwoWriters,
+  verifying: measureVerifying,
   'waking-up': measureWakingUp,
   'webhooks-http': measureHttp,
   'webhooks-latency': measureLatency,
@@ -85,6 +89,7 @@ interface Options {
   readonly quick: boolean
   readonly minutes?: number
   readonly seconds?: number
+  readonly events?: number
   readonly against?: string
 }
 
@@ -165,6 +170,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seconds: { type: 'string' },
+    events: { type: 'string' },
     against: { type: 'string' },
     print: { type: 'boolean', default: false },
     // what the bench starts itself as, in processes of their own
@@ -184,12 +190,13 @@ async function run(): Promise<void> {
   if (values.print) {
     for (const file of positionals) runs.push(JSON.parse(await readFile(file, 'utf8')) as Results)
   } else {
-    const { minutes, seconds, against } = values
+    const { minutes, seconds, events, against } = values
     const options: Options = {
       quick: values.quick,
       ...(against === undefined ? {} : { against }),
       ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
       ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
+      ...(events === undefined ? {} : { events: Number(events) }),
     }
     for (let n = 0; n < Number(values.runs); n += 1) {
       runs.push(await bench(positionals, options))

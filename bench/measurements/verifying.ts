@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Effort } from '../effort.ts'
+import { readLog } from '../peers/plain-postgres.ts'
+import type { Row } from '../report.ts'
+import { type BenchServer, OPERATOR_TOKEN, processorTimeOf, startService } from '../servers.ts'
+import { inTurns } from '../statistics.ts'
+import { fill } from './catching-up.ts'
+
+const ROUNDS = 3
+const EVENTS_OF_STREAM = 10
+const PAGE = 1_000
+
+/** `audit verify` over the whole log, against a bare loop that reads it in pages and hashes every event. */
+export async function measureVerifying(server: BenchServer, effort: Effort): Promise<Row[]> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
+  const url = await server.createDatabase('verifying')
+  const service = await startService({ DATA_DIR: dataDir, DATABASE_URL: url })
+  try {
+    // the service takes no log that it does not hold the keys of
+    await fill(
+      { url },
+      { streams: effort.logEvents / EVENTS_OF_STREAM, events: EVENTS_OF_STREAM, interleaved: true },
+    )
+    let busy = 0
+    let checked = 0
+    const { ours, bare } = await inTurns(effort.rounds(ROUNDS), {
+      ours: async () => {
+        const before = await processorTimeOf(service.child.pid!)
+        const started = performance.now()
+        const events = await verify(service.ready.ops)
+        const ms = performance.now() - started
+        busy += (await processorTimeOf(service.child.pid!)) - before
+        checked += events
+        return { value: (events / ms) * 1000 }
+      },
+      bare: async () => {
+        const started = performance.now()
+        const events = await readLog(url, PAGE, 'hash')
+        return { value: (events / (performance.now() - started)) * 1000 }
+      },
+    })
+    const spent = (busy * 100_000) / checked
+    return [
+      {
+        work: `audit verify of ${effort.logEvents.toLocaleString('en-US')} events`,
+        unit: 'per second',
+        ours,
+        peer: { name: 'reading the pages and hashing', rounds: bare },
+        target: { kind: 'none' },
+        note: `${spent.toFixed(2)} s of processor time in the service for 100,000 events`,
+      },
+    ]
+  } finally {
+    await service.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** @returns how many events were checked. @throws Error when the log is not whole. */
+async function verify(ops: string): Promise<number> {
+  const response = await fetch(`${ops}/ops/v1/audit/verify`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: '{}',
+  })
+  const answer = (await response.json()) as Verified & { data?: Verified }
+  const { verified, events } = answer.data ?? answer
+  if (!verified) throw new Error(`The verification answered ${JSON.stringify(answer)}`)
+  return events
+}
+
+interface Verified {
+  readonly verified: boolean
+  readonly events: number
+}
