@@ -38,16 +38,22 @@ export class HashChains {
     this.#eventAt = eventAt
   }
 
-  /** @returns what is wrong with the event, or null. */
-  async check(event: StoredEvent): Promise<ChainProblem | null> {
-    const before = this.#links.get(event.stream) ?? (await this.#predecessor(event))
+  /** @returns what is wrong with the event, or null; at once where its predecessor is at hand. */
+  check(event: StoredEvent): ChainProblem | null | Promise<ChainProblem | null> {
+    const { stream, revision } = event
+    const before = this.#links.get(stream) ?? (revision === 0 ? CHAIN_START : null)
+    return before ? this.#checkBehind(before, event) : this.#readAndCheck(event)
+  }
+
+  async #readAndCheck(event: StoredEvent): Promise<ChainProblem | null> {
+    const { stream, revision } = event
+    const before = await this.#eventAt(stream, revision - 1)
+    return this.#checkBehind(before ? linkOf(before) : CHAIN_START, event)
+  }
+
+  #checkBehind(before: ChainLink, event: StoredEvent): ChainProblem | null {
     const problem = checkLink(before, event)
     if (!problem) this.#links.set(event.stream, linkOf(event))
     return problem
-  }
-
-  async #predecessor({ stream, revision }: StoredEvent): Promise<ChainLink> {
-    const before = revision === 0 ? null : await this.#eventAt(stream, revision - 1)
-    return before ? linkOf(before) : CHAIN_START
   }
 }

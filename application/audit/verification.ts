@@ -1,5 +1,6 @@
 import type { Application } from '../commands/application.ts'
 import { eventsOf } from '../commands/events-of.ts'
+import { TimeSlice } from '../commands/time-slices.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogMemory } from '../ports/log-memory.ts'
 import {
@@ -54,7 +55,7 @@ export interface AuditProblem {
   readonly problem: LogProblem
 }
 
-const READ_PAGE = 100
+const READ_PAGE = 1_000
 
 /** Checks the hash chain of one stream. @returns null when there is no such stream. */
 export async function verifyStream(
@@ -97,13 +98,27 @@ export async function verifyLog(
   let last: ChainLink | null = null
   let lastEvent: StoredEvent | null = null
   let next = 0
-  while (after < head) {
+  const slice = new TimeSlice()
+  const read = (from: bigint) => {
+    const page = app.log.readAll({ after: from, maxCount: READ_PAGE })
+    // it is waited for later, or not at all
+    page.catch(() => undefined)
+    return page
+  }
+  for (let reading = read(after); after < head; ) {
     signal?.throwIfAborted()
-    const page = await app.log.readAll({ after, maxCount: READ_PAGE })
+    const page = await reading
+    const isLast = page.atHead || page.checkpoint >= head
+    // the store reads on while this page is checked
+    if (!isLast) reading = read(page.checkpoint)
     for (const event of page.events) {
       if (event.position > head) break
+      const turn = slice.over()
+      if (turn) await turn
       const isNext = !app.log.isGapless || event.position === (lastEvent?.position ?? LOG_START) + 1n
-      const problem = problemOf(event, isNext ? await chains.check(event) : 'missing_positions')
+      const checked = isNext ? chains.check(event) : 'missing_positions'
+      // most are checked at once
+      const problem = problemOf(event, checked instanceof Promise ? await checked : checked)
       events += 1
       if (event.revision === 0) streams += 1
       last = linkOf(event)
@@ -127,7 +142,7 @@ export async function verifyLog(
       }
     }
     after = page.checkpoint
-    if (page.atHead || after >= head) break
+    if (isLast) break
   }
   const upTo = lastEvent?.position ?? LOG_START
   const [mark] = marks.slice(next)
