@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /**
  * Merkle trees over SHA-256 as in RFC 6962, section 2.1, and RFC 9162: leaf hashes begin with a zero byte, those of
@@ -10,17 +10,18 @@ export type Hash = Buffer
 
 export const HASH_BYTES = 32
 /** Of a tree without leaves. */
-export const EMPTY_ROOT: Hash = createHash('sha256').digest()
+export const EMPTY_ROOT: Hash = hash('sha256', '', 'buffer')
 
 const LEAF = Buffer.from([0])
 const NODE = Buffer.from([1])
 
 export function leafHash(content: string | Buffer): Hash {
-  return createHash('sha256').update(LEAF).update(content).digest()
+  const bytes = typeof content === 'string' ? `\0${content}` : Buffer.concat([LEAF, content])
+  return hash('sha256', bytes, 'buffer')
 }
 
 export function nodeHash(left: Hash, right: Hash): Hash {
-  return createHash('sha256').update(NODE).update(left).update(right).digest()
+  return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer')
 }
 
 /** The hash of a complete subtree: of the 2^level leaves from index × 2^level on. */

@@ -80,11 +80,17 @@ export class TreeCheck {
     return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT)
   }
 
-  /** Takes the next event. @returns how the log differs, once that is certain. */
-  async take(event: StoredEvent): Promise<TreeDifference | null> {
+  /** Takes the next event; most are compared at once. @returns how the log differs, once that is certain. */
+  take(event: StoredEvent): TreeDifference | null | Promise<TreeDifference | null> {
     const leaf = leafHash(leafOf(event))
     const index = this.#size
     this.#add(leaf)
+    const isAlike = this.#suspect !== null || index >= this.#end.size || this.#leafAtHand(index)?.equals(leaf)
+    const isSigned = (this.#checkpoints[this.#next]?.size ?? Number.POSITIVE_INFINITY) <= this.#size
+    return isAlike && !isSigned ? null : this.#compare(index, leaf, event)
+  }
+
+  async #compare(index: number, leaf: Hash, event: StoredEvent): Promise<TreeDifference | null> {
     if (!this.#suspect && index < this.#end.size && !(await this.#storedLeaf(index))?.equals(leaf)) {
       this.#suspect = await this.#differenceAt(index, leaf, event)
     }
@@ -135,9 +141,14 @@ export class TreeCheck {
 
   async #storedLeaf(index: number): Promise<Hash | null> {
     if (index >= this.#end.size) return null
-    const { hashes } = await this.#tileOf(index)
+    await this.#tileOf(index)
+    return this.#leafAtHand(index)
+  }
+
+  #leafAtHand(index: number): Hash | null {
+    if (this.#tile?.index !== Math.floor(index / TILE_HASHES)) return null
     const from = (index % TILE_HASHES) * HASH_BYTES
-    return hashes.subarray(from, from + HASH_BYTES)
+    return this.#tile.hashes.subarray(from, from + HASH_BYTES)
   }
 
   async #storedId(index: number): Promise<string | null> {

@@ -130,7 +130,8 @@ export async function verifyLog(
         const found = cut?.stream === event.stream ? cut : problem
         return report(counts, event.position, last, found)
       }
-      const difference = await tree.take(event)
+      const taken = tree.take(event)
+      const difference = taken instanceof Promise ? await taken : taken
       if (difference) {
         return report(counts, event.position, last, (await cutOf(app.log)) ?? problemOfTree(difference))
       }

@@ -80,6 +80,32 @@ class FileStatus(TypedDict):
     phase_2: FileStatusPhase21 | FileStatusPhase22
     phase_3: FileStatusPhase31 | FileStatusPhase32
 
+class PartnerCarrier(TypedDict):
+    carrier_id: str
+    name: str
+    settlement_type: Literal["fbo", "direct"] | None
+
+class PartnerEmployer(TypedDict):
+    employer_id: str
+    environment: Literal["live", "sandbox"]
+    legal_name: str
+    fein_last4: str | None
+
+class PartnerPolicy(TypedDict):
+    policy_id: str
+    policy_number: str
+    environment: Literal["live", "sandbox"]
+    employer_id: str
+    carrier_id: str
+    status: Literal["active", "in_progress", "cancelled", "expired"]
+    effective_date: str
+    expiration_date: str
+    class_codes: Sequence[str]
+    states: Sequence[str]
+    payroll_frequency: str
+    billing_type: Literal["PAY_AS_YOU_GO", "DIRECT_BILLING"] | None
+    annual_premium_cents: int | None
+
 class PayrollReportPayPeriod1(TypedDict):
     start_date: str
     end_date: str
@@ -175,3 +201,107 @@ class CoreClient(Client):
     ) -> ReportAnswer:
         """Push payroll with a signature instead of client credentials"""
         return cast("ReportAnswer", self.call(Operation("pushPayroll", "POST", "/api/v1/webhook/inbound/{connection_id}", "connection", takes_key=True, wrapped=False, paged_by=None, produces=None), {"connection_id": connection_id}, body, idempotency_key, timeout, total))
+
+    def list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerEmployer]:
+        """List employers, newest first"""
+        return cast("Sequence[PartnerEmployer]", self.call(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def each_list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerEmployer]:
+        """List employers, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerEmployer]", self.each(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def show_employer(
+        self,
+        *,
+        employer_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerEmployer:
+        """Show an employer"""
+        return cast("PartnerEmployer", self.call(Operation("showEmployer", "GET", "/api/v1/employers/{employer_id}", "client", takes_key=False, wrapped=False, paged_by=None, produces=None), {"employer_id": employer_id}, None, None, timeout, total))
+
+    def list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerPolicy]:
+        """List policies, newest first"""
+        return cast("Sequence[PartnerPolicy]", self.call(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
+    def each_list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerPolicy]:
+        """List policies, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerPolicy]", self.each(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
+    def show_policy(
+        self,
+        *,
+        policy_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerPolicy:
+        """Show a policy"""
+        return cast("PartnerPolicy", self.call(Operation("showPolicy", "GET", "/api/v1/policies/{policy_id}", "client", takes_key=False, wrapped=False, paged_by=None, produces=None), {"policy_id": policy_id}, None, None, timeout, total))
+
+    def list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerCarrier]:
+        """List carriers, newest first"""
+        return cast("Sequence[PartnerCarrier]", self.call(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def each_list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerCarrier]:
+        """List carriers, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerCarrier]", self.each(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def show_carrier(
+        self,
+        *,
+        carrier_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerCarrier:
+        """Show a carrier"""
+        return cast("PartnerCarrier", self.call(Operation("showCarrier", "GET", "/api/v1/carriers/{carrier_id}", "client", takes_key=False, wrapped=False, paged_by=None, produces=None), {"carrier_id": carrier_id}, None, None, timeout, total))

@@ -238,6 +238,7 @@ ErrorCode: TypeAlias = Literal[
     "too_many_rows",
     "too_many_subscriptions",
     "too_many_verifications",
+    "too_many_webhook_events",
     "total_out_of_bounds",
     "transaction_not_found",
     "transaction_out_of_scope",
@@ -250,6 +251,8 @@ ErrorCode: TypeAlias = Literal[
     "web_host_taken",
     "webhook_event_exists",
     "webhook_event_not_found",
+    "webhook_event_not_subscribed",
+    "webhook_event_out_of_scope",
     "wrong_amounts",
     "wrong_environment",
 ]

@@ -221,6 +221,23 @@ class DeletedBankAccount(TypedDict):
     _id: str
     deleted: Literal[True]
 
+class Event(TypedDict):
+    event_id: str
+    event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
+    created_at: str
+    payload: Mapping[str, Any]
+
+class EventsById(TypedDict):
+    event_ids: Sequence[str]
+
+EventsOfSpan = TypedDict(
+    "EventsOfSpan",
+    {
+        "from": "str",
+        "to": "str",
+    },
+)
+
 class ExchangedBankConnection(TypedDict):
     _id: str
     bankconnect_item_id: str
@@ -308,6 +325,32 @@ class LinkedAccount(TypedDict):
     mask: str | None
     type: Literal["checking", "savings", "other"]
     bank_name: str
+
+class PartnerCarrier(TypedDict):
+    carrier_id: str
+    name: str
+    settlement_type: Literal["fbo", "direct"] | None
+
+class PartnerEmployer(TypedDict):
+    employer_id: str
+    environment: Literal["live", "sandbox"]
+    legal_name: str
+    fein_last4: str | None
+
+class PartnerPolicy(TypedDict):
+    policy_id: str
+    policy_number: str
+    environment: Literal["live", "sandbox"]
+    employer_id: str
+    carrier_id: str
+    status: Literal["active", "in_progress", "cancelled", "expired"]
+    effective_date: str
+    expiration_date: str
+    class_codes: Sequence[str]
+    states: Sequence[str]
+    payroll_frequency: str
+    billing_type: Literal["PAY_AS_YOU_GO", "DIRECT_BILLING"] | None
+    annual_premium_cents: int | None
 
 class Payment(TypedDict):
     payment_id: str
@@ -492,6 +535,10 @@ class RegisteredWebhookSubscription(TypedDict):
     status: Literal["active", "disabled"]
     created_at: str
 
+class ResentEvents(TypedDict):
+    id: str
+    resent: int
+
 class ScheduledPayment(TypedDict):
     _id: str
     installment_number: int
@@ -554,6 +601,7 @@ class WebhookDelivery(TypedDict):
     payload: Mapping[str, Any]
     last_error: str | None
     test: bool
+    resent: bool
     dedupe_key: str
     sweep_attempts: int
     next_sweep_after: str | None
@@ -1651,6 +1699,110 @@ class PaymentsClient(Client):
         """Create an employer and a direct-billing policy in one call"""
         return cast("Intake", self.call(Operation("takeInPolicy", "POST", "/api/v1/intake/policies", "client", takes_key=True, wrapped=True, paged_by=None, produces=None), {}, body, idempotency_key, timeout, total))
 
+    def list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerEmployer]:
+        """List employers, newest first"""
+        return cast("Sequence[PartnerEmployer]", self.call(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def each_list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerEmployer]:
+        """List employers, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerEmployer]", self.each(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def show_employer(
+        self,
+        *,
+        employer_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerEmployer:
+        """Show an employer"""
+        return cast("PartnerEmployer", self.call(Operation("showEmployer", "GET", "/api/v1/employers/{employer_id}", "client", takes_key=False, wrapped=True, paged_by=None, produces=None), {"employer_id": employer_id}, None, None, timeout, total))
+
+    def list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerPolicy]:
+        """List policies, newest first"""
+        return cast("Sequence[PartnerPolicy]", self.call(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
+    def each_list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerPolicy]:
+        """List policies, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerPolicy]", self.each(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
+    def show_policy(
+        self,
+        *,
+        policy_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerPolicy:
+        """Show a policy"""
+        return cast("PartnerPolicy", self.call(Operation("showPolicy", "GET", "/api/v1/policies/{policy_id}", "client", takes_key=False, wrapped=True, paged_by=None, produces=None), {"policy_id": policy_id}, None, None, timeout, total))
+
+    def list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[PartnerCarrier]:
+        """List carriers, newest first"""
+        return cast("Sequence[PartnerCarrier]", self.call(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def each_list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[PartnerCarrier]:
+        """List carriers, newest first: every element; pages are read as they are needed"""
+        return cast("Iterator[PartnerCarrier]", self.each(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def show_carrier(
+        self,
+        *,
+        carrier_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerCarrier:
+        """Show a carrier"""
+        return cast("PartnerCarrier", self.call(Operation("showCarrier", "GET", "/api/v1/carriers/{carrier_id}", "client", takes_key=False, wrapped=True, paged_by=None, produces=None), {"carrier_id": carrier_id}, None, None, timeout, total))
+
     def register_webhook(
         self,
         *,
@@ -1727,6 +1879,18 @@ class PaymentsClient(Client):
         """Deliver a sample of an event, in exactly one attempt"""
         return cast("WebhookTest", self.call(Operation("testWebhook", "POST", "/api/v1/webhooks/{id}/test", "client", takes_key=False, wrapped=True, paged_by=None, produces=None), {"id": id}, body, None, timeout, total))
 
+    def resend_webhook_events(
+        self,
+        *,
+        id: str,
+        body: EventsById | EventsOfSpan,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> ResentEvents:
+        """Send events of the last 30 days to a subscription again"""
+        return cast("ResentEvents", self.call(Operation("resendWebhookEvents", "POST", "/api/v1/webhooks/{id}/resend", "client", takes_key=True, wrapped=True, paged_by=None, produces=None), {"id": id}, body, idempotency_key, timeout, total))
+
     def list_webhook_deliveries(
         self,
         *,
@@ -1750,6 +1914,46 @@ class PaymentsClient(Client):
     ) -> Iterator[WebhookDelivery]:
         """List what became of deliveries, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[WebhookDelivery]", self.each(Operation("listWebhookDeliveries", "GET", "/api/v1/webhooks/{id}/deliveries", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"id": id, "page": page, "limit": limit}, None, None, timeout, total))
+
+    def list_events(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Sequence[Event]:
+        """List the events of the last 30 days, newest first, whether or not a webhook took them"""
+        return cast("Sequence[Event]", self.call(Operation("listEvents", "GET", "/api/v1/events", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "type": type, "from": from_, "to": to, "sort_order": sort_order}, None, None, timeout, total))
+
+    def each_list_events(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Iterator[Event]:
+        """List the events of the last 30 days, newest first, whether or not a webhook took them: every element; pages are read as they are needed"""
+        return cast("Iterator[Event]", self.each(Operation("listEvents", "GET", "/api/v1/events", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "type": type, "from": from_, "to": to, "sort_order": sort_order}, None, None, timeout, total))
+
+    def show_event(
+        self,
+        *,
+        event_id: str,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> Event:
+        """Show an event of the last 30 days"""
+        return cast("Event", self.call(Operation("showEvent", "GET", "/api/v1/events/{event_id}", "client", takes_key=False, wrapped=True, paged_by=None, produces=None), {"event_id": event_id}, None, None, timeout, total))
 
     def fail_payment_link(
         self,

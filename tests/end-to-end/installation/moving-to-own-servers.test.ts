@@ -108,7 +108,6 @@ function requests(service: RunningService): Omit<Keyed, 'first'>[] {
                 arguments: {
                   employer_id: tenant.employerId,
                   policy_id: tenant.policyId,
-                  period: period(n),
                   rows: [payrollRow()],
                 },
               },
@@ -276,7 +275,7 @@ describe.each(targets)("from the embedded default to %s of one's own", (_, serve
       not_carried: expect.arrayContaining([expect.stringMatching(/^read models/)]),
     })
     expect(dataKeys).toBeGreaterThan(1_000)
-    expect([secrets, work]).toEqual([2, 1])
+    expect([secrets, work]).toEqual([3, 1])
     for (const secret of (await secretsOf(env, from)).filter((text) => text.length >= 8)) {
       expect(run.stdout + run.stderr).not.toContain(secret)
     }

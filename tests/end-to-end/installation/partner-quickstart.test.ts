@@ -22,33 +22,36 @@ async function tour(paymentsUrl: string, receiverPort: number): Promise<string> 
 
 const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['curl'])) !== null
 
-test.skipIf(!canRun)('the quickstart of partners sells, verifies and prices (needs bash and curl)', async () => {
-  const service = await startService({ env: { CLOCK: 'system' } })
-  try {
-    const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
-      env: {
-        PATH: process.env.PATH,
-        HOME: process.env.HOME,
-        DATA_DIR: service.dataDir,
-        COMPSTREAM_OPS_URL: service.opsUrl,
-        COMPSTREAM_CORE_URL: service.coreUrl,
-        COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let output = ''
-    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (part: Buffer) => (output += part))
-    // it ends once nothing that it started is left
-    const code = await new Promise((resolve) => shell.on('close', resolve))
-    expect([code, output]).toEqual([0, expect.stringMatching(/^verified payment\.completed /m)])
-    expect(output).toMatch(/"amount_paid_cents":412300/)
-    expect(output).toContain('1176 green, 24 red')
-    expect(output).toContain('$196,892.83')
-    expect(output).toMatch(/verified +│ true/)
-  } finally {
-    await service.stop()
-  }
-})
+test.skipIf(!canRun)(
+  'the quickstart of partners sells, verifies and prices (needs bash and curl)',
+  async () => {
+    const service = await startService({ env: { CLOCK: 'system' } })
+    try {
+      const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
+        env: {
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          DATA_DIR: service.dataDir,
+          COMPSTREAM_OPS_URL: service.opsUrl,
+          COMPSTREAM_CORE_URL: service.coreUrl,
+          COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let output = ''
+      for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (part: Buffer) => (output += part))
+      // it ends once nothing that it started is left
+      const code = await new Promise((resolve) => shell.on('close', resolve))
+      expect([code, output]).toEqual([0, expect.stringMatching(/^verified payment\.completed /m)])
+      expect(output).toMatch(/"amount_paid_cents":412300/)
+      expect(output).toContain('1176 green, 24 red')
+      expect(output).toContain('$196,892.83')
+      expect(output).toMatch(/verified +│ true/)
+    } finally {
+      await service.stop()
+    }
+  },
+)
 
 test.skipIf(!canRun)(
   'the quickstart of partners ends and says why where no service answers (needs bash and curl)',
