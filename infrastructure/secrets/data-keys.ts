@@ -30,16 +30,6 @@ const MAX_ROUNDS = 8
 
 type Keys = ReadonlyMap<string, DataKey>
 
-/** Keys to seal with while new ones are still on their way into the table. */
-interface KeysForSealing {
-  readonly keys: Keys
-  /**
-   * Resolves when every key is stored, with the keys that count for those subjects whose new key
-   * another process stored first; what was sealed for them must be sealed again.
-   */
-  readonly replaced: Promise<Keys>
-}
-
 /** A promise and its ends. */
 class Deferred<Value> {
   readonly promise: Promise<Value>
@@ -58,13 +48,12 @@ class Deferred<Value> {
 
 class Batch {
   readonly subjects: string[] = []
-  readonly drafted = new Deferred<Keys>()
   readonly stored = new Deferred<Keys>()
 }
 
 /**
  * The data keys of subjects, for sealing. Keys in use are remembered unwrapped; what several callers
- * miss at the same time is fetched, and made where it does not exist, in one batch for all of them.
+ * miss at the same time is fetched, or stored where there is none, by one statement for all of them.
  *
  * A key that another process destroys is forgotten within `erasureCheckMs`. A value that is sealed
  * with it until then reads as erased at once, because opening asks the table, see {@link DataKeys.forOpening}.
@@ -99,8 +88,8 @@ export class DataKeys {
     this.#checkedAt = performance.now()
   }
 
-  /** The current key of each subject, made where there is none. Nothing sealed may leave before `replaced`. */
-  async forSealing(subjects: Iterable<string>): Promise<KeysForSealing> {
+  /** The current key of each subject, made where there is none; all of them are stored. */
+  async forSealing(subjects: Iterable<string>): Promise<Keys> {
     if (performance.now() - this.#checkedAt >= this.#erasureCheckMs) await this.#noticeErasures()
     const keys = new Map<string, DataKey>()
     const missing: string[] = []
@@ -109,25 +98,15 @@ export class DataKeys {
       if (remembered) keys.set(subject, remembered)
       else missing.push(subject)
     }
-    const batches = new Map<Batch, string[]>()
     // one batch after the other: those of others come in between
     for (let from = 0; from < missing.length; from += BATCH_SUBJECTS) {
-      const joined = new Map<Batch, string[]>()
-      for (const subject of missing.slice(from, from + BATCH_SUBJECTS)) {
-        const batch = this.#pending.get(subject) ?? this.#enqueue(subject)
-        const waiting = joined.get(batch)
-        if (waiting) waiting.push(subject)
-        else joined.set(batch, [subject])
-      }
-      for (const [batch, waiting] of joined) {
-        const drafted = await batch.drafted.promise
-        for (const subject of waiting) keys.set(subject, drafted.get(subject)!)
-        batches.set(batch, [...(batches.get(batch) ?? []), ...waiting])
+      const wanted = missing.slice(from, from + BATCH_SUBJECTS)
+      const batches = wanted.map((subject) => this.#pending.get(subject) ?? this.#enqueue(subject))
+      for (const [index, subject] of wanted.entries()) {
+        keys.set(subject, (await batches[index]!.stored.promise).get(subject)!)
       }
     }
-    const replaced = replacedKeys(keys, batches)
-    replaced.catch(() => undefined)
-    return { keys, replaced }
+    return keys
   }
 
   /**
@@ -219,14 +198,13 @@ export class DataKeys {
   async #run(batch: Batch): Promise<void> {
     try {
       const forgotten = this.#forgotten
-      const keys = await this.#fetchOrMake(batch)
+      const keys = await this.#fetchOrMake(batch.subjects)
       // an erasure on the way may concern a key read before it: such a batch is used, but not remembered
       if (forgotten === this.#forgotten) {
         for (const [subject, key] of keys) this.#remembered.set(subject, key)
       }
       batch.stored.resolve(keys)
     } catch (error) {
-      batch.drafted.reject(error)
       batch.stored.reject(error)
     } finally {
       for (const subject of batch.subjects) {
@@ -237,48 +215,26 @@ export class DataKeys {
     }
   }
 
-  async #fetchOrMake({ subjects, drafted }: Batch): Promise<Keys> {
+  async #fetchOrMake(subjects: readonly string[]): Promise<Keys> {
     const keys = new Map<string, DataKey>()
-    let wanted = [...subjects].sort()
+    let wanted = [...subjects].sort().map((subject) => ({ subject, generation: 1 }))
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const stored = await this.#store.read(wanted)
       const fresh: NewDataKey[] = []
-      const made = new Map<string, DataKey>()
-      await inTimeSlices(wanted, (subject) => {
-        const present = stored.get(subject)
-        if (present?.wrapped && present.masterKeyId) {
-          const { generation, wrapped, masterKeyId } = present
-          keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
-          return
-        }
-        const generation = (present?.generation ?? 0) + 1
+      await inTimeSlices(wanted, ({ subject, generation }) => {
         const key = newKey()
         const { wrapped } = this.#masterKeys.wrap(key, keyPurpose(subject, generation))
         fresh.push({ subject, generation, wrapped })
-        made.set(subject, { generation, key })
+        keys.set(subject, { generation, key })
       })
-      // the first round's keys are nearly always the right ones: the callers work while they are stored
-      drafted.resolve(fresh.length === 0 ? keys : new Map([...keys, ...made]))
-      if (fresh.length === 0) return keys
-      if (await this.#store.store(fresh, this.#masterKeys.currentId, this.#clock.now())) {
-        for (const [subject, key] of made) keys.set(subject, key)
-        return keys
-      }
-      // another process was faster with some of them: what is stored now counts
-      wanted = fresh.map(({ subject }) => subject)
+      const others = await this.#store.storeMissing(fresh, this.#masterKeys.currentId, this.#clock.now())
+      wanted = []
+      await inTimeSlices(others, ({ subject, generation, wrapped, masterKeyId }) => {
+        if (wrapped && masterKeyId) {
+          keys.set(subject, { generation, key: this.#unwrap(subject, generation, wrapped, masterKeyId) })
+        } else wanted.push({ subject, generation: generation + 1 })
+      })
+      if (wanted.length === 0) return keys
     }
     throw new Error('Data keys could not be stored: other processes keep changing them')
   }
-}
-
-async function replacedKeys(keys: Keys, batches: ReadonlyMap<Batch, readonly string[]>): Promise<Keys> {
-  const replaced = new Map<string, DataKey>()
-  for (const [batch, subjects] of batches) {
-    const stored = await batch.stored.promise
-    for (const subject of subjects) {
-      const key = stored.get(subject)!
-      if (key !== keys.get(subject)) replaced.set(subject, key)
-    }
-  }
-  return replaced
 }

@@ -22,21 +22,31 @@ const READ = `
   SELECT subject, generation, wrapped, master_key_id AS "masterKeyId"
   FROM runtime.data_keys WHERE subject = ANY (string_to_array($1, ','))`
 
-// subjects travel as one text and keys as one run of bytes: arrays would have to be escaped element by element
-const STORE = `
-  WITH stored AS (
+// subjects travel as one text and keys as one run of bytes: arrays would have to be escaped element by element;
+// each subject is one look in the index, however large the planner takes the table for;
+// two processes that store the same ones do so in one order, and do not wait crosswise
+const STORE_MISSING = `
+  WITH fresh AS MATERIALIZED (
+    SELECT fresh.*, present.generation AS last, present.wrapped, present.master_key_id
+    FROM unnest(string_to_array($1, ','), string_to_array($2, ',')::int[])
+      WITH ORDINALITY AS fresh (subject, generation, place)
+    LEFT JOIN LATERAL (
+      SELECT generation, wrapped, master_key_id FROM runtime.data_keys
+      WHERE subject = fresh.subject LIMIT 1) AS present ON true
+  ), stored AS (
     INSERT INTO runtime.data_keys AS present (subject, generation, wrapped, master_key_id, created_at)
     SELECT subject, generation, substring($3::bytea FROM (place::int - 1) * ${WRAPPED_BYTES} + 1 FOR ${WRAPPED_BYTES}),
       $4, $5
-    FROM unnest(string_to_array($1, ','), string_to_array($2, ',')::int[])
-      WITH ORDINALITY AS fresh (subject, generation, place)
+    FROM fresh WHERE wrapped IS NULL AND COALESCE(last, generation - 1) = generation - 1
+    ORDER BY place
     ON CONFLICT (subject) DO UPDATE
       SET generation = excluded.generation, wrapped = excluded.wrapped,
         master_key_id = excluded.master_key_id, created_at = excluded.created_at
       WHERE present.wrapped IS NULL AND present.generation = excluded.generation - 1
-    RETURNING 1
+    RETURNING subject
   )
-  SELECT count(*)::int AS stored FROM stored`
+  SELECT subject, COALESCE(last, generation - 1) AS generation, wrapped, master_key_id AS "masterKeyId"
+  FROM fresh WHERE subject NOT IN (SELECT subject FROM stored) ORDER BY place`
 
 // the counter's row lock makes erasures commit in the order of their numbers, so that no reader steps over one
 const DESTROY = `
@@ -74,14 +84,19 @@ export class PersonalDataKeys {
   }
 
   /**
-   * Stores keys, each unless its subject got one in the meantime.
-   * @param keys in the order of their subjects: two processes that store the same ones must not wait crosswise.
-   * @returns true when every key was stored.
+   * Stores the keys of those subjects that have none, durably.
+   * @param keys in the order of their subjects.
+   * @returns what was found instead where a key was not stored: the subject's key, or the number after which the next
+   * one is to be made, because the last one was destroyed or another process stores one at the same time.
    */
-  async store(keys: readonly NewDataKey[], masterKeyId: string, at: number): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ stored: number }>({
-      name: 'data-keys/store',
-      text: STORE,
+  async storeMissing(
+    keys: readonly NewDataKey[],
+    masterKeyId: string,
+    at: number,
+  ): Promise<readonly StoredDataKey[]> {
+    const { rows } = await this.#pool.query<StoredDataKey>({
+      name: 'data-keys/store-missing',
+      text: STORE_MISSING,
       values: [
         keys.map((key) => key.subject).join(','),
         keys.map((key) => key.generation).join(','),
@@ -90,7 +105,7 @@ export class PersonalDataKeys {
         new Date(at),
       ],
     })
-    return rows[0]!.stored === keys.length
+    return rows
   }
 
   /** Removes the key of a subject; nothing happens when it has none, or one of another generation. */

@@ -61,17 +61,11 @@ export class EncryptedPersonalData implements PersonalData {
       if (!SUBJECT.test(subject)) throw new SealedValueError('The id of the data subject is malformed')
       subjects.add(subject)
     }
-    const { keys, replaced } = await this.#keys.forSealing(subjects)
+    const keys = await this.#keys.forSealing(subjects)
     const bindings = new Bindings()
-    const sealed = await mapInTimeSlices(items, ({ subject, context, plaintext }) =>
+    return mapInTimeSlices(items, ({ subject, context, plaintext }) =>
       sealWith(keys.get(subject)!, subject, bindings.of(context), plaintext),
     )
-    const lost = await replaced
-    if (lost.size === 0) return sealed
-    return mapInTimeSlices(items, ({ subject, context, plaintext }, index) => {
-      const key = lost.get(subject)
-      return key ? sealWith(key, subject, bindings.of(context), plaintext) : sealed[index]!
-    })
   }
 
   async open(items: readonly { value: Sealed; context: string }[]): Promise<readonly string[]> {
