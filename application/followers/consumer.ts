@@ -50,7 +50,10 @@ export interface Consumed {
   readonly from: bigint
   /** Streams that are dead-lettered; nobody but the owner of the checkpoint adds to them or takes from them. */
   readonly deadLettered: Iterable<string>
-  /** How often a checkpoint that moved over events without consequences is committed. */
+  /**
+   * How often a checkpoint that moved over events without consequences is committed: at multiples of this, so that all
+   * consumers of a process do so at the same moments and their stores can do it for all of them at once.
+   */
   readonly checkpointMs: () => number
   /** Applies events, those of one stream in order. @throws what may pass. */
   readonly apply: (events: readonly StoredEvent[]) => Promise<Applied>
@@ -244,7 +247,8 @@ export class Consumer {
   /** How long until a checkpoint without consequences is to be stored; null when it stands there already. */
   #bareCheckpointMs(): number | null {
     if (this.#seen === this.#storing) return null
-    return Math.max(0, this.#storedAt + this.#consumed.checkpointMs() - performance.now())
+    const everyMs = this.#consumed.checkpointMs()
+    return Math.max(0, (Math.floor(this.#storedAt / everyMs) + 1) * everyMs - performance.now())
   }
 
   /** How long until dead-lettered streams are to be retried; null while there are none. */

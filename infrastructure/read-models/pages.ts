@@ -8,10 +8,17 @@ import type {
   PageStore,
 } from '../../projections/runtime/store.ts'
 import { plainTypes } from '../database/plain-types.ts'
+import { Gathered } from '../gathered.ts'
 import { fenced, run, WAITED_FOR } from './errors.ts'
 import { rowsAsColumns } from './rows-as-columns.ts'
 import { rowsAsJson } from './rows-as-json.ts'
 import { quoted, schemaOf } from './tables.ts'
+
+/** A checkpoint that moves over events that changed nothing. */
+interface BareCheckpoint {
+  readonly generation: GenerationRef
+  readonly page: PageOfChanges
+}
 
 /**
  * Rows of generations. A page is written by one statement that moves the checkpoint and, only if that hit, changes the
@@ -20,9 +27,11 @@ import { quoted, schemaOf } from './tables.ts'
 export class PostgresPageStore implements PageStore {
   readonly #pool: Pool
   readonly #texts = new Map<string, string>()
+  readonly #moved: Gathered<BareCheckpoint, ReadonlySet<BareCheckpoint>>
 
   constructor(pool: Pool) {
     this.#pool = pool
+    this.#moved = new Gathered((checkpoints) => this.#move(checkpoints), 'ordered')
   }
 
   async fetch(
@@ -54,6 +63,9 @@ export class PostgresPageStore implements PageStore {
   }
 
   async write(generation: GenerationRef, page: PageOfChanges): Promise<void> {
+    const isBare = page.tables.length + page.deadLetter.length + page.redriven.length === 0
+    const checkpoint = { generation, page }
+    if (isBare && (await this.#moved.ask(checkpoint)).has(checkpoint)) return
     const { name, text } = this.#writeStatement(generation, page)
     const values: unknown[] = [
       generation.projection,
@@ -72,6 +84,27 @@ export class PostgresPageStore implements PageStore {
     if (page.redriven.length > 0) values.push(page.redriven)
     const { rows } = await run<{ moved: string }>(this.#pool, { name, text, values })
     if (Number(rows[0]?.moved) !== 1) throw fenced()
+  }
+
+  /**
+   * Moves bare checkpoints of one moment, each by compare-and-set as in {@link write}. What did not move is locked, or
+   * belongs to another owner: a statement of its own waits for it, or says so.
+   * @returns those that moved.
+   */
+  async #move(checkpoints: readonly BareCheckpoint[]): Promise<ReadonlySet<BareCheckpoint>> {
+    const { rows } = await run<{ place: string }>(this.#pool, {
+      name: 'projections/move',
+      text: MOVE,
+      values: [
+        checkpoints.map(({ generation }) => generation.projection),
+        checkpoints.map(({ generation }) => generation.generation),
+        checkpoints.map(({ page }) => page.epoch),
+        checkpoints.map(({ page }) => page.from),
+        checkpoints.map(({ page }) => page.to),
+        checkpoints.map(({ page }) => page.rate),
+      ],
+    })
+    return new Set(rows.map(({ place }) => checkpoints[Number(place) - 1]!))
   }
 
   /** One statement per combination of what a page touches, so that each stays prepared. */
@@ -162,6 +195,20 @@ function tableOf({ tables }: GenerationRef, name: string): TableDefinition {
 function statementName(generation: GenerationRef, what: string): string {
   return `${generation.projection}/${generation.generation}/${what}`
 }
+
+/** What somebody else has locked is passed over: nobody waits for another's lock. A crash takes back what the log has. */
+const MOVE = `
+  WITH free AS MATERIALIZED (
+    SELECT projection, generation, wanted.to, wanted.rate, wanted.place
+    FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[])
+        WITH ORDINALITY AS wanted (projection, generation, epoch, "from", "to", rate, place)
+      JOIN runtime.projections AS stored USING (projection, generation, epoch)
+    WHERE stored.position = wanted.from AND set_config('synchronous_commit', 'off', true) IS NOT NULL
+    FOR NO KEY UPDATE OF stored SKIP LOCKED
+  )
+  UPDATE runtime.projections AS stored SET position = free.to, rate = free.rate, updated_at = clock_timestamp()
+  FROM free WHERE stored.projection = free.projection AND stored.generation = free.generation
+  RETURNING place`
 
 /** Rows come column by column: taking JSON of them apart would cost more than all else. */
 function upsert(schema: string, table: TableDefinition, next: () => string): string {

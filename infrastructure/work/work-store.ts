@@ -14,6 +14,7 @@ import {
   type WorkStore,
 } from '../../application/followers/work-store.ts'
 import { plainTypes } from '../database/plain-types.ts'
+import { Gathered } from '../gathered.ts'
 import {
   add,
   addedBy,
@@ -66,16 +67,41 @@ const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
   WHERE name = $${first + 1} AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`
 
+/** A checkpoint that moves over events without work. */
+interface BareCheckpoint {
+  readonly processManager: string
+  readonly from: Checkpoint
+  readonly to: bigint
+}
+
+/**
+ * Moves bare checkpoints of one moment. What somebody else has locked is passed over: nobody waits for another's lock.
+ * The commit does not wait for the disk: what a crash of the database takes away led to no work, and the log has the events.
+ */
+const MOVE_ALL = `
+  WITH free AS MATERIALIZED (
+    SELECT name, wanted.to, wanted.place
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+        WITH ORDINALITY AS wanted (name, epoch, "from", "to", place)
+      JOIN runtime.process_managers AS stored USING (name, epoch)
+    WHERE stored.position = wanted.from AND set_config('synchronous_commit', 'off', true) IS NOT NULL
+    FOR NO KEY UPDATE OF stored SKIP LOCKED
+  )
+  UPDATE runtime.process_managers AS stored SET position = free.to, problem = NULL
+  FROM free WHERE stored.name = free.name RETURNING place`
+
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`; deliveries are work in their own rows. */
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
   readonly #ends: WorkEnds
+  readonly #moved: Gathered<BareCheckpoint, ReadonlySet<BareCheckpoint>>
   /** Tokens of the claims that the record of a delivery ends, before {@link end}, with their deliveries. */
   readonly #delivering = new Map<bigint, string>()
 
   constructor(pool: Pool) {
     this.#pool = pool
     this.#ends = new WorkEnds(pool)
+    this.#moved = new Gathered((checkpoints) => this.#move(checkpoints), 'ordered')
   }
 
   async register(processManagers: readonly string[], position: bigint): Promise<void> {
@@ -102,9 +128,13 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void> {
+    const isBare = isEmpty(changes)
+    const bare = { processManager, from, to }
+    if (isBare && (await this.#moved.ask(bare)).has(bare)) return
+    // it is locked, which the statement of its own waits for, or it belongs to another owner
     const checkpoint = [String(to), processManager, String(from.position), from.epoch]
     // one statement, so that nothing is stored unless the checkpoint moved
-    const result = isEmpty(changes)
+    const result = isBare
       ? await this.#pool.query({ name: 'work/move', text: move(1), values: checkpoint })
       : await this.#pool.query({
           name: 'work/advance',
@@ -117,6 +147,21 @@ export class PostgresWorkStore implements WorkStore {
           values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
         })
     if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
+  }
+
+  /** @returns those that moved. */
+  async #move(checkpoints: readonly BareCheckpoint[]): Promise<ReadonlySet<BareCheckpoint>> {
+    const { rows } = await this.#pool.query<{ place: string }>({
+      name: 'work/move-all',
+      text: MOVE_ALL,
+      values: [
+        checkpoints.map(({ processManager }) => processManager),
+        checkpoints.map(({ from }) => from.epoch),
+        checkpoints.map(({ from }) => from.position),
+        checkpoints.map(({ to }) => to),
+      ],
+    })
+    return new Set(rows.map(({ place }) => checkpoints[Number(place) - 1]!))
   }
 
   async setProblem(processManager: string, epoch: number, problem: string): Promise<void> {

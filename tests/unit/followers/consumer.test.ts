@@ -107,7 +107,7 @@ describe('a consumer of the log', () => {
     pages.push(1, { events: [] })
     await expect.poll(() => reached).toEqual([1])
     expect(stored).toEqual([])
-    checkpointMs = 0
+    checkpointMs = 0.001
     pages.push(2, { events: [] })
     await expect.poll(() => stored).toEqual([[0, 2]])
     checkpointMs = 1
