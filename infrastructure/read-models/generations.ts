@@ -13,6 +13,7 @@ import { endClient } from '../database/connection.ts'
 import { type Database, STATEMENT_LIMIT_MS } from '../database/database.ts'
 import { grantSchemaToServiceRole } from '../database/service-role.ts'
 import { inTransaction } from '../database/transaction.ts'
+import { Gathered } from '../gathered.ts'
 import { compareIn } from './comparison.ts'
 import { classified, fenced, run, WAITED_FOR } from './errors.ts'
 import { answerStatement } from './requests.ts'
@@ -25,13 +26,20 @@ const VIEW_LOCK_MS = 500
 export class PostgresGenerationStore implements GenerationStore {
   readonly #database: Database
   readonly #pool: Pool
+  /** Every projection that stands by asks for them, all at the same moments. */
+  readonly #all: Gathered<null, readonly GenerationRecord[]>
 
   constructor(database: Database, pool: Pool) {
     this.#database = database
     this.#pool = pool
+    this.#all = new Gathered(() => this.#look())
   }
 
-  async all(): Promise<readonly GenerationRecord[]> {
+  all(): Promise<readonly GenerationRecord[]> {
+    return this.#all.ask(null)
+  }
+
+  async #look(): Promise<readonly GenerationRecord[]> {
     const { rows } = await run<GenerationRow>(this.#pool, {
       ...WAITED_FOR,
       name: 'projections/generations',
