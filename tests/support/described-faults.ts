@@ -118,7 +118,10 @@ export class DescribedFaults {
 
   #resolved(schema: JsonSchema): Keywords {
     const { $ref } = schema as Keywords
-    return $ref ? this.#resolved(this.#components[$ref.split('/').at(-1)!]!) : (schema as Keywords)
+    if ($ref) return this.#resolved(this.#components[$ref.split('/').at(-1)!]!)
+    const { anyOf, ...rest } = schema as Keywords
+    // beside properties it says which of them are wanted, and an object with all of them has those
+    return anyOf && rest.properties ? rest : (schema as Keywords)
   }
 }
 

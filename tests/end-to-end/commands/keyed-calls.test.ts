@@ -46,6 +46,7 @@ const PAYMENTS: Readonly<Record<string, Keyed>> = {
   'POST /subscriptions': { other: { amount_cents: 1 }, refused: { policy_id: NONE } },
   'POST /intake/policies': { other: { owners: [] }, refused: { carrier_id: NONE } },
   'POST /webhooks': { other: { events: ['payment.failed'] }, refused: { url: 'https://10.0.0.1/' } },
+  'POST /webhooks/{}/resend': { other: { to: '2050-01-01' } },
   'POST /webhooks/{}/rotate': {},
 }
 

@@ -132,7 +132,7 @@ describe('a request for a subscription', () => {
         400,
         expect.stringContaining('payment_method_id'),
       ])
-      expect(answer.text).not.toContain('4242')
+      expect(answer.text).not.toContain('42424242')
     }
   })
 
