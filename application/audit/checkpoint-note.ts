@@ -50,7 +50,7 @@ export function signedNote({ origin, size, root }: Checkpoint, signer: Signer): 
   return `${text}\n— ${signer.name} ${line}\n`
 }
 
-/** What a note says, whoever signed it. @returns null where it is no note of a checkpoint. */
+/** The checkpoint that a note states; its signatures are not checked. @returns null where it states none. */
 export function readNote(note: string): Checkpoint | null {
   const [origin = '', count = '', hash = ''] = note.split('\n')
   const root = Buffer.from(hash, 'base64')

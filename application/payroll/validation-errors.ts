@@ -24,6 +24,17 @@ const RED_ROWS = statement(
 )
 type RedRow = ResultOf<typeof RED_ROWS>
 
+/** The same for all rows of a file; it stands with the first red row of each chunk. */
+const VALID_IN_FILE = statement('valid-in-file', (db, $: Parameter<{ fileId: string }>) =>
+  db
+    .selectFrom('payroll_row_errors')
+    .select('valid')
+    .where('file_id', '=', $('fileId'))
+    .where('valid', 'is not', null)
+    .orderBy('row_number')
+    .limit(({ lit }) => lit(1)),
+)
+
 const NO_TERMS = { class_codes: [], states: [] }
 
 /**
@@ -41,8 +52,10 @@ export async function validationErrors(
   const limit = Math.min(file.red_rows, MAX_ERROR_ROWS + 1)
   const found = limit === 0 ? [] : await app.read.query(RED_ROWS, { fileId: file.file_id, after, limit })
   const rows = found.slice(0, MAX_ERROR_ROWS)
-  // with the first red row of a chunk, and so with that of the file; the same for all rows of a file
-  const valid = rows[0]?.valid ?? NO_TERMS
+  // a page that begins later may hold no row that has it
+  const [first] =
+    rows.length === 0 || rows[0]!.valid ? rows : await app.read.query(VALID_IN_FILE, { fileId: file.file_id })
+  const valid = first?.valid ?? NO_TERMS
   const names = await namesOf(app, file.file_id, rows)
   return {
     file_id: file.file_id,

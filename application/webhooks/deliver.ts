@@ -67,7 +67,8 @@ export async function deliver(parts: DeliveryParts, item: Item): Promise<Outcome
   const isAccepted = answer.error === null
   item.freeKey(isAccepted)
   const attempt = delivery.attempts + 1
-  parts.heard.attempted({ isFirst: attempt === 1, isAccepted, sinceRaisedMs: now - createdAt })
+  const isFirst = attempt === 1 && isLive(delivery)
+  parts.heard.attempted({ isFirst, isAccepted, sinceRaisedMs: now - createdAt })
   const next = isAccepted ? null : afterFailure(delivery, clock.now(), spread(parts, delivery))
   const health = isAccepted ? 'success' : attempt === IMMEDIATE_ATTEMPTS ? 'failure' : null
   const failures = await records.record({
@@ -84,7 +85,7 @@ export async function deliver(parts: DeliveryParts, item: Item): Promise<Outcome
   })
   if (next === null) return DONE
   if (attempt === IMMEDIATE_ATTEMPTS) {
-    parts.heard.failed()
+    if (isLive(delivery)) parts.heard.failed()
     if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, delivery)
   }
   return next.at === null ? DONE : { outcome: 'again', at: next.at }

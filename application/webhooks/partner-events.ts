@@ -67,7 +67,7 @@ const within = (db: Reading, $: Parameter<EventScope>) =>
 
 const listIn = (order: 'asc' | 'desc') =>
   pagedList({ projection: PROJECTION, name: `webhook-events-${order}` }, (db, $: Parameter<EventScope>) =>
-    within(db, $).select(['event_id', 'created_at']).orderBy('seq', order),
+    within(db, $).select(['event_id', 'created_at']).orderBy('created_at', order).orderBy('seq', order),
   )
 const LISTS = { asc: listIn('asc'), desc: listIn('desc') } as const
 
@@ -77,6 +77,7 @@ const SPAN = statement(
     within(db, $)
       .select(['event_id', 'created_at'])
       .where((eb) => inIfGiven(eb, 'event_type', $('types')))
+      .orderBy('created_at')
       .orderBy('seq')
       .limit($('limit')),
 )
@@ -95,7 +96,7 @@ const BY_IDS = statement(
 type EventRow = ResultOf<typeof BY_IDS>
 type Listed = Pick<EventRow, 'event_id' | 'created_at'>
 
-/** The events of the last 30 days within the scope of a key, in the order of the log. */
+/** The events of the last 30 days within the scope of a key, by their time. */
 export async function listEvents(
   app: Reads,
   caller: WebhookCaller,
@@ -126,6 +127,7 @@ export type Resending =
 /**
  * Sends events to a subscription again: of its types and within its scope, each a delivery of its own under the id and with
  * the body that it always had.
+ * @param admit counts events against the limit of the subscription, and says why where it is used up.
  * @returns how many.
  * @throws ReadModelsLate when not all events that there are can be found yet.
  */
@@ -135,10 +137,13 @@ export async function resend(
   id: string,
   what: Resending,
   context: CommandContext,
+  admit: (events: number) => Rejection | undefined,
 ): Promise<{ readonly id: string; readonly resent: number } | Rejection> {
   const events = await toResend(app, caller, id, what)
   if (isRejection(events)) return events
   const { subscription, rows } = events
+  const refusal = admit(rows.length)
+  if (refusal) return refusal
   await app.webhooks.deliveries.resend({
     subscriptionId: id,
     host: new URL(subscription.url).host,

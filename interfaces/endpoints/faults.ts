@@ -39,6 +39,8 @@ export function naming(
 
 /** What is said of a value that is missing. */
 export const REQUIRED = 'is required'
+/** With or without what to send; what is required under a condition is another fault. */
+const MISSING = /^is required($|: send )/
 
 /**
  * Checks a value by a schema.
@@ -61,11 +63,7 @@ function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []):
     const fitting = issue.errors.filter((errors) => !errors.some(isWrongType))
     if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
   }
-  const kind = message.startsWith(REQUIRED)
-    ? 'missing'
-    : code === 'too_small' || code === 'too_big'
-      ? code
-      : 'other'
+  const kind = MISSING.test(message) ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
   const missing = code === 'custom' ? issue.params?.code : undefined
   return [{ field: fieldOf(path), message, kind, ...(missing && { code: missing }) }]
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
+import { employersInScope } from '../../application/parties/employers-in-scope.ts'
 import { unknownFault } from '../endpoints/unknown-fields.ts'
 import { requestIdOf, sendEmpty } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
@@ -67,6 +68,8 @@ interface Incoming extends ToolCall {
   readonly queried: string | null
   /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
   readonly onRows: (count: number) => Promise<void>
+  /** The employers of the credential, looked up once for a request; none where they cannot be had. */
+  readonly inScope: () => Promise<object>
 }
 
 /** An answer with the HTTP status that goes with it when it is the only one. */
@@ -178,7 +181,13 @@ export class ToolServer {
     }
     const [queried = null] = queryOf(request).keys()
     const requestId = requestIdOf(response)
-    const incoming = { era, headers, app, agent, requestId, idempotencyKey, queried, onRows }
+    let employers: Promise<object> | undefined
+    const inScope = () => {
+      // what is refused is refused, whether or not they can be named
+      employers ??= employersInScope(app, agent).catch(() => ({}))
+      return employers
+    }
+    const incoming = { era, headers, app, agent, requestId, idempotencyKey, queried, onRows, inScope }
     if (Array.isArray(parsed.value)) {
       await this.#answerBatch(incoming, parsed.value, costs, response)
       return
@@ -319,7 +328,7 @@ export class ToolServer {
       return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given)))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      return this.#refused(incoming.era, await namingEmployers(incoming, error))
+      return this.#refused(incoming.era, await namingEmployers(incoming.inScope, error))
     }
   }
 

@@ -3,7 +3,6 @@ import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../appl
 import type { Application } from '../../application/commands/application.ts'
 import type { Reads } from '../../application/commands/command-handler.ts'
 import { oncePerKey } from '../../application/commands/keyed-call.ts'
-import { employersInScope } from '../../application/parties/employers-in-scope.ts'
 import { describeExpectedFields } from '../../application/payroll/expected-fields.ts'
 import { subjectOfAttempt } from '../../application/payroll/report-payroll.ts'
 import {
@@ -331,12 +330,12 @@ function reasonOf({ code, field }: Rejection): RefusalData {
 
 /** A refusal that has to do with `employer_id`, with the employers that the credential may act for. */
 export async function namingEmployers(
-  { app, agent }: Pick<ToolCall, 'app' | 'agent'>,
+  inScope: () => Promise<object>,
   { code, message, data, status }: RpcError,
 ): Promise<RpcError> {
   const { field, errors = [] } = data as { field?: string; errors?: readonly { readonly field: string }[] }
   const isOfEmployer = [field, ...errors.map((one) => one.field)].includes('employer_id')
-  const named = isOfEmployer ? await employersInScope(app, agent) : {}
+  const named = isOfEmployer ? await inScope() : {}
   return new RpcError(code, message, { ...data, ...named }, status)
 }
 

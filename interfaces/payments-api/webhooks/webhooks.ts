@@ -349,17 +349,15 @@ export const webhookEndpoints = [
     },
     async handle(call) {
       const { host, caller, params, body } = call
-      return once(
-        keyed(call),
-        `POST /webhooks/resend ${params.id}`,
-        async (context) => {
-          const what = 'event_ids' in body ? { eventIds: body.event_ids } : body
-          const resent = await resend(host.app, caller.client, params.id, what, context)
-          if (!isRejection(resent)) resends.charge(params.id, resent.resent)
-          return resent
-        },
-        async ({ mayRepeat }) => (mayRepeat ? undefined : tooOften(resends, params.id, RESENDS)),
-      )
+      return once(keyed(call), `POST /webhooks/resend ${params.id}`, async (context) => {
+        const what = 'event_ids' in body ? { eventIds: body.event_ids } : body
+        return resend(host.app, caller.client, params.id, what, context, (events) => {
+          // at once, so that many requests at a time count for each other
+          const refusal = context.mayRepeat ? undefined : tooOften(resends, params.id, RESENDS)
+          if (!refusal) resends.charge(params.id, events)
+          return refusal
+        })
+      })
     },
   }),
   endpoint({

@@ -326,6 +326,9 @@ describe('the rows that failed', () => {
     const next = (await call('get_validation_errors', { file_id, after_row })).said
     expect(next.errors.map((one: Sent) => one.row_number)).toEqual([201, 203, 205])
     expect([next.has_more, next.red_rows]).toEqual([false, 103])
+    // a later page says as much as the first
+    const saidOf = ({ reasons }: Sent) => reasons
+    expect(saidOf(next.errors[0])).toEqual(saidOf(first.errors[0]))
     const end = (await call('get_validation_errors', { file_id, after_row: 50_000 })).said
     expect([end.errors, end.has_more]).toEqual([[], false])
   })
