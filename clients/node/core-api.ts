@@ -8,91 +8,174 @@ export interface components {
         EmployeeChange: ({
             /** @description The caller's own identifier of the person */
             employee_id: string;
-            /** @constant */
+            /**
+             * @description What happened to the employee
+             * @constant
+             */
             action: "hire";
+            /** @description The name */
             name: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The first day of the employment
+             */
             hire_date: string;
+            /** @description The last day of the employment; null: it goes on */
             termination_date?: string | null;
         } & {
             [key: string]: unknown;
         }) | ({
             /** @description The caller's own identifier of the person */
             employee_id: string;
-            /** @constant */
+            /**
+             * @description What happened to the employee
+             * @constant
+             */
             action: "terminate";
+            /** @description The first day of the employment */
             hire_date?: string | null;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The last day of the employment; null: it goes on
+             */
             termination_date: string;
         } & {
             [key: string]: unknown;
         }) | ({
             /** @description The caller's own identifier of the person */
             employee_id: string;
-            /** @constant */
+            /**
+             * @description What happened to the employee
+             * @constant
+             */
             action: "update";
+            /** @description The first day of the employment */
             hire_date?: string | null;
+            /** @description The last day of the employment; null: it goes on */
             termination_date?: string | null;
         } & {
             [key: string]: unknown;
         });
         EmployeeChanges: {
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The employees, one element each */
             employees: components["schemas"]["EmployeeChange"][];
         };
         EmployeeSync: {
+            /** @description A sentence for people */
             message: string;
+            /** @description The id of the sync */
             sync_id: string;
+            /** @description The id of the file */
             file_id: string;
+            /** @description `live`: real money; `sandbox`: the same with simulated money */
             environment: string;
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description How many employees were taken over */
             employees_processed: number;
-            /** @constant */
+            /**
+             * @description The status: where the object stands in its life
+             * @constant
+             */
             status: "processing";
         };
         FileStatus: {
+            /** @description The id of the file */
             file_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "NORMALIZED" | "failed";
             /** @description Why; only of failed files */
             error?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
+            /** @description How many employees the file has */
             employee_count: number;
+            /** @description The id of the employer */
             employer_id: string;
             /** @description Null when the report named none */
             period: {
+                /** @description The first day of the period */
                 start: string;
+                /** @description The last day of the period */
                 end: string;
             } | null;
+            /** @description The check of the rows */
             phase_1: {
-                /** @constant */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @constant
+                 */
                 status: "pending";
             } | {
-                /** @enum {string} */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @enum {string}
+                 */
                 status: "complete" | "failed";
+                /** @description Rows that are in order */
                 green_rows: number;
+                /** @description Rows that are refused */
                 red_rows: number;
             };
+            /** @description The match with the employee register */
             phase_2: {
-                /** @constant */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @constant
+                 */
                 status: "pending";
             } | {
-                /** @enum {string} */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @enum {string}
+                 */
                 status: "complete" | "failed";
+                /** @description Rows that the phase is done with */
                 processed_rows: number;
             };
+            /** @description The calculation of the premium */
             phase_3: {
-                /** @constant */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @constant
+                 */
                 status: "pending";
             } | {
-                /** @enum {string} */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @enum {string}
+                 */
                 status: "complete" | "failed";
+                /** @description The premium of all rows in integer US cents */
                 total_premium_cents: number;
+                /** @description Rows that the phase is done with */
                 processed_rows: number;
             };
+        };
+        Pagination: {
+            /** @description The number of the page, from 1 */
+            page: number;
+            /** @description How many elements a page has at the most */
+            limit: number;
+            /** @description How many elements the whole list has */
+            total: number;
+            /** @description How many pages the whole list has */
+            total_pages: number;
+            /** @description Whether a later page holds more */
+            has_more: boolean;
         };
         PartnerCarrier: {
             /** @description What other operations name as `carrier_id` */
@@ -101,6 +184,17 @@ export interface components {
             name: string;
             /** @description What tells that a bank payment arrived: matched credits (`fbo`), reports of the processor (`direct`), or nothing (null) */
             settlement_type: ("fbo" | "direct") | null;
+        };
+        PartnerCarrierListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerCarrier"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
         };
         PartnerEmployer: {
             /** @description What other operations name as `employer_id` */
@@ -114,6 +208,17 @@ export interface components {
             legal_name: string;
             /** @description The last 4 digits of the tax number; null once personal data were erased */
             fein_last4: string | null;
+        };
+        PartnerEmployerListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerEmployer"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
         };
         PartnerPolicy: {
             /** @description What other operations name as `policy_id` */
@@ -155,50 +260,89 @@ export interface components {
             /** @description Premium of the term in cents; null: not said */
             annual_premium_cents: number | null;
         };
+        PartnerPolicyListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerPolicy"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
         PayrollReport: {
             /** @description 9 digits, with or without a hyphen after the second */
             employer_fein: string;
+            /** @description The number of the policy, as the carrier writes it */
             policy_number: string;
+            /** @description The employees, one element each */
             employees: components["schemas"]["ReportedEmployee"][];
             /** @description `start_date` is not after `end_date` */
             pay_period?: {
-                /** Format: date */
+                /**
+                 * Format: date
+                 * @description The first day of the pay period
+                 */
                 start_date: string;
-                /** Format: date */
+                /**
+                 * Format: date
+                 * @description The last day of the pay period
+                 */
                 end_date: string;
             } | null;
         };
         ReportAnswer: {
-            /** @constant */
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
             success: true;
             /** @description Null above 500 employees */
             file_id: string | null;
             /** @description The id of the file in the background, where `file_id` is null */
             report_id?: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "completed" | "processing" | "failed";
+            /** @description `live`: real money; `sandbox`: the same with simulated money */
             environment: string;
+            /** @description The employer */
             employer: {
+                /** @description The id of the object */
                 id: string;
+                /** @description The legal name of the business */
                 business_name: string;
+                /** @description The employer's federal tax number, nine digits */
                 fein: string;
             };
+            /** @description The policy */
             policy: {
+                /** @description The id of the object */
                 id: string;
+                /** @description The number of the policy, as the carrier writes it */
                 policy_number: string;
             };
+            /** @description How many employees the file has */
             employee_count: number;
+            /** @description The name of the payroll file */
             file_name: string;
         };
         /** @description Other fields are kept. A record that fails the row rules, or has values of other types, is a red row; one that is larger than 32 KiB is refused */
         ReportedEmployee: {
             /** @description The caller's own identifier of the person */
             employee_id?: string;
+            /** @description The first name */
             first_name?: string;
+            /** @description The last name */
             last_name?: string;
             /** @description The whole name, where both parts are left out */
             name?: string;
+            /** @description The class code of the work, as the carrier rates it */
             class_code?: string;
+            /** @description The state, by its two letters */
             state?: string;
             /** @description Dollars, overtime included */
             gross_wages?: number;
@@ -208,11 +352,20 @@ export interface components {
             rate?: number;
             /** @description Dollars, as part of the gross wages */
             overtime?: number;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The day on which the employee is paid
+             */
             check_date?: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The first day of the pay period of the employee
+             */
             pay_period_start?: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The last day of the pay period of the employee
+             */
             pay_period_end?: string;
             /** @description Kept encrypted, never returned */
             ssn?: string;
@@ -232,6 +385,23 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "employer_fein": "12-3456789",
+                 *       "policy_number": "WC-2026-0001",
+                 *       "employees": [
+                 *         {
+                 *           "employee_id": "E-1001",
+                 *           "first_name": "Ann",
+                 *           "last_name": "Lee",
+                 *           "state": "TX",
+                 *           "class_code": "5551",
+                 *           "gross_wages": 2400,
+                 *           "check_date": "2026-07-03"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["PayrollReport"];
             };
         };
@@ -257,6 +427,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "employees": [
+                 *         {
+                 *           "employee_id": "E-1001",
+                 *           "action": "hire",
+                 *           "name": "Ann Lee",
+                 *           "hire_date": "2026-06-16"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["EmployeeChanges"];
             };
         };
@@ -309,6 +492,23 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "employer_fein": "12-3456789",
+                 *       "policy_number": "WC-2026-0001",
+                 *       "employees": [
+                 *         {
+                 *           "employee_id": "E-1001",
+                 *           "first_name": "Ann",
+                 *           "last_name": "Lee",
+                 *           "state": "TX",
+                 *           "class_code": "5551",
+                 *           "gross_wages": 2400,
+                 *           "check_date": "2026-07-03"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["PayrollReport"];
             };
         };
@@ -328,6 +528,7 @@ export interface operations {
     listEmployers: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -344,18 +545,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerEmployer"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerEmployerListResponse"];
                 };
             };
         };
@@ -388,6 +578,7 @@ export interface operations {
     listPolicies: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -412,18 +603,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerPolicy"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerPolicyListResponse"];
                 };
             };
         };
@@ -456,6 +636,7 @@ export interface operations {
     listCarriers: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -472,18 +653,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerCarrier"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerCarrierListResponse"];
                 };
             };
         };

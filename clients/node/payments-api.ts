@@ -5,13 +5,20 @@ import type { Operation } from './calls.ts'
 export interface components {
     schemas: {
         AcceptedAchCollection: {
-            /** @constant */
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
             success: true;
+            /** @description The id of the collection */
             collection_id: string;
             /** @description Entries */
             accepted: number;
+            /** @description The transactions */
             transactions: {
+                /** @description The id of the transaction */
                 transaction_id: string;
+                /** @description The id of the policy */
                 policy_id: string;
                 /** @description Cents */
                 amount: number;
@@ -22,22 +29,51 @@ export interface components {
                 status: "PENDING";
             }[];
         };
+        AcceptedAchCollectionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AcceptedAchCollection"];
+        };
         AchAccount: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The last four digits of the account number */
             account_last4: string;
+            /** @description The last four digits of the routing number */
             routing_last4: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "unverified" | "active" | "disabled";
+            /** @description The name of the bank */
             bank_name: string;
-            /** @enum {string} */
+            /**
+             * @description Whether it is a checking or a savings account
+             * @enum {string}
+             */
             account_type: "checking" | "savings";
-            /** @enum {string} */
+            /**
+             * @description What the owner of the account is
+             * @enum {string}
+             */
             owner_type: "employer" | "carrier";
+            /** @description The id of the owner of the account */
             owner_id: string;
+            /** @description A name for the account */
             nickname: string | null;
+            /** @description Whether it is the first account of its owner */
             is_primary: boolean;
-            /** @enum {string} */
+            /**
+             * @description How the account became known
+             * @enum {string}
+             */
             connection_type: "manual" | "bankconnect";
+            /** @description Whether it is verified */
             verified: boolean;
             /** @description Of a linked account that is `unverified`: the bank link’s word for why it does not vouch for it */
             unverified_reason?: string;
@@ -46,15 +82,95 @@ export interface components {
              * @constant
              */
             unlisted?: true;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
         };
+        AchAccountFromBankRequest: {
+            /**
+             * @description What the owner of the account is
+             * @enum {string}
+             */
+            owner_type: "employer" | "carrier";
+            /** @description The id of the owner of the account */
+            owner_id: string;
+            /** @description The id of the account at the provider of bank links */
+            bankconnect_account_id: string;
+            /** @description The id of the bank link at its provider */
+            bankconnect_item_id: string;
+            /** @description What the exchange of this item handed out */
+            access_token: string;
+            /** @description A name for the account */
+            nickname?: string | null;
+            /**
+             * @description Whether it is the first account of its owner
+             * @default false
+             */
+            is_primary: boolean | null;
+        };
+        AchAccountListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchAccount"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        AchAccountRequest: {
+            /**
+             * @description What the owner of the account is
+             * @enum {string}
+             */
+            owner_type: "employer" | "carrier";
+            /** @description The id of the owner of the account */
+            owner_id: string;
+            /** @description The routing number of the bank, nine digits */
+            routing_number: string;
+            /** @description The account number: it is encrypted, and never shown again */
+            account_number: string;
+            /** @description The name of the bank */
+            bank_name: string;
+            /**
+             * @description Whether it is a checking or a savings account
+             * @enum {string}
+             */
+            account_type: "checking" | "savings";
+            /** @description A name for the account */
+            nickname?: string | null;
+            /**
+             * @description Whether it is the first account of its owner
+             * @default false
+             */
+            is_primary: boolean | null;
+        };
+        AchAccountResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchAccount"];
+        };
         AchAccountVerification: {
+            /** @description The id of the object */
             _id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "unverified" | "active" | "disabled";
+            /** @description How often the amounts can still be told */
             tries_left: number;
             /**
              * Format: date-time
@@ -62,46 +178,124 @@ export interface components {
              */
             expires_at: string;
         };
+        AchAccountVerificationResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchAccountVerification"];
+        };
+        AchCollectionRequest: {
+            /** @description The id of the employer */
+            employerId: string;
+            /** @description An ACH account, or a bank account that is tied to exactly one */
+            bankAccountId: string;
+            /** @description One entry for each policy */
+            policyCollections: {
+                /** @description The id of the policy */
+                policyId: string;
+                /** @description The amount in dollars */
+                totalInDollars: number;
+                /** @description A text for people */
+                description: string;
+                /** @description Of the tenant and environment, for debits and entries of collections alike: the same again answers the first transaction */
+                idempotencyKey: string;
+            }[];
+        };
+        AchDebitRequest: {
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the carrier */
+            carrier_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description An ACH account, or a bank account that is tied to exactly one */
+            bank_account_id: string;
+            /** @description The amount in integer US cents */
+            amount_cents: number;
+            /**
+             * @description What the debit is for
+             * @enum {string}
+             */
+            payment_purpose: "paygo" | "down_payment" | "installment" | "late_payment" | "extra_payment" | "overdue_payment";
+            /** @description A text for people */
+            description?: string | null;
+            /** @description A unique text: the same debit sent again with it is created once */
+            idempotency_key?: string | null;
+            /** @description The first day on which it takes effect */
+            effective_date?: string | null;
+            /**
+             * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most
+             * @default {}
+             */
+            metadata: {
+                [key: string]: string;
+            } | null;
+        };
         AchTransaction: {
+            /** @description The id of the transaction */
             transaction_id: string;
             /**
              * @description `pending` first, where creations answer `PENDING`, then as the debit moves; a record of the legacy service has its own words
              * @enum {string}
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
-            /** @enum {string} */
+            /**
+             * @description The group of the status: what it comes to for a payer
+             * @enum {string}
+             */
             status_group: "in_flight" | "money_landed" | "failed";
             /** @description Why a gate stopped it */
             reason: string | null;
             /** @description The reason again, where the money did not move */
             failure_reason: string | null;
+            /** @description The amount in integer US cents */
             amount_cents: number;
+            /** @description The id of the employer */
             employer_id: string;
             /** @description Null: a record of the legacy service that names none */
             policy_id: string | null;
             /** @description Null: a record of the legacy service that names none */
             carrier_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
+            /** @description The id of the bank debit */
             leg_id: string;
             /**
              * @description What raised it
              * @enum {string}
              */
             source: "session" | "instalment" | "api" | "collection" | "payroll_file" | "legacy";
+            /** @description The id of the payment session; null: there is none */
             payment_session_id?: string;
+            /** @description Which installment it is, from 1; null: it is none */
             installment_number?: number;
             /** @description The batch collection that it is of */
             collection_id?: string;
+            /** @description The return code of the bank, `R01` and so on */
             return_code: string | null;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description What the debit is for */
             payment_purpose: string | null;
+            /** @description A text for people */
             description: string | null;
             /** @description Null: the account that a payer gave is no account of the API */
             bank_account_id: string | null;
+            /** @description The last four digits of the account number */
             account_last4: string | null;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
@@ -111,135 +305,610 @@ export interface components {
             };
         };
         AchTransactionFees: {
+            /** @description The id of the transaction */
             transaction_id: string;
+            /** @description Fees, with what each is for */
             fees: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
+            /** @description The total in integer US cents */
             total_cents: number;
         };
+        AchTransactionFeesResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchTransactionFees"];
+        };
         AchTransactionHistoryEntry: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened
+             */
             at: string;
             /** @description Null: it was created */
             from_status: ("pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled") | null;
-            /** @enum {string} */
+            /**
+             * @description The status that it came to
+             * @enum {string}
+             */
             to_status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
+            /** @description Why, in words for people */
             reason: string | null;
+            /** @description A remark of the person who acts */
             note: string | null;
         };
+        AchTransactionHistoryEntryListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchTransactionHistoryEntry"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        AchTransactionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchTransaction"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
         AchTransactionState: {
+            /** @description The id of the transaction */
             transaction_id: string;
             /**
              * @description `pending` first, where creations answer `PENDING`, then as the debit moves; a record of the legacy service has its own words
              * @enum {string}
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
-            /** @enum {string} */
+            /**
+             * @description The group of the status: what it comes to for a payer
+             * @enum {string}
+             */
             status_group: "in_flight" | "money_landed" | "failed";
             /** @description Why a gate stopped it */
             reason: string | null;
             /** @description The reason again, where the money did not move */
             failure_reason: string | null;
+            /** @description The amount in integer US cents */
             amount_cents: number;
+            /** @description The id of the employer */
             employer_id: string;
             /** @description Null: a record of the legacy service that names none */
             policy_id: string | null;
             /** @description Null: a record of the legacy service that names none */
             carrier_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
         };
+        AchTransactionStateResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["AchTransactionState"];
+        };
+        ArrangeBankDebitRequest: {
+            /** @description The name on the bank account */
+            account_holder_name: string;
+            /** @description The routing number of the bank, nine digits */
+            routing_number: string;
+            /** @description The account number: it is encrypted, and never shown again */
+            account_number: string;
+            /**
+             * @description Whether it is a checking or a savings account
+             * @enum {string}
+             */
+            account_type: "checking" | "savings";
+            /** @description The name of the bank */
+            bank_name?: string | null;
+            /**
+             * @description The payer authorizes the debit
+             * @constant
+             */
+            authorized: true;
+        };
         ArrangedBankDebit: {
-            /** @constant */
+            /**
+             * @description The status: where the object stands in its life
+             * @constant
+             */
             status: "scheduled";
             /** @description The debit; absent where nothing is paid now */
             leg_id?: string;
         };
+        ArrangedBankDebitResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["ArrangedBankDebit"];
+        };
         BankAccount: {
+            /** @description The id of the object */
             _id: string;
+            /** @description Whose it is, as the partner names them */
             user_id: string;
+            /** @description The name */
             name: string;
+            /** @description The name of the bank */
             bank_name: string;
+            /** @description The id of the employer */
             employer_id: string | null;
+            /** @description The id of the carrier */
             carrier_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description How the account became known
+             * @enum {string}
+             */
             connection_type: "manual" | "bankconnect";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "active" | "disabled";
             /** @description Of its employer, else its carrier, else its user */
             primary: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
         };
+        BankAccountListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankAccount"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        BankAccountRequest: {
+            /** @description Your own word for who manages it */
+            user_id: string;
+            /** @description The name */
+            name: string;
+            /** @description The name of the bank */
+            bank_name: string;
+            /** @description The id of the employer */
+            employer_id?: string | null;
+            /** @description The id of the carrier */
+            carrier_id?: string | null;
+            /**
+             * @description How the account became known
+             * @default manual
+             */
+            connection_type: ("manual" | "bankconnect") | null;
+            /**
+             * @description Whether it is the first account of its owner
+             * @default false
+             */
+            primary: boolean | null;
+        };
+        BankAccountResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankAccount"];
+        };
         BankBalances: {
+            /** @description The id of the bank link at its provider */
             bankconnect_item_id: string;
+            /** @description The accounts of the bank link */
             accounts: {
+                /** @description The id of the account at the provider of bank links */
                 bankconnect_account_id: string;
                 /** @description Null: the bank does not say */
                 current_cents: number | null;
+                /** @description What can be drawn now, in integer US cents; null: the bank does not say */
                 available_cents: number | null;
+                /** @description The currency: US dollars, always */
                 currency: string | null;
             }[];
         };
+        BankBalancesResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankBalances"];
+        };
         BankConnection: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the bank link at its provider */
             bankconnect_item_id: string;
+            /** @description The name of the bank; null: it is not known */
             institution_name: string | null;
+            /** @description Whose it is, as the partner names them */
             user_id: string;
+            /** @description The id of the employer */
             employer_id: string | null;
+            /** @description The id of the carrier */
             carrier_id: string | null;
             /**
              * @description `login_required`: nothing is read before the user has logged in at the bank again
              * @enum {string}
              */
             status: "active" | "login_required";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
         };
+        BankConnectionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankConnection"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        BankConnectionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankConnection"];
+        };
         BankTransaction: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the bank link at its provider */
             bankconnect_item_id: string;
+            /** @description The id of the account at the provider of bank links */
             bankconnect_account_id: string;
+            /** @description The id of the employer */
             employer_id: string | null;
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The day of the booking
+             */
             date: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
             /**
              * @description `debit`: money left the account
              * @enum {string}
              */
             direction: "debit" | "credit";
+            /** @description The currency: US dollars, always */
             currency: string | null;
+            /** @description A text for people */
             description: string;
+            /** @description Whether the bank has not booked it yet */
             pending: boolean;
         };
+        BankTransactionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankTransaction"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        BankTransactionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankTransaction"];
+        };
         BankTransactionSummary: {
+            /** @description How many transactions there are */
             total_transactions: number;
+            /** @description The sum of all debits in integer US cents */
             total_debits_cents: number;
+            /** @description The sum of all credits in integer US cents */
             total_credits_cents: number;
             /** @description Credits less debits */
             net_cents: number;
         };
+        BankTransactionSummaryResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["BankTransactionSummary"];
+        };
+        CancelAchDebitRequest: Record<string, never>;
         CancelledSession: {
+            /** @description The id of the object */
             id: string;
-            /** @constant */
+            /**
+             * @description The status: where the object stands in its life
+             * @constant
+             */
             status: "cancelled";
+        };
+        CancelledSessionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CancelledSession"];
+        };
+        ChangeAchAccountRequest: {
+            /** @description A name for the account */
+            nickname?: string | null;
+            /** @description The name of the bank */
+            bank_name?: string;
+            /**
+             * @description Whether it is a checking or a savings account
+             * @enum {string}
+             */
+            account_type?: "checking" | "savings";
+            /** @description Whether it is the first account of its owner */
+            is_primary?: boolean;
+            /** @description May be repeated, not changed */
+            readonly _id?: unknown;
+            /** @description May be repeated, not changed */
+            readonly account_last4?: unknown;
+            /** @description May be repeated, not changed */
+            readonly routing_last4?: unknown;
+            /** @description May be repeated, not changed */
+            readonly status?: unknown;
+            /** @description May be repeated, not changed */
+            readonly owner_type?: unknown;
+            /** @description May be repeated, not changed */
+            readonly owner_id?: unknown;
+            /** @description May be repeated, not changed */
+            readonly connection_type?: unknown;
+            /** @description May be repeated, not changed */
+            readonly verified?: unknown;
+            /** @description May be repeated, not changed */
+            readonly unverified_reason?: unknown;
+            /** @description May be repeated, not changed */
+            readonly unlisted?: unknown;
+            /** @description May be repeated, not changed */
+            readonly created_at?: unknown;
+            /** @description May be repeated, not changed */
+            readonly updated_at?: unknown;
+        };
+        ChangeBankAccountRequest: {
+            /** @description The name */
+            name?: string;
+            /** @description The name of the bank */
+            bank_name?: string;
+            /** @description The id of the employer */
+            employer_id?: string | null;
+            /** @description The id of the carrier */
+            carrier_id?: string | null;
+            /**
+             * @description How the account became known
+             * @enum {string}
+             */
+            connection_type?: "manual" | "bankconnect";
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
+            status?: "active" | "disabled";
+            /** @description Whether it is the first account of its owner */
+            primary?: boolean;
+            /** @description May be repeated, not changed */
+            readonly _id?: unknown;
+            /** @description May be repeated, not changed */
+            readonly user_id?: unknown;
+            /** @description May be repeated, not changed */
+            readonly created_at?: unknown;
+            /** @description May be repeated, not changed */
+            readonly updated_at?: unknown;
+        };
+        ChangeWebhookRequest: {
+            /** @description The https address */
+            url?: string | null;
+            /** @description Replaces the whole list */
+            events?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[] | null;
+            /** @description The status: where the object stands in its life */
+            status?: ("active" | "disabled") | null;
+            /** @description May be repeated, not changed */
+            readonly _id?: unknown;
+            /** @description May be repeated, not changed */
+            readonly failure_count?: unknown;
+            /** @description May be repeated, not changed */
+            readonly created_at?: unknown;
+            /** @description May be repeated, not changed */
+            readonly updated_at?: unknown;
         };
         Checkout: {
             /** @description Mounts the checkout */
             client_secret: string;
+            /** @description The card processor's key for pages */
             publishable_key: string;
         };
+        CheckoutFinancingRequest: {
+            /**
+             * @description How the premium is billed
+             * @enum {string}
+             */
+            billing_method: "PREMIUM_FINANCE";
+            /** @description Of the account: the same request again is about the same session; another one is 409 */
+            idempotency_key: string;
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description Required unless the key is for exactly one carrier */
+            carrier_id?: string | null;
+            /** @description The whole total; required without premium_cents */
+            amount_cents?: number | null;
+            /** @description The premium alone */
+            premium_cents?: number | null;
+            /** @description Fees on top of the premium */
+            fee_cents?: number | null;
+            /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
+            fee_breakdown?: {
+                /** @description A name for people */
+                label: string;
+                /** @description The amount in integer US cents */
+                amount_cents: number;
+            }[] | null;
+            /**
+             * @description The currency: US dollars, always
+             * @default usd
+             */
+            currency: string | null;
+            /** @description Shown to the customer */
+            description?: string | null;
+            /** @description Who pays */
+            customer: {
+                /** @description The name */
+                name: string;
+                /** @description The e-mail address */
+                email: string;
+                /** @description The phone number */
+                phone?: string | null;
+            };
+            /**
+             * @description How the payer pays
+             * @default embedded
+             */
+            mode: "embedded" | null;
+            /** @description How long it can be paid; default as configured */
+            ttl_minutes?: number | null;
+            /** @description Default as configured */
+            single_use?: boolean | null;
+            /** @description Who created it, as the partner names them */
+            created_by?: string | null;
+            /** @description Refused */
+            total_installments?: null;
+            /** @description Refused */
+            down_payment_percent?: null;
+            /** @description Refused */
+            down_payment_cents?: null;
+            /** @description Refused */
+            down_payment_months?: null;
+            /** @description The insured business */
+            insured: {
+                /** @description The name of the employer */
+                business_name: string;
+                /** @description The postal address */
+                address: string;
+                /** @description The city */
+                city: string;
+                /** @description The state, by its two letters */
+                state: string;
+                /** @description The ZIP code */
+                zip_code: string;
+            };
+            /** @description What the stored policy must be */
+            policy?: {
+                /** @description The first day on which it takes effect */
+                effective_date?: string | null;
+                /** @description The day on which the policy ends */
+                expiration_date?: string | null;
+                /** @description The number of the policy, as the carrier writes it */
+                policy_number?: string | null;
+            } | null;
+            /** @description How the link reaches the payer; null: the partner hands it over */
+            deliver?: {
+                /**
+                 * @description Invite by e-mail once the checkout is ready
+                 * @default false
+                 */
+                email: boolean | null;
+                /** @description On the list of test recipients; default: customer.email */
+                email_to?: string | null;
+                /** @description Refused */
+                sms?: null;
+                /** @description Refused */
+                sms_to?: null;
+            } | null;
+        };
+        CheckoutPaymentSessionRequest: Record<string, never>;
+        CheckoutResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Checkout"];
+        };
+        CreateAchDebitResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description The key was used before: this is its transaction */
+            data: components["schemas"]["CreatedAchDebit"];
+        };
+        CreatePaymentSessionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"] | components["schemas"]["CreatedFinancingSession"];
+        };
         CreatedAchDebit: {
-            /** @constant */
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
             success: true;
+            /** @description The id of the transaction */
             transaction_id: string;
             /**
              * @description The word of the creation alone. Reads have the same debit as `pending` until a batch takes it; lists find it by either
@@ -249,79 +918,196 @@ export interface components {
             /** @description Cents */
             amount: number;
         };
+        CreatedAchDebitResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CreatedAchDebit"];
+        };
         CreatedEmbeddedSession: {
+            /** @description The id of the object */
             id: string;
             /** @description Mounts the checkout; shown once */
             client_secret: string;
+            /** @description The card processor's key for pages */
             publishable_key: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            /** @description The version of the checkout settings that the session was created with */
             config_version: number;
+            /** @description The id of the session that this one stands for; null: none */
             replaces?: string;
         };
         CreatedFinancingSession: {
+            /** @description The id of the object */
             id: string;
+            /** @description The id of the session */
             session_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "cancelled" | "expired";
-            /** @constant */
+            /**
+             * @description `live`: real money; `sandbox`: the same with simulated money
+             * @constant
+             */
             environment: "sandbox";
-            /** @constant */
+            /**
+             * @description How the payer pays
+             * @constant
+             */
             mode: "embedded";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
         };
+        CreatedFinancingSessionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CreatedFinancingSession"];
+        };
         CreatedPaymentLink: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the payment link at the card processor */
             processor_payment_link_id: string;
             /** @description Where it is paid */
             processor_url: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "created" | "sent" | "cancelled" | "paid" | "expired";
-            /** @constant */
+            /**
+             * @description Who bills the payment
+             * @constant
+             */
             billing_entity_type: "employer";
+            /** @description The total in integer US cents */
             total_cents: number;
             /** @description What the link charges now: the total, or the down payment */
             link_amount_cents: number;
+            /** @description How the total is spread over installments; null: it is paid at once */
             installment_plan: components["schemas"]["InstallmentPlan"] | null;
         };
+        CreatedPaymentLinkResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CreatedPaymentLink"];
+        };
         CreatedPaymentSession: {
+            /** @description The id of the object */
             id: string;
             /** @description The page; shown once, and whoever has it may pay */
             url: string;
+            /** @description The first characters of the token */
             token_prefix: string;
-            /** @enum {string} */
+            /**
+             * @description How the payer pays
+             * @enum {string}
+             */
             mode: "link" | "embedded";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             /** @description What is charged now: the total, or the down payment of a plan */
             amount_cents: number;
             /** @description What the total is made of */
             line_items: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
+            /** @description Whether the address opens for one visitor only */
             single_use: boolean;
             /** @description The page is on the partner’s own address */
             host_is_custom: boolean;
             /** @description Of the checkout settings */
             config_version: number;
+            /** @description How the link reached the payer */
             delivery: components["schemas"]["InvitationDelivery"][];
             /** @description Every invitation was handed over */
             delivery_ok: boolean;
+            /** @description The id of the session that this one stands for; null: none */
             replaces?: string;
         };
+        DeleteWebhookResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: {
+                /** @description The id of the object */
+                _id: string;
+                /**
+                 * @description It is deleted
+                 * @constant
+                 */
+                deleted: true;
+            };
+        };
         DeletedAchAccount: {
+            /** @description The id of the object */
             _id: string;
-            /** @constant */
+            /**
+             * @description It is deleted
+             * @constant
+             */
             deleted: true;
         };
+        DeletedAchAccountResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["DeletedAchAccount"];
+        };
         DeletedBankAccount: {
+            /** @description The id of the object */
             _id: string;
-            /** @constant */
+            /**
+             * @description It is deleted
+             * @constant
+             */
             deleted: true;
+        };
+        DeletedBankAccountResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["DeletedBankAccount"];
         };
         Event: {
             /** @description `X-Webhook-ID` of its deliveries */
@@ -339,6 +1125,26 @@ export interface components {
             /** @description The body of its deliveries, to the byte */
             payload: Record<string, never>;
         };
+        EventListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Event"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        EventResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Event"];
+        };
         EventsById: {
             /** @description These events */
             event_ids: string[];
@@ -349,111 +1155,259 @@ export interface components {
             /** @description Raised at or before; of a date its whole day, UTC */
             to: string;
         };
-        ExchangedBankConnection: {
-            _id: string;
-            bankconnect_item_id: string;
-            institution_name: string | null;
+        ExchangePublicTokenRequest: {
+            /** @description What the widget's success callback is given; it serves once */
+            public_token: string;
+            /** @description Your own word for who links the bank */
             user_id: string;
+            /** @description The id of the employer */
+            employer_id?: string | null;
+            /** @description The id of the carrier */
+            carrier_id?: string | null;
+        };
+        ExchangedBankConnection: {
+            /** @description The id of the object */
+            _id: string;
+            /** @description The id of the bank link at its provider */
+            bankconnect_item_id: string;
+            /** @description The name of the bank; null: it is not known */
+            institution_name: string | null;
+            /** @description Whose it is, as the partner names them */
+            user_id: string;
+            /** @description The id of the employer */
             employer_id: string | null;
+            /** @description The id of the carrier */
             carrier_id: string | null;
             /**
              * @description `login_required`: nothing is read before the user has logged in at the bank again
              * @enum {string}
              */
             status: "active" | "login_required";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
             /** @description Opens the item to `POST /bank-accounts/ach/from-bankconnect`; it is shown here and nowhere else */
             access_token: string;
+            /** @description The accounts of the bank link */
             accounts: components["schemas"]["LinkedAccount"][];
         };
+        ExchangedBankConnectionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["ExchangedBankConnection"];
+        };
+        ExpirePaymentLinkRequest: Record<string, never>;
+        FailPaymentLinkRequest: {
+            /**
+             * @description The reason with which the payment fails
+             * @default Your card was declined.
+             */
+            failure_message: string | null;
+        };
         FinancingCheckout: {
+            /** @description The id of the session */
             session_id: string;
-            /** @constant */
+            /**
+             * @description `live`: real money; `sandbox`: the same with simulated money
+             * @constant
+             */
             environment: "sandbox";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "ready" | "pending" | "on_hold" | "expired" | "payment_reported";
             /** @description Opens the financing component; only of what is `ready` */
             checkout_token?: string;
             /** @description Opens the page `/pay/{finance_access_token}` */
             finance_access_token: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
             /** @description Once an invitation was attempted */
             delivery?: {
-                /** @constant */
+                /**
+                 * @description How the message is sent
+                 * @constant
+                 */
                 channel: "email";
+                /** @description The recipient */
                 to: string;
-                /** @enum {string} */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @enum {string}
+                 */
                 status: "sent" | "failed";
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When it happened
+                 */
                 at: string;
+                /** @description A short word for what is wrong; programs read `code` */
                 error?: string;
             }[];
+            /** @description Whether the invitation went out */
             delivery_ok?: boolean;
         };
+        FinancingCheckoutResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["FinancingCheckout"];
+        };
         FinancingPage: {
+            /** @description The id of the object */
             id: string;
+            /** @description Who sells, as payers see it */
             seller: {
+                /** @description The name that payers see */
                 display_name: string | null;
+                /** @description The https address of the logo */
                 logo_url: string | null;
+                /** @description The color of buttons on hosted pages, `#rrggbb` */
                 accent_color: string | null;
+                /** @description The address that payers write to */
                 support_email: string | null;
             };
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The amount in integer US cents */
             amount_cents: number;
+            /** @description What the amount is made of */
             line_items: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
+            /** @description A text for people */
             description: string | null;
+            /** @description Where the financing stands */
             finance: {
-                /** @enum {string} */
+                /**
+                 * @description The status: where the object stands in its life
+                 * @enum {string}
+                 */
                 status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
+                /** @description How many quotes there are */
                 quote_count?: number;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When it expires
+                 */
                 expires_at: string;
             };
         };
+        FinancingPageResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["FinancingPage"];
+        };
         FinancingStatus: {
+            /** @description The id of the session */
             session_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
             /** @description Only while the status is `quote_ready` */
             quote_count?: number;
         };
+        FinancingStatusResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["FinancingStatus"];
+        };
         InstallmentPlan: {
+            /** @description How many installments there are */
             total_installments: number;
+            /** @description The down payment in percent of the total */
             down_payment_percentage: number;
+            /** @description The down payment in integer US cents */
             down_payment_cents: number;
+            /** @description Each installment in integer US cents */
             per_installment_cents: number;
+            /** @description The fee of paying by installments, in integer US cents */
             extra_fee_cents: number;
         };
         Intake: {
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
         };
         InvitationDelivery: {
-            /** @enum {string} */
+            /**
+             * @description How the message is sent
+             * @enum {string}
+             */
             channel: "email" | "sms";
+            /** @description The recipient */
             to: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "sent" | "failed";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened
+             */
             at: string;
             /** @description Why it was not sent */
             reason?: string;
         };
         LinkToken: {
+            /** @description The token that opens the dialog of the bank link */
             link_token: string;
         };
+        LinkTokenRequest: {
+            /** @description Your own word for who links the bank */
+            user_id: string;
+        };
+        LinkTokenResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["LinkToken"];
+        };
         LinkedAccount: {
+            /** @description The id of the account at the provider of bank links */
             bankconnect_account_id: string;
             /** @description Of the bank account that stands for it */
             bank_account_id: string;
+            /** @description The name */
             name: string;
             /** @description The last digits of its number, where the bank shows them */
             mask: string | null;
@@ -462,7 +1416,27 @@ export interface components {
              * @enum {string}
              */
             type: "checking" | "savings" | "other";
+            /** @description The name of the bank */
             bank_name: string;
+        };
+        MakeBankAccountDefaultRequest: {
+            /**
+             * @description Whether it is the first account of its owner
+             * @constant
+             */
+            primary: true;
+        };
+        Pagination: {
+            /** @description The number of the page, from 1 */
+            page: number;
+            /** @description How many elements a page has at the most */
+            limit: number;
+            /** @description How many elements the whole list has */
+            total: number;
+            /** @description How many pages the whole list has */
+            total_pages: number;
+            /** @description Whether a later page holds more */
+            has_more: boolean;
         };
         PartnerCarrier: {
             /** @description What other operations name as `carrier_id` */
@@ -471,6 +1445,26 @@ export interface components {
             name: string;
             /** @description What tells that a bank payment arrived: matched credits (`fbo`), reports of the processor (`direct`), or nothing (null) */
             settlement_type: ("fbo" | "direct") | null;
+        };
+        PartnerCarrierListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerCarrier"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        PartnerCarrierResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerCarrier"];
         };
         PartnerEmployer: {
             /** @description What other operations name as `employer_id` */
@@ -484,6 +1478,26 @@ export interface components {
             legal_name: string;
             /** @description The last 4 digits of the tax number; null once personal data were erased */
             fein_last4: string | null;
+        };
+        PartnerEmployerListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerEmployer"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        PartnerEmployerResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerEmployer"];
         };
         PartnerPolicy: {
             /** @description What other operations name as `policy_id` */
@@ -525,47 +1539,102 @@ export interface components {
             /** @description Premium of the term in cents; null: not said */
             annual_premium_cents: number | null;
         };
+        PartnerPolicyListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerPolicy"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        PartnerPolicyResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PartnerPolicy"];
+        };
         Payment: {
+            /** @description The id of the payment */
             payment_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was paid; null: not yet
+             */
             paid_at: string;
             /** @description Null of a simulated payment */
             processor_payment_id: string | null;
             /** @description It came when the link was cancelled or had expired */
             late_payment: boolean;
-            /** @constant */
+            /**
+             * @description Where the amount of the processing fee comes from
+             * @constant
+             */
             fee_source?: "partner";
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
                 [key: string]: string;
             };
+            /** @description What was refunded so far, in integer US cents */
             refunded_cents: number;
+            /** @description The refunds, the first one first */
             refunds: components["schemas"]["Refund"][];
         };
         PaymentLink: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the payment link at the card processor */
             processor_payment_link_id: string;
             /** @description Where it is paid */
             processor_url: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "created" | "sent" | "cancelled" | "paid" | "expired";
-            /** @constant */
+            /**
+             * @description Who bills the payment
+             * @constant
+             */
             billing_entity_type: "employer";
+            /** @description The total in integer US cents */
             total_cents: number;
             /** @description What the link charges now: the total, or the down payment */
             link_amount_cents: number;
+            /** @description How the total is spread over installments; null: it is paid at once */
             installment_plan: components["schemas"]["InstallmentPlan"] | null;
-            /** @enum {string} */
+            /**
+             * @description `live`: real money; `sandbox`: the same with simulated money
+             * @enum {string}
+             */
             environment: "live" | "sandbox";
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The premium in integer US cents */
             premium_cents: number;
+            /** @description The fee in integer US cents */
             fee_cents: number;
+            /** @description What the fee is made of; the parts add up to `fee_cents` */
             fee_breakdown: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
             /**
@@ -573,127 +1642,336 @@ export interface components {
              * @constant
              */
             fee_source?: "partner";
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** @enum {string} */
+            /**
+             * @description Whether it is paid at once or by installments
+             * @enum {string}
+             */
             payment_type: "ONE_TIME" | "DIRECT_BILLING";
-            /** @enum {string} */
+            /**
+             * @description What the payment is for
+             * @enum {string}
+             */
             payment_context: "down_payment" | "installment" | "late_payment" | "extra_payment" | "paygo" | "overdue_payment" | "premium_due" | "one_time_payment" | "full_payment" | "deposit" | "setup_fee" | "minimum_payment" | "additional_payment" | "service_fee" | "extra_fee" | "extra_carrier_fee" | "bank_fee" | "audit_program_fee" | "program_fee" | "remittance" | "late_registration_fee" | "late_initial_reporting_fee" | "late_payroll_reporting" | "late_quarterly_941s" | "late_state_unemployment" | "late_coi_reporting" | "payroll_billing_fee" | "manual_reporting_fee";
+            /** @description Who pays */
             customer: {
                 /** @description `(erased)` after an erasure, as the rest */
                 name: string;
+                /** @description The e-mail address */
                 email: string;
+                /** @description The phone number */
                 phone: string | null;
             };
+            /** @description How the link reached the payer */
             delivery: {
+                /** @description The e-mail address */
                 email: boolean;
+                /** @description Whether the link went out by text message */
                 sms: boolean;
             };
+            /** @description How many installments there are */
             total_installments: number | null;
+            /** @description How many monthly premiums the down payment holds */
             down_payment_months: number | null;
+            /** @description Who created it, as the partner names them */
             created_by: string | null;
+            /** @description Where the payer goes after the payment */
             after_completion_url: string | null;
+            /** @description The id of the invoice at the card processor; null: there is none */
             invoice_id: string | null;
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
                 [key: string]: string;
             };
             /** @description Of a paid link */
             payment_id?: string;
+            /** @description The payment of the link; null: there is none */
             payment: components["schemas"]["Payment"] | null;
+            /** @description What was refunded so far, in integer US cents */
             refunded_cents: number;
+            /** @description The refunds, the first one first */
             refunds: components["schemas"]["Refund"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
+            /** @description When the link was sent; null: not yet */
             sent_at: string | null;
+            /** @description When it was paid; null: not yet */
             paid_at: string | null;
+            /** @description When it was cancelled; null: it was not */
             cancelled_at: string | null;
         };
+        PaymentLinkListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentLink"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
         PaymentLinkPage: {
+            /** @description The id of the object */
             _id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "payable" | "paid" | "cancelled" | "expired";
-            /** @enum {string} */
+            /**
+             * @description `live`: real money; `sandbox`: the same with simulated money
+             * @enum {string}
+             */
             environment: "live" | "sandbox";
             /** @description Who asks for the money */
             seller: string;
+            /** @description A text for people */
             description: string;
             /** @description What is charged now */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The premium in integer US cents */
             premium_cents: number;
+            /** @description The fee in integer US cents */
             fee_cents: number;
+            /** @description The total in integer US cents */
             total_cents: number;
+            /** @description How the total is spread over installments; null: it is paid at once */
             installment_plan: components["schemas"]["InstallmentPlan"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
             /** @description Where it is paid, while it can be */
             processor_url: string | null;
             /** @description Where the payer goes on, once it is paid */
             after_completion_url: string | null;
         };
+        PaymentLinkPageResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentLinkPage"];
+        };
+        PaymentLinkRequest: {
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description Required unless the key is for exactly one carrier */
+            carrier_id?: string | null;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description The premium in integer US cents */
+            premium_cents: number;
+            /**
+             * @description Charged on top of the premium
+             * @default 0
+             */
+            fee_cents: number | null;
+            /**
+             * @description Kept for your records; nothing is computed of it
+             * @default []
+             */
+            fee_breakdown: {
+                /** @description A name for people */
+                label: string;
+                /** @description The amount in integer US cents */
+                amount_cents: number;
+            }[] | null;
+            /**
+             * @description Whether it is paid at once or by installments
+             * @enum {string}
+             */
+            payment_type: "ONE_TIME" | "DIRECT_BILLING";
+            /**
+             * @description What the payment is for
+             * @enum {string}
+             */
+            payment_context: "down_payment" | "installment" | "late_payment" | "extra_payment" | "paygo" | "overdue_payment" | "premium_due" | "one_time_payment" | "full_payment" | "deposit" | "setup_fee" | "minimum_payment" | "additional_payment" | "service_fee" | "extra_fee" | "extra_carrier_fee" | "bank_fee" | "audit_program_fee" | "program_fee" | "remittance" | "late_registration_fee" | "late_initial_reporting_fee" | "late_payroll_reporting" | "late_quarterly_941s" | "late_state_unemployment" | "late_coi_reporting" | "payroll_billing_fee" | "manual_reporting_fee";
+            /** @description Who pays */
+            customer: {
+                /** @description Insured business */
+                name: string;
+                /** @description The e-mail address */
+                email: string;
+                /** @description The phone number */
+                phone?: string | null;
+            };
+            /**
+             * @description How a live link is sent; nothing is sent from the sandbox
+             * @default {
+             *       "email": true,
+             *       "sms": false
+             *     }
+             */
+            delivery: {
+                /**
+                 * @description The e-mail address
+                 * @default true
+                 */
+                email: boolean | null;
+                /**
+                 * @description Whether the link went out by text message
+                 * @default false
+                 */
+                sms: boolean | null;
+            } | null;
+            /** @description Months of the whole schedule, 2 to 360; required for DIRECT_BILLING, ignored otherwise */
+            total_installments?: number | null;
+            /** @description Months paid now, 1 or more and fewer than all; required for DIRECT_BILLING, ignored otherwise */
+            down_payment_months?: number | null;
+            /** @description Who created it, as the partner names them */
+            created_by?: string | null;
+            /** @description Where the payer goes on after the payment */
+            after_completion_url?: string | null;
+            /** @description Kept as it is */
+            invoice_id?: string | null;
+            /**
+             * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
+             * @default {}
+             */
+            metadata: {
+                [key: string]: string;
+            } | null;
+        };
+        PaymentLinkResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentLink"];
+        };
         PaymentPlan: {
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The total in integer US cents */
             total_cents: number;
+            /** @description The down payment in integer US cents */
             down_payment_cents: number;
             /** @description After the down payment */
             total_installments: number;
             /** @description Of all but the last */
             per_installment_cents: number;
+            /** @description The last installment in integer US cents */
             last_installment_cents: number;
+            /** @description The installments, in the order of their due dates */
             installments: {
+                /** @description Which installment it is, from 1 */
                 number: number;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When it falls due
+                 */
                 due_at: string;
             }[];
         };
+        PaymentPlanResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentPlan"];
+        };
         PaymentSession: {
+            /** @description The id of the object */
             id: string;
+            /** @description The first characters of the token */
             token_prefix: string | null;
             /**
              * @description Of financing test sessions
              * @constant
              */
             billing_method?: "PREMIUM_FINANCE";
-            /** @enum {string} */
+            /**
+             * @description How the payer pays
+             * @enum {string}
+             */
             mode: "link" | "embedded";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             /** @description What is charged now: the total, or the down payment of a plan */
             amount_cents: number;
             /** @description What the total is made of */
             line_items: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
+            /** @description Whether the address opens for one visitor only */
             single_use: boolean;
             /** @description The page is on the partner’s own address */
             host_is_custom: boolean;
             /** @description Of the checkout settings */
             config_version: number;
+            /** @description How the link reached the payer */
             delivery: components["schemas"]["InvitationDelivery"][];
             /** @description Every invitation was handed over */
             delivery_ok: boolean;
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The premium in integer US cents */
             premium_cents: number;
+            /** @description The fee in integer US cents */
             fee_cents: number;
+            /** @description A text for people */
             description: string | null;
+            /** @description Who pays */
             customer: {
                 /** @description `(erased)` after an erasure, as the rest */
                 name: string;
+                /** @description The e-mail address */
                 email: string;
+                /** @description The phone number */
                 phone: string | null;
             };
+            /** @description Who created it, as the partner names them */
             created_by: string | null;
             /** @description The bank debit, once it is arranged */
             leg_id?: string;
@@ -702,148 +1980,577 @@ export interface components {
              * @constant
              */
             late_payment?: true;
+            /** @description The id of the session that this one stands for; null: none */
             replaces?: string;
+            /** @description The id of the session that stands for this one now; null: none does */
             replaced_by?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
+            /** @description When the payer first opened it; null: not yet */
             opened_at: string | null;
+            /** @description When the debit was scheduled; null: none was */
             scheduled_at: string | null;
+            /** @description When it was paid; null: not yet */
             paid_at: string | null;
+            /** @description When it was cancelled; null: it was not */
             cancelled_at: string | null;
         };
+        PaymentSessionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentSession"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
         PaymentSessionPage: {
+            /** @description The id of the object */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
-            /** @enum {string} */
+            /**
+             * @description How the payer pays
+             * @enum {string}
+             */
             mode: "link" | "embedded";
+            /** @description Who sells, as payers see it */
             seller: {
+                /** @description The name that payers see */
                 display_name: string | null;
                 /** @description Of the copy that hosted pages show */
                 logo_url: string | null;
+                /** @description The color of buttons on hosted pages, `#rrggbb` */
                 accent_color: string | null;
+                /** @description The address that payers write to */
                 support_email: string | null;
             };
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
             /** @description What is charged now */
             amount_cents: number;
+            /** @description What the amount is made of */
             line_items: {
+                /** @description A name for people */
                 label: string;
+                /** @description The amount in integer US cents */
                 amount_cents: number;
             }[];
+            /** @description A text for people */
             description: string | null;
+            /** @description How the total is spread over installments; null: it is paid at once */
             plan: components["schemas"]["PaymentPlan"] | null;
             /** @description Whether a card can be charged now */
             takes_cards: boolean;
             /** @description Of the bank account that is debited */
             account_last4: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires
+             */
             expires_at: string;
+            /** @description When it was paid; null: not yet */
             paid_at: string | null;
         };
+        PaymentSessionPageResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentSessionPage"];
+        };
+        PaymentSessionRequest: {
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description Required unless the key is for exactly one carrier */
+            carrier_id?: string | null;
+            /** @description The whole total; required without premium_cents */
+            amount_cents?: number | null;
+            /** @description The premium alone */
+            premium_cents?: number | null;
+            /** @description Fees on top of the premium */
+            fee_cents?: number | null;
+            /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
+            fee_breakdown?: {
+                /** @description A name for people */
+                label: string;
+                /** @description The amount in integer US cents */
+                amount_cents: number;
+            }[] | null;
+            /** @description Shown to the customer */
+            description?: string | null;
+            /** @description Who pays */
+            customer: {
+                /** @description The name */
+                name: string;
+                /** @description The e-mail address */
+                email: string;
+                /** @description The phone number */
+                phone?: string | null;
+            };
+            /**
+             * @description How the payer pays
+             * @default link
+             */
+            mode: ("link" | "embedded") | null;
+            /** @description How long it can be paid; default as configured */
+            ttl_minutes?: number | null;
+            /** @description Default as configured */
+            single_use?: boolean | null;
+            /** @description How the link reaches the payer; null: the partner hands it over */
+            deliver?: {
+                /**
+                 * @description Send the invitation by e-mail now
+                 * @default false
+                 */
+                email: boolean | null;
+                /**
+                 * @description Send the invitation by text now
+                 * @default false
+                 */
+                sms: boolean | null;
+                /** @description Default: customer.email */
+                email_to?: string | null;
+                /** @description Default: customer.phone */
+                sms_to?: string | null;
+            } | null;
+            /** @description Who created it, as the partner names them */
+            created_by?: string | null;
+            /** @description Sells a payment plan: monthly installments after the down payment */
+            total_installments?: number | null;
+            /** @description Of the total; only of a plan */
+            down_payment_percent?: number | null;
+            /** @description Wins over the percentage; only of a plan */
+            down_payment_cents?: number | null;
+            /** @description Refused */
+            down_payment_months?: null;
+        } | {
+            /**
+             * @description How the premium is billed
+             * @enum {string}
+             */
+            billing_method: "PREMIUM_FINANCE";
+            /** @description Of the account: the same request again is about the same session; another one is 409 */
+            idempotency_key: string;
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description Required unless the key is for exactly one carrier */
+            carrier_id?: string | null;
+            /** @description The whole total; required without premium_cents */
+            amount_cents?: number | null;
+            /** @description The premium alone */
+            premium_cents?: number | null;
+            /** @description Fees on top of the premium */
+            fee_cents?: number | null;
+            /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
+            fee_breakdown?: {
+                /** @description A name for people */
+                label: string;
+                /** @description The amount in integer US cents */
+                amount_cents: number;
+            }[] | null;
+            /**
+             * @description The currency: US dollars, always
+             * @default usd
+             */
+            currency: string | null;
+            /** @description Shown to the customer */
+            description?: string | null;
+            /** @description Who pays */
+            customer: {
+                /** @description The name */
+                name: string;
+                /** @description The e-mail address */
+                email: string;
+                /** @description The phone number */
+                phone?: string | null;
+            };
+            /**
+             * @description How the payer pays
+             * @default embedded
+             */
+            mode: "embedded" | null;
+            /** @description How long it can be paid; default as configured */
+            ttl_minutes?: number | null;
+            /** @description Default as configured */
+            single_use?: boolean | null;
+            /** @description Who created it, as the partner names them */
+            created_by?: string | null;
+            /** @description Refused */
+            total_installments?: null;
+            /** @description Refused */
+            down_payment_percent?: null;
+            /** @description Refused */
+            down_payment_cents?: null;
+            /** @description Refused */
+            down_payment_months?: null;
+            /** @description Refused */
+            deliver?: null;
+        };
+        PaymentSessionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["PaymentSession"];
+        };
         Refund: {
+            /** @description The id of the refund */
             refund_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
+            /** @description Why, in words for people */
             reason: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
             /**
              * @description `pending`: the card processor has not answered yet
              * @enum {string}
              */
             status: "pending" | "succeeded";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
         };
+        RefundPaymentLinkRequest: {
+            /** @description Default: whatever is not refunded yet */
+            amount_cents?: number | null;
+            /** @description Why, in words for people */
+            reason?: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
+        };
         RefundedPaymentLink: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the payment */
             payment_id: string;
-            /** @constant */
+            /**
+             * @description The status: where the object stands in its life
+             * @constant
+             */
             status: "paid";
             /** @description Of all refunds of the payment */
             refunded_cents: number;
+            /** @description The refunds, the first one first */
             refunds: components["schemas"]["Refund"][];
         };
+        RefundedPaymentLinkResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["RefundedPaymentLink"];
+        };
         RegisteredWebhookSubscription: {
+            /** @description The id of the object */
             id: string;
+            /** @description The https address */
             url: string;
             /** @description Signs the deliveries; shown this once */
             secret: string;
+            /** @description The types of events that are delivered */
             events: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[];
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "active" | "disabled";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
         };
+        RegisteredWebhookSubscriptionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["RegisteredWebhookSubscription"];
+        };
+        ReissuePaymentSessionRequest: {
+            /** @description How long it can be paid; default as configured */
+            ttl_minutes?: number | null;
+            /** @description How the link reaches the payer; null: the partner hands it over */
+            deliver?: {
+                /**
+                 * @description Send the invitation by e-mail now
+                 * @default false
+                 */
+                email: boolean | null;
+                /**
+                 * @description Send the invitation by text now
+                 * @default false
+                 */
+                sms: boolean | null;
+                /** @description Default: customer.email */
+                email_to?: string | null;
+                /** @description Default: customer.phone */
+                sms_to?: string | null;
+            } | null;
+        };
+        ReissuePaymentSessionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"];
+        };
+        ResendWebhookEventsRequest: components["schemas"]["EventsById"] | components["schemas"]["EventsOfSpan"];
         ResentEvents: {
             /** @description The subscription */
             id: string;
             /** @description Events that are sent again; each is among the deliveries */
             resent: number;
         };
+        ResentEventsResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["ResentEvents"];
+        };
+        RotateWebhookSecretResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: {
+                /** @description The id of the object */
+                id: string;
+                /** @description The secret: it is shown this once */
+                secret: string;
+                /**
+                 * Format: date-time
+                 * @description When it last changed
+                 */
+                updated_at: string;
+            };
+        };
         ScheduledPayment: {
             /** @description `payment_id` of the webhooks `installment.paid` and `installment.failed` */
             _id: string;
             /** @description From 1, without the down payment of a plan */
             installment_number: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it falls due
+             */
             due_at: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "scheduled" | "paid" | "failed" | "cancelled";
+            /** @description How many attempts to collect it failed */
             failed_attempts: number;
+            /** @description When it was paid; null: not yet */
             paid_at: string | null;
         };
+        SendMicroDepositsRequest: Record<string, never>;
+        ShowBankBalanceRequest: {
+            /** @description The id of the bank link at its provider */
+            bankconnect_item_id: string;
+        };
+        SimulateChargeRequest: Record<string, never>;
+        /** @description Whatever it holds is discarded */
+        SimulateCompletionRequest: {
+            [key: string]: unknown;
+        };
+        SimulateDebitAcknowledgedRequest: Record<string, never>;
+        SimulateDebitReturnedRequest: {
+            /** @description The return code of the bank, `R01` and so on */
+            return_code: string;
+        };
+        SimulateDebitSettledRequest: {
+            /** @description The status at the processor, in its own words */
+            processor_status?: string | null;
+            /** @description The day on which the file went to the bank */
+            transmission_date?: string | null;
+            /** @description The first day on which it takes effect */
+            effective_date?: string | null;
+        };
+        SimulateFailedChargeRequest: Record<string, never>;
         SimulatedCompletion: {
+            /** @description The id of the object */
             _id: string;
-            /** @constant */
+            /**
+             * @description The status: where the object stands in its life
+             * @constant
+             */
             status: "paid";
-            /** @constant */
+            /**
+             * @description Whether it was paid before this call
+             * @constant
+             */
             already_paid?: true;
         };
+        SimulatedCompletionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["SimulatedCompletion"];
+        };
         SimulatedPaymentLink: {
+            /** @description The id of the object */
             _id: string;
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "created" | "sent" | "expired";
         };
+        SimulatedPaymentLinkResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["SimulatedPaymentLink"];
+        };
         Subscription: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The id of the policy */
             policy_id: string;
             /** @description The link whose plan it charges; null of a standalone one */
             payment_link_id: string | null;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** @constant */
+            /**
+             * @description How often the subscription charges
+             * @constant
+             */
             interval: "month";
+            /** @description The id of the payment method at the card processor */
             payment_method_id: string | null;
             /**
              * @description `incomplete` until the first payment succeeds, `past_due` while one failed and is tried again
              * @enum {string}
              */
             status: "active" | "past_due" | "canceled" | "incomplete";
+            /** @description The id of the subscription at the card processor */
             processor_subscription_id: string;
             /** @description Of a plan all charges; else those that were tried, and the next one */
             scheduled_payments: components["schemas"]["ScheduledPayment"][];
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
                 [key: string]: string;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
+            /** @description When it was canceled; null: it was not */
             canceled_at: string | null;
             /** @description `completed`: all charges of its plan are paid */
             cancellation_reason: ("requested" | "policy_cancelled" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
         };
+        SubscriptionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Subscription"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        SubscriptionRequest: {
+            /** @description Has a customer at the card processor, which its first payment link creates */
+            employer_id: string;
+            /** @description Required unless the key is for one carrier */
+            carrier_id?: string | null;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description Of each month */
+            amount_cents: number;
+            /** @description Becomes the default method of the employer's customer. In the sandbox any id that begins with `pm_card_`; `pm_card_declined` declines */
+            payment_method_id: string;
+            /**
+             * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
+             * @default {}
+             */
+            metadata: {
+                [key: string]: string;
+            } | null;
+        };
+        SubscriptionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Subscription"];
+        };
+        SyncBankConnectionRequest: {
+            /** @description The id of the bank link at its provider */
+            item_id: string;
+        };
         SyncedBankConnection: {
+            /** @description The id of the bank link at its provider */
             bankconnect_item_id: string;
             /** @description How many accounts the item has */
             synced: number;
+            /** @description The accounts of the bank link */
             accounts: components["schemas"]["LinkedAccount"][];
+            /** @description The transactions */
             transactions: {
                 /** @description New ones, and those that are another now */
                 changed: number;
@@ -853,64 +2560,261 @@ export interface components {
                 has_more: boolean;
             };
         };
+        SyncedBankConnectionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["SyncedBankConnection"];
+        };
+        TakeInPolicyRequest: {
+            /** @description Of the tenant and environment; the same again answers the first ids, whatever else is sent */
+            idempotency_key: string;
+            /** @description Required unless the key is for one carrier */
+            carrier_id?: string | null;
+            /** @description The employer */
+            employer: {
+                /** @description The legal name of the business */
+                legal_name: string;
+                /** @description The employer's federal tax number, nine digits */
+                fein: string;
+                /** @description The legal form of the business */
+                entity_type?: string | null;
+                /** @description The postal address */
+                address: {
+                    /** @description Street and number */
+                    line1: string;
+                    /** @description The city */
+                    city: string;
+                    /** @description The state, by its two letters */
+                    state: string;
+                    /** @description The ZIP code */
+                    zip: string;
+                };
+                /** @description The name of the contact */
+                contact_name?: string | null;
+                /** @description Kept as the contact of the employer, else `email` is */
+                contact_email?: string | null;
+                /** @description The phone number */
+                phone?: string | null;
+                /** @description The e-mail address */
+                email?: string | null;
+            };
+            /**
+             * @description The owners of the business
+             * @default []
+             */
+            owners: {
+                /** @description The first name */
+                first_name: string;
+                /** @description The last name */
+                last_name: string;
+                /** @description The share of the business in percent */
+                ownership_percentage?: number | null;
+                /**
+                 * @description Whether the officer is excluded from coverage
+                 * @default false
+                 */
+                excluded: boolean | null;
+                /** @description The class code of the work, as the carrier rates it */
+                class_code?: string | null;
+                /** @description Kept for audit */
+                dob?: string | null;
+                /** @description Kept for audit */
+                title?: string | null;
+            }[] | null;
+            /** @description The policy */
+            policy: {
+                /** @description The state, by its two letters */
+                state: string;
+                /** @description The class code of the work, as the carrier rates it */
+                class_code: string;
+                /**
+                 * Format: date
+                 * @description The policy expires one year later; a 29 February on the 28th
+                 */
+                effective_date: string;
+                /** @description The estimated premium of a year in integer US cents */
+                annual_premium_cents: number;
+                /** @description `WC-XXXX-XXXX-XXXX` is assigned when it is left out */
+                policy_number?: string | null;
+                /** @description Kept for audit */
+                el_limit_tier?: string | null;
+            };
+        };
+        TakeInPolicyResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["Intake"];
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+        };
+        TestWebhookRequest: {
+            /** @description Default: the first of the subscription */
+            event_type?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled") | null;
+        };
+        UpdateLinkTokenRequest: {
+            /** @description Your own word for who links the bank */
+            user_id: string;
+            /** @description The id of the bank link at its provider */
+            item_id: string;
+        };
+        VerifyAchAccountRequest: {
+            /** @description The two amounts of the deposits, in integer US cents, in any order */
+            amounts_cents: [
+                number,
+                number
+            ];
+        };
         WebhookDelivery: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The id of the subscription */
             subscription_id: string;
             /** @description `X-Webhook-ID` */
             event_id: string;
-            /** @enum {string} */
+            /**
+             * @description The type of the event
+             * @enum {string}
+             */
             event_type: "payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled";
             /**
              * @description `failed`: all immediate attempts did; the background may still turn it into `delivered`
              * @enum {string}
              */
             status: "pending" | "delivered" | "retrying" | "failed";
+            /** @description How often it was tried */
             attempts: number;
+            /** @description The status of the last answer; null: there was none */
             last_response_code: number | null;
+            /** @description When it was last tried; null: never */
             last_attempt_at: string | null;
+            /** @description When the endpoint accepted the delivery; null: not yet */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
             /** @description The body that is sent */
             payload: Record<string, never>;
+            /** @description Why the last attempt failed; null: it did not */
             last_error: string | null;
+            /** @description Whether it is a delivery of a test */
             test: boolean;
             /** @description Sent again because you asked for it */
             resent: boolean;
             /** @description No contract, as are the next four */
             dedupe_key: string;
+            /** @description How often the background tried */
             sweep_attempts: number;
+            /** @description When the background tries again; null: it does not */
             next_sweep_after: string | null;
+            /** @description Since when the background tries it now; null: it does not */
             sweep_claimed_at: string | null;
+            /** @description When the background last tried; null: never */
             last_swept_at: string | null;
         };
+        WebhookDeliveryListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["WebhookDelivery"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        WebhookRequest: {
+            /** @description Its host must resolve to public addresses; no redirect is followed */
+            url: string;
+            /** @description Default: all types that there are now */
+            events?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[] | null;
+        };
         WebhookSubscription: {
+            /** @description The id of the object */
             _id: string;
+            /** @description The https address */
             url: string;
             /** @description Types that are received; a new one only once the list is sent again */
             events: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[];
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "active" | "disabled";
             /** @description Consecutive events that failed in all 5 immediate attempts; at 10 it is disabled */
             failure_count: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed
+             */
             updated_at: string;
         };
+        WebhookSubscriptionListResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["WebhookSubscription"][];
+            /** @description Which part of the list the answer shows */
+            pagination: components["schemas"]["Pagination"];
+        };
+        WebhookSubscriptionResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["WebhookSubscription"];
+        };
         WebhookTest: {
+            /** @description Whether the endpoint accepted the delivery */
             delivered: boolean;
             /** @description `X-Webhook-ID` */
             event_id: string;
-            /** @enum {string} */
+            /**
+             * @description The type of the event
+             * @enum {string}
+             */
             event_type: "payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled";
+            /** @description The https address */
             url: string;
-            /** @constant */
+            /**
+             * @description How often it was tried
+             * @constant
+             */
             attempts: 1;
             /** @description Left out when no answer came */
             status_code?: number;
             /** @description Why it does not count as delivered */
             error?: string;
+        };
+        WebhookTestResponse: {
+            /**
+             * @description Whether the request succeeded
+             * @constant
+             */
+            ok: true;
+            /** @description What the operation answers */
+            data: components["schemas"]["WebhookTest"];
         };
     };
 }
@@ -919,11 +2823,15 @@ export interface operations {
     listPaymentLinks: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The status: where the object stands in its life */
                 status?: "created" | "sent" | "cancelled" | "paid" | "expired";
             };
             header?: never;
@@ -938,18 +2846,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentLink"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PaymentLinkListResponse"];
                 };
             };
         };
@@ -964,65 +2861,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    employer_id: string;
-                    /** @description Required unless the key is for exactly one carrier */
-                    carrier_id?: string | null;
-                    policy_id: string;
-                    premium_cents: number;
-                    /**
-                     * @description Charged on top of the premium
-                     * @default 0
-                     */
-                    fee_cents?: number | null;
-                    /**
-                     * @description Kept for your records; nothing is computed of it
-                     * @default []
-                     */
-                    fee_breakdown?: {
-                        label: string;
-                        amount_cents: number;
-                    }[] | null;
-                    /** @enum {string} */
-                    payment_type: "ONE_TIME" | "DIRECT_BILLING";
-                    /** @enum {string} */
-                    payment_context: "down_payment" | "installment" | "late_payment" | "extra_payment" | "paygo" | "overdue_payment" | "premium_due" | "one_time_payment" | "full_payment" | "deposit" | "setup_fee" | "minimum_payment" | "additional_payment" | "service_fee" | "extra_fee" | "extra_carrier_fee" | "bank_fee" | "audit_program_fee" | "program_fee" | "remittance" | "late_registration_fee" | "late_initial_reporting_fee" | "late_payroll_reporting" | "late_quarterly_941s" | "late_state_unemployment" | "late_coi_reporting" | "payroll_billing_fee" | "manual_reporting_fee";
-                    customer: {
-                        /** @description Insured business */
-                        name: string;
-                        email: string;
-                        phone?: string | null;
-                    };
-                    /**
-                     * @description How a live link is sent; nothing is sent from the sandbox
-                     * @default {
-                     *       "email": true,
-                     *       "sms": false
-                     *     }
-                     */
-                    delivery?: {
-                        /** @default true */
-                        email?: boolean | null;
-                        /** @default false */
-                        sms?: boolean | null;
-                    } | null;
-                    /** @description Months of the whole schedule, 2 to 360; required for DIRECT_BILLING, ignored otherwise */
-                    total_installments?: number | null;
-                    /** @description Months paid now, 1 or more and fewer than all; required for DIRECT_BILLING, ignored otherwise */
-                    down_payment_months?: number | null;
-                    created_by?: string | null;
-                    /** @description Where the payer goes on after the payment */
-                    after_completion_url?: string | null;
-                    /** @description Kept as it is */
-                    invoice_id?: string | null;
-                    /**
-                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
-                     * @default {}
-                     */
-                    metadata?: {
-                        [key: string]: string;
-                    } | null;
-                };
+                /**
+                 * @example {
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "premium_cents": 125000,
+                 *       "payment_type": "ONE_TIME",
+                 *       "payment_context": "down_payment",
+                 *       "customer": {
+                 *         "name": "Acme Roofing LLC",
+                 *         "email": "ann.lee@acme-roofing.example"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentLinkRequest"];
             };
         };
         responses: {
@@ -1032,11 +2884,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedPaymentLink"];
-                    };
+                    "application/json": components["schemas"]["CreatedPaymentLinkResponse"];
                 };
             };
             /** @description Created */
@@ -1045,11 +2893,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedPaymentLink"];
-                    };
+                    "application/json": components["schemas"]["CreatedPaymentLinkResponse"];
                 };
             };
         };
@@ -1073,11 +2917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentLink"];
-                    };
+                    "application/json": components["schemas"]["PaymentLinkResponse"];
                 };
             };
         };
@@ -1101,11 +2941,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentLink"];
-                    };
+                    "application/json": components["schemas"]["PaymentLinkResponse"];
                 };
             };
         };
@@ -1123,11 +2959,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    /** @description Default: whatever is not refunded yet */
-                    amount_cents?: number | null;
-                    reason?: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["RefundPaymentLinkRequest"];
             };
         };
         responses: {
@@ -1137,11 +2970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["RefundedPaymentLink"];
-                    };
+                    "application/json": components["schemas"]["RefundedPaymentLinkResponse"];
                 };
             };
         };
@@ -1159,9 +2988,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    [key: string]: unknown;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["SimulateCompletionRequest"];
             };
         };
         responses: {
@@ -1171,11 +2999,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["SimulatedCompletion"];
-                    };
+                    "application/json": components["schemas"]["SimulatedCompletionResponse"];
                 };
             };
         };
@@ -1190,78 +3014,26 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @enum {string} */
-                    billing_method: "PREMIUM_FINANCE";
-                    /** @description Of the account: the same request again is about the same session; another one is 409 */
-                    idempotency_key: string;
-                    employer_id: string;
-                    policy_id: string;
-                    /** @description Required unless the key is for exactly one carrier */
-                    carrier_id?: string | null;
-                    /** @description The whole total; required without premium_cents */
-                    amount_cents?: number | null;
-                    /** @description The premium alone */
-                    premium_cents?: number | null;
-                    /** @description Fees on top of the premium */
-                    fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
-                    fee_breakdown?: {
-                        label: string;
-                        amount_cents: number;
-                    }[] | null;
-                    /** @default usd */
-                    currency?: string | null;
-                    /** @description Shown to the customer */
-                    description?: string | null;
-                    customer: {
-                        name: string;
-                        email: string;
-                        phone?: string | null;
-                    };
-                    /** @default embedded */
-                    mode?: "embedded" | null;
-                    /** @description How long it can be paid; default as configured */
-                    ttl_minutes?: number | null;
-                    /** @description Default as configured */
-                    single_use?: boolean | null;
-                    created_by?: string | null;
-                    /** @description Refused */
-                    total_installments?: null;
-                    /** @description Refused */
-                    down_payment_percent?: null;
-                    /** @description Refused */
-                    down_payment_cents?: null;
-                    /** @description Refused */
-                    down_payment_months?: null;
-                    insured: {
-                        /** @description The name of the employer */
-                        business_name: string;
-                        address: string;
-                        city: string;
-                        state: string;
-                        zip_code: string;
-                    };
-                    /** @description What the stored policy must be */
-                    policy?: {
-                        effective_date?: string | null;
-                        expiration_date?: string | null;
-                        policy_number?: string | null;
-                    } | null;
-                    deliver?: {
-                        /**
-                         * @description Invite by e-mail once the checkout is ready
-                         * @default false
-                         */
-                        email?: boolean | null;
-                        /** @description On the list of test recipients; default: customer.email */
-                        email_to?: string | null;
-                        /** @description Refused */
-                        sms?: null;
-                        /** @description Refused */
-                        sms_to?: null;
-                    } | null;
-                };
+                /**
+                 * @example {
+                 *       "billing_method": "PREMIUM_FINANCE",
+                 *       "idempotency_key": "policy-2026-0001",
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "customer": {
+                 *         "name": "Acme Roofing LLC",
+                 *         "email": "ann.lee@acme-roofing.example"
+                 *       },
+                 *       "insured": {
+                 *         "business_name": "business name",
+                 *         "address": "address",
+                 *         "city": "Austin",
+                 *         "state": "TX",
+                 *         "zip_code": "78701"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckoutFinancingRequest"];
             };
         };
         responses: {
@@ -1271,11 +3043,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["FinancingCheckout"];
-                    };
+                    "application/json": components["schemas"]["FinancingCheckoutResponse"];
                 };
             };
         };
@@ -1299,11 +3067,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["FinancingStatus"];
-                    };
+                    "application/json": components["schemas"]["FinancingStatusResponse"];
                 };
             };
         };
@@ -1338,12 +3102,17 @@ export interface operations {
     listPaymentSessions: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the policy */
                 policy_id?: string;
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description The status: where the object stands in its life */
                 status?: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             };
             header?: never;
@@ -1358,18 +3127,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentSession"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PaymentSessionListResponse"];
                 };
             };
         };
@@ -1384,107 +3142,18 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    employer_id: string;
-                    policy_id: string;
-                    /** @description Required unless the key is for exactly one carrier */
-                    carrier_id?: string | null;
-                    /** @description The whole total; required without premium_cents */
-                    amount_cents?: number | null;
-                    /** @description The premium alone */
-                    premium_cents?: number | null;
-                    /** @description Fees on top of the premium */
-                    fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
-                    fee_breakdown?: {
-                        label: string;
-                        amount_cents: number;
-                    }[] | null;
-                    /** @description Shown to the customer */
-                    description?: string | null;
-                    customer: {
-                        name: string;
-                        email: string;
-                        phone?: string | null;
-                    };
-                    /** @default link */
-                    mode?: ("link" | "embedded") | null;
-                    /** @description How long it can be paid; default as configured */
-                    ttl_minutes?: number | null;
-                    /** @description Default as configured */
-                    single_use?: boolean | null;
-                    deliver?: {
-                        /**
-                         * @description Send the invitation by e-mail now
-                         * @default false
-                         */
-                        email?: boolean | null;
-                        /**
-                         * @description Send the invitation by text now
-                         * @default false
-                         */
-                        sms?: boolean | null;
-                        /** @description Default: customer.email */
-                        email_to?: string | null;
-                        /** @description Default: customer.phone */
-                        sms_to?: string | null;
-                    } | null;
-                    created_by?: string | null;
-                    /** @description Sells a payment plan: monthly installments after the down payment */
-                    total_installments?: number | null;
-                    /** @description Of the total; only of a plan */
-                    down_payment_percent?: number | null;
-                    /** @description Wins over the percentage; only of a plan */
-                    down_payment_cents?: number | null;
-                    /** @description Refused */
-                    down_payment_months?: null;
-                } | {
-                    /** @enum {string} */
-                    billing_method: "PREMIUM_FINANCE";
-                    /** @description Of the account: the same request again is about the same session; another one is 409 */
-                    idempotency_key: string;
-                    employer_id: string;
-                    policy_id: string;
-                    /** @description Required unless the key is for exactly one carrier */
-                    carrier_id?: string | null;
-                    /** @description The whole total; required without premium_cents */
-                    amount_cents?: number | null;
-                    /** @description The premium alone */
-                    premium_cents?: number | null;
-                    /** @description Fees on top of the premium */
-                    fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
-                    fee_breakdown?: {
-                        label: string;
-                        amount_cents: number;
-                    }[] | null;
-                    /** @default usd */
-                    currency?: string | null;
-                    /** @description Shown to the customer */
-                    description?: string | null;
-                    customer: {
-                        name: string;
-                        email: string;
-                        phone?: string | null;
-                    };
-                    /** @default embedded */
-                    mode?: "embedded" | null;
-                    /** @description How long it can be paid; default as configured */
-                    ttl_minutes?: number | null;
-                    /** @description Default as configured */
-                    single_use?: boolean | null;
-                    created_by?: string | null;
-                    /** @description Refused */
-                    total_installments?: null;
-                    /** @description Refused */
-                    down_payment_percent?: null;
-                    /** @description Refused */
-                    down_payment_cents?: null;
-                    /** @description Refused */
-                    down_payment_months?: null;
-                    /** @description Refused */
-                    deliver?: null;
-                };
+                /**
+                 * @example {
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "premium_cents": 125000,
+                 *       "customer": {
+                 *         "name": "Ann Lee",
+                 *         "email": "ann.lee@acme-roofing.example"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentSessionRequest"];
             };
         };
         responses: {
@@ -1494,11 +3163,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedFinancingSession"];
-                    };
+                    "application/json": components["schemas"]["CreatedFinancingSessionResponse"];
                 };
             };
             /** @description Created */
@@ -1507,11 +3172,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"] | components["schemas"]["CreatedFinancingSession"];
-                    };
+                    "application/json": components["schemas"]["CreatePaymentSessionResponse"];
                 };
             };
         };
@@ -1535,11 +3196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentSession"];
-                    };
+                    "application/json": components["schemas"]["PaymentSessionResponse"];
                 };
             };
         };
@@ -1563,11 +3220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CancelledSession"];
-                    };
+                    "application/json": components["schemas"]["CancelledSessionResponse"];
                 };
             };
         };
@@ -1585,26 +3238,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    /** @description How long it can be paid; default as configured */
-                    ttl_minutes?: number | null;
-                    deliver?: {
-                        /**
-                         * @description Send the invitation by e-mail now
-                         * @default false
-                         */
-                        email?: boolean | null;
-                        /**
-                         * @description Send the invitation by text now
-                         * @default false
-                         */
-                        sms?: boolean | null;
-                        /** @description Default: customer.email */
-                        email_to?: string | null;
-                        /** @description Default: customer.phone */
-                        sms_to?: string | null;
-                    } | null;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["ReissuePaymentSessionRequest"];
             };
         };
         responses: {
@@ -1614,11 +3249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"];
-                    };
+                    "application/json": components["schemas"]["ReissuePaymentSessionResponse"];
                 };
             };
         };
@@ -1633,10 +3264,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Your own word for who links the bank */
-                    user_id: string;
-                };
+                /**
+                 * @example {
+                 *       "user_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LinkTokenRequest"];
             };
         };
         responses: {
@@ -1646,11 +3279,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["LinkToken"];
-                    };
+                    "application/json": components["schemas"]["LinkTokenResponse"];
                 };
             };
         };
@@ -1665,11 +3294,13 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Your own word for who links the bank */
-                    user_id: string;
-                    item_id: string;
-                };
+                /**
+                 * @example {
+                 *       "user_id": "66838f2a5b1c4d7e9f012345",
+                 *       "item_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLinkTokenRequest"];
             };
         };
         responses: {
@@ -1679,11 +3310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["LinkToken"];
-                    };
+                    "application/json": components["schemas"]["LinkTokenResponse"];
                 };
             };
         };
@@ -1698,14 +3325,13 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description What the widget's success callback is given; it serves once */
-                    public_token: string;
-                    /** @description Your own word for who links the bank */
-                    user_id: string;
-                    employer_id?: string | null;
-                    carrier_id?: string | null;
-                };
+                /**
+                 * @example {
+                 *       "public_token": "public token",
+                 *       "user_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExchangePublicTokenRequest"];
             };
         };
         responses: {
@@ -1715,11 +3341,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["ExchangedBankConnection"];
-                    };
+                    "application/json": components["schemas"]["ExchangedBankConnectionResponse"];
                 };
             };
         };
@@ -1734,9 +3356,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    item_id: string;
-                };
+                /**
+                 * @example {
+                 *       "item_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SyncBankConnectionRequest"];
             };
         };
         responses: {
@@ -1746,11 +3371,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["SyncedBankConnection"];
-                    };
+                    "application/json": components["schemas"]["SyncedBankConnectionResponse"];
                 };
             };
         };
@@ -1765,9 +3386,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    bankconnect_item_id: string;
-                };
+                /**
+                 * @example {
+                 *       "bankconnect_item_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ShowBankBalanceRequest"];
             };
         };
         responses: {
@@ -1777,11 +3401,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankBalances"];
-                    };
+                    "application/json": components["schemas"]["BankBalancesResponse"];
                 };
             };
         };
@@ -1790,9 +3410,13 @@ export interface operations {
     listBankConnections: {
         parameters: {
             query?: {
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description The status: where the object stands in its life */
                 status?: "active" | "login_required";
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -1809,18 +3433,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankConnection"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["BankConnectionListResponse"];
                 };
             };
         };
@@ -1844,11 +3457,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankConnection"];
-                    };
+                    "application/json": components["schemas"]["BankConnectionResponse"];
                 };
             };
         };
@@ -1857,14 +3466,19 @@ export interface operations {
     listBankTransactions: {
         parameters: {
             query?: {
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the bank link at its provider */
                 bankconnect_item_id?: string;
                 /** @description Of this day or later */
                 date_from?: string;
                 /** @description Of this day or earlier */
                 date_to?: string;
+                /** @description The id of the account at the provider of bank links */
                 bankconnect_account_id?: string;
+                /** @description Whether the bank has not booked it yet */
                 pending?: boolean;
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -1881,18 +3495,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankTransaction"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["BankTransactionListResponse"];
                 };
             };
         };
@@ -1901,7 +3504,9 @@ export interface operations {
     summarizeBankTransactions: {
         parameters: {
             query?: {
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the bank link at its provider */
                 bankconnect_item_id?: string;
                 /** @description Of this day or later */
                 date_from?: string;
@@ -1920,11 +3525,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankTransactionSummary"];
-                    };
+                    "application/json": components["schemas"]["BankTransactionSummaryResponse"];
                 };
             };
         };
@@ -1948,11 +3549,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankTransaction"];
-                    };
+                    "application/json": components["schemas"]["BankTransactionResponse"];
                 };
             };
         };
@@ -1967,18 +3564,16 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @enum {string} */
-                    owner_type: "employer" | "carrier";
-                    owner_id: string;
-                    bankconnect_account_id: string;
-                    bankconnect_item_id: string;
-                    /** @description What the exchange of this item handed out */
-                    access_token: string;
-                    nickname?: string | null;
-                    /** @default false */
-                    is_primary?: boolean | null;
-                };
+                /**
+                 * @example {
+                 *       "owner_type": "employer",
+                 *       "owner_id": "66838f2a5b1c4d7e9f012345",
+                 *       "bankconnect_account_id": "66838f2a5b1c4d7e9f012345",
+                 *       "bankconnect_item_id": "66838f2a5b1c4d7e9f012345",
+                 *       "access_token": "access token"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AchAccountFromBankRequest"];
             };
         };
         responses: {
@@ -1988,11 +3583,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
             /** @description Created */
@@ -2001,11 +3592,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
         };
@@ -2014,12 +3601,17 @@ export interface operations {
     listAchAccounts: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
+                /** @description The id of the owner of the account */
                 owner_id?: string;
+                /** @description What the owner of the account is */
                 owner_type?: "employer" | "carrier";
+                /** @description The status: where the object stands in its life */
                 status?: "unverified" | "active" | "disabled";
+                /** @description How the account became known */
                 connection_type?: "manual" | "bankconnect";
             };
             header?: never;
@@ -2034,18 +3626,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["AchAccountListResponse"];
                 };
             };
         };
@@ -2060,19 +3641,17 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @enum {string} */
-                    owner_type: "employer" | "carrier";
-                    owner_id: string;
-                    routing_number: string;
-                    account_number: string;
-                    bank_name: string;
-                    /** @enum {string} */
-                    account_type: "checking" | "savings";
-                    nickname?: string | null;
-                    /** @default false */
-                    is_primary?: boolean | null;
-                };
+                /**
+                 * @example {
+                 *       "owner_type": "employer",
+                 *       "owner_id": "66838f2a5b1c4d7e9f012345",
+                 *       "routing_number": "021000021",
+                 *       "account_number": "000123456789",
+                 *       "bank_name": "bank name",
+                 *       "account_type": "checking"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AchAccountRequest"];
             };
         };
         responses: {
@@ -2082,11 +3661,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
             /** @description Created */
@@ -2095,11 +3670,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
         };
@@ -2123,11 +3694,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
         };
@@ -2151,11 +3718,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["DeletedAchAccount"];
-                    };
+                    "application/json": components["schemas"]["DeletedAchAccountResponse"];
                 };
             };
         };
@@ -2173,37 +3736,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    nickname?: string | null;
-                    bank_name?: string;
-                    /** @enum {string} */
-                    account_type?: "checking" | "savings";
-                    is_primary?: boolean;
-                    /** @description May be repeated, not changed */
-                    readonly _id?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly account_last4?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly routing_last4?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly status?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly owner_type?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly owner_id?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly connection_type?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly verified?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly unverified_reason?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly unlisted?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly created_at?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly updated_at?: unknown;
-                };
+                /**
+                 * @example {
+                 *       "nickname": "Payroll account"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeAchAccountRequest"];
             };
         };
         responses: {
@@ -2213,11 +3751,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
         };
@@ -2235,7 +3769,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["SendMicroDepositsRequest"];
             };
         };
         responses: {
@@ -2245,11 +3780,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccountVerification"];
-                    };
+                    "application/json": components["schemas"]["AchAccountVerificationResponse"];
                 };
             };
         };
@@ -2267,12 +3798,15 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    amounts_cents: [
-                        number,
-                        number
-                    ];
-                };
+                /**
+                 * @example {
+                 *       "amounts_cents": [
+                 *         12,
+                 *         34
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["VerifyAchAccountRequest"];
             };
         };
         responses: {
@@ -2282,11 +3816,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchAccount"];
-                    };
+                    "application/json": components["schemas"]["AchAccountResponse"];
                 };
             };
         };
@@ -2295,13 +3825,19 @@ export interface operations {
     listBankAccounts: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description How the account became known */
                 connection_type?: "manual" | "bankconnect";
+                /** @description The status: where the object stands in its life */
                 status?: "unverified" | "active" | "disabled";
+                /** @description Whether it is the first account of its owner */
                 primary?: boolean;
             };
             header?: never;
@@ -2316,18 +3852,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["BankAccountListResponse"];
                 };
             };
         };
@@ -2342,18 +3867,14 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Your own word for who manages it */
-                    user_id: string;
-                    name: string;
-                    bank_name: string;
-                    employer_id?: string | null;
-                    carrier_id?: string | null;
-                    /** @default manual */
-                    connection_type?: ("manual" | "bankconnect") | null;
-                    /** @default false */
-                    primary?: boolean | null;
-                };
+                /**
+                 * @example {
+                 *       "user_id": "66838f2a5b1c4d7e9f012345",
+                 *       "name": "Acme Roofing LLC",
+                 *       "bank_name": "bank name"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BankAccountRequest"];
             };
         };
         responses: {
@@ -2363,11 +3884,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"];
-                    };
+                    "application/json": components["schemas"]["BankAccountResponse"];
                 };
             };
             /** @description Created */
@@ -2376,11 +3893,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"];
-                    };
+                    "application/json": components["schemas"]["BankAccountResponse"];
                 };
             };
         };
@@ -2404,11 +3917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"];
-                    };
+                    "application/json": components["schemas"]["BankAccountResponse"];
                 };
             };
         };
@@ -2432,11 +3941,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["DeletedBankAccount"];
-                    };
+                    "application/json": components["schemas"]["DeletedBankAccountResponse"];
                 };
             };
         };
@@ -2454,25 +3959,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    name?: string;
-                    bank_name?: string;
-                    employer_id?: string | null;
-                    carrier_id?: string | null;
-                    /** @enum {string} */
-                    connection_type?: "manual" | "bankconnect";
-                    /** @enum {string} */
-                    status?: "active" | "disabled";
-                    primary?: boolean;
-                    /** @description May be repeated, not changed */
-                    readonly _id?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly user_id?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly created_at?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly updated_at?: unknown;
-                };
+                /**
+                 * @example {
+                 *       "name": "Payroll account"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeBankAccountRequest"];
             };
         };
         responses: {
@@ -2482,11 +3974,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"];
-                    };
+                    "application/json": components["schemas"]["BankAccountResponse"];
                 };
             };
         };
@@ -2504,10 +3992,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @constant */
-                    primary: true;
-                };
+                /**
+                 * @example {
+                 *       "primary": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["MakeBankAccountDefaultRequest"];
             };
         };
         responses: {
@@ -2517,11 +4007,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["BankAccount"];
-                    };
+                    "application/json": components["schemas"]["BankAccountResponse"];
                 };
             };
         };
@@ -2536,26 +4022,17 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    employer_id: string;
-                    carrier_id: string;
-                    policy_id: string;
-                    /** @description An ACH account, or a bank account that is tied to exactly one */
-                    bank_account_id: string;
-                    amount_cents: number;
-                    /** @enum {string} */
-                    payment_purpose: "paygo" | "down_payment" | "installment" | "late_payment" | "extra_payment" | "overdue_payment";
-                    description?: string | null;
-                    idempotency_key?: string | null;
-                    effective_date?: string | null;
-                    /**
-                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most
-                     * @default {}
-                     */
-                    metadata?: {
-                        [key: string]: string;
-                    } | null;
-                };
+                /**
+                 * @example {
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "carrier_id": "66838f2a5b1c4d7e9f012345",
+                 *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "bank_account_id": "66838f2a5b1c4d7e9f012345",
+                 *       "amount_cents": 125000,
+                 *       "payment_purpose": "paygo"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AchDebitRequest"];
             };
         };
         responses: {
@@ -2565,12 +4042,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        /** @description The key was used before: this is its transaction */
-                        data: components["schemas"]["CreatedAchDebit"];
-                    };
+                    "application/json": components["schemas"]["CreateAchDebitResponse"];
                 };
             };
             /** @description Created */
@@ -2579,11 +4051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["CreatedAchDebit"];
-                    };
+                    "application/json": components["schemas"]["CreatedAchDebitResponse"];
                 };
             };
         };
@@ -2607,11 +4075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionState"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionStateResponse"];
                 };
             };
         };
@@ -2629,7 +4093,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["CancelAchDebitRequest"];
             };
         };
         responses: {
@@ -2639,11 +4104,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionState"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionStateResponse"];
                 };
             };
         };
@@ -2658,19 +4119,21 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    employerId: string;
-                    /** @description An ACH account, or a bank account that is tied to exactly one */
-                    bankAccountId: string;
-                    /** @description One entry for each policy */
-                    policyCollections: {
-                        policyId: string;
-                        totalInDollars: number;
-                        description: string;
-                        /** @description Of the tenant and environment, for debits and entries of collections alike: the same again answers the first transaction */
-                        idempotencyKey: string;
-                    }[];
-                };
+                /**
+                 * @example {
+                 *       "employerId": "66838f2a5b1c4d7e9f012345",
+                 *       "bankAccountId": "bankAccountId",
+                 *       "policyCollections": [
+                 *         {
+                 *           "policyId": "66838f2a5b1c4d7e9f012345",
+                 *           "totalInDollars": 0.01,
+                 *           "description": "description",
+                 *           "idempotencyKey": "idempotencyKey"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["AchCollectionRequest"];
             };
         };
         responses: {
@@ -2680,11 +4143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AcceptedAchCollection"];
-                    };
+                    "application/json": components["schemas"]["AcceptedAchCollectionResponse"];
                 };
             };
         };
@@ -2693,18 +4152,25 @@ export interface operations {
     listAchTransactions: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description The id of the employer */
                 employer_id?: string;
+                /** @description The id of the policy */
                 policy_id?: string;
+                /** @description The status: where the object stands in its life */
                 status?: string;
                 /** @description Created at or after; a date or a time, UTC where it has no zone */
                 from_date?: string;
                 /** @description Created at or before; of a date its whole day, UTC */
                 to_date?: string;
+                /** @description The field that the list is sorted by */
                 sort_by?: "created_at" | "amount_cents" | "status" | "effective_date";
+                /** @description `asc`: the smallest first; `desc`: the largest */
                 sort_order?: "asc" | "desc";
             };
             header?: never;
@@ -2719,18 +4185,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransaction"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["AchTransactionListResponse"];
                 };
             };
         };
@@ -2739,6 +4194,7 @@ export interface operations {
     showAchTransactionHistory: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -2758,18 +4214,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionHistoryEntry"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["AchTransactionHistoryEntryListResponse"];
                 };
             };
         };
@@ -2793,11 +4238,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionFees"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionFeesResponse"];
                 };
             };
         };
@@ -2806,8 +4247,11 @@ export interface operations {
     listSubscriptions: {
         parameters: {
             query?: {
+                /** @description The id of the carrier */
                 carrier_id?: string;
+                /** @description The status: where the object stands in its life */
                 status?: "active" | "past_due" | "canceled" | "incomplete";
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -2824,18 +4268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["SubscriptionListResponse"];
                 };
             };
         };
@@ -2850,24 +4283,15 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Has a customer at the card processor, which its first payment link creates */
-                    employer_id: string;
-                    /** @description Required unless the key is for one carrier */
-                    carrier_id?: string | null;
-                    policy_id: string;
-                    /** @description Of each month */
-                    amount_cents: number;
-                    /** @description Becomes the default method of the employer's customer. In the sandbox any id that begins with `pm_card_`; `pm_card_declined` declines */
-                    payment_method_id: string;
-                    /**
-                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
-                     * @default {}
-                     */
-                    metadata?: {
-                        [key: string]: string;
-                    } | null;
-                };
+                /**
+                 * @example {
+                 *       "employer_id": "66838f2a5b1c4d7e9f012345",
+                 *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "amount_cents": 125000,
+                 *       "payment_method_id": "66838f2a5b1c4d7e9f012345"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SubscriptionRequest"];
             };
         };
         responses: {
@@ -2877,11 +4301,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
             /** @description Created */
@@ -2890,11 +4310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
         };
@@ -2918,11 +4334,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
         };
@@ -2946,11 +4358,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
         };
@@ -2965,58 +4373,28 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Of the tenant and environment; the same again answers the first ids, whatever else is sent */
-                    idempotency_key: string;
-                    /** @description Required unless the key is for one carrier */
-                    carrier_id?: string | null;
-                    employer: {
-                        legal_name: string;
-                        fein: string;
-                        entity_type?: string | null;
-                        address: {
-                            line1: string;
-                            city: string;
-                            state: string;
-                            zip: string;
-                        };
-                        contact_name?: string | null;
-                        /** @description Kept as the contact of the employer, else `email` is */
-                        contact_email?: string | null;
-                        phone?: string | null;
-                        email?: string | null;
-                    };
-                    /** @default [] */
-                    owners?: {
-                        first_name: string;
-                        last_name: string;
-                        ownership_percentage?: number | null;
-                        /**
-                         * @description Whether the officer is excluded from coverage
-                         * @default false
-                         */
-                        excluded?: boolean | null;
-                        class_code?: string | null;
-                        /** @description Kept for audit */
-                        dob?: string | null;
-                        /** @description Kept for audit */
-                        title?: string | null;
-                    }[] | null;
-                    policy: {
-                        state: string;
-                        class_code: string;
-                        /**
-                         * Format: date
-                         * @description The policy expires one year later; a 29 February on the 28th
-                         */
-                        effective_date: string;
-                        annual_premium_cents: number;
-                        /** @description `WC-XXXX-XXXX-XXXX` is assigned when it is left out */
-                        policy_number?: string | null;
-                        /** @description Kept for audit */
-                        el_limit_tier?: string | null;
-                    };
-                };
+                /**
+                 * @example {
+                 *       "idempotency_key": "policy-2026-0001",
+                 *       "employer": {
+                 *         "legal_name": "Acme Roofing LLC",
+                 *         "fein": "12-3456789",
+                 *         "address": {
+                 *           "line1": "line1",
+                 *           "city": "Austin",
+                 *           "state": "TX",
+                 *           "zip": "78701"
+                 *         }
+                 *       },
+                 *       "policy": {
+                 *         "state": "TX",
+                 *         "class_code": "5551",
+                 *         "effective_date": "2026-07-01",
+                 *         "annual_premium_cents": 1
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TakeInPolicyRequest"];
             };
         };
         responses: {
@@ -3026,13 +4404,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Intake"];
-                        employer_id: string;
-                        policy_id: string;
-                    };
+                    "application/json": components["schemas"]["TakeInPolicyResponse"];
                 };
             };
             /** @description Created */
@@ -3041,13 +4413,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Intake"];
-                        employer_id: string;
-                        policy_id: string;
-                    };
+                    "application/json": components["schemas"]["TakeInPolicyResponse"];
                 };
             };
         };
@@ -3056,6 +4422,7 @@ export interface operations {
     listEmployers: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3072,18 +4439,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerEmployer"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerEmployerListResponse"];
                 };
             };
         };
@@ -3107,11 +4463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerEmployer"];
-                    };
+                    "application/json": components["schemas"]["PartnerEmployerResponse"];
                 };
             };
         };
@@ -3120,6 +4472,7 @@ export interface operations {
     listPolicies: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3144,18 +4497,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerPolicy"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerPolicyListResponse"];
                 };
             };
         };
@@ -3179,11 +4521,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerPolicy"];
-                    };
+                    "application/json": components["schemas"]["PartnerPolicyResponse"];
                 };
             };
         };
@@ -3192,6 +4530,7 @@ export interface operations {
     listCarriers: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3208,18 +4547,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerCarrier"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PartnerCarrierListResponse"];
                 };
             };
         };
@@ -3243,11 +4571,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PartnerCarrier"];
-                    };
+                    "application/json": components["schemas"]["PartnerCarrierResponse"];
                 };
             };
         };
@@ -3256,6 +4580,7 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3272,18 +4597,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["WebhookSubscription"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["WebhookSubscriptionListResponse"];
                 };
             };
         };
@@ -3298,12 +4612,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Its host must resolve to public addresses; no redirect is followed */
-                    url: string;
-                    /** @description Default: all types that there are now */
-                    events?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[] | null;
-                };
+                /**
+                 * @example {
+                 *       "url": "https://partner.example.com/hooks"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRequest"];
             };
         };
         responses: {
@@ -3313,11 +4627,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["RegisteredWebhookSubscription"];
-                    };
+                    "application/json": components["schemas"]["RegisteredWebhookSubscriptionResponse"];
                 };
             };
         };
@@ -3341,15 +4651,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: {
-                            _id: string;
-                            /** @constant */
-                            deleted: true;
-                        };
-                    };
+                    "application/json": components["schemas"]["DeleteWebhookResponse"];
                 };
             };
         };
@@ -3367,20 +4669,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    url?: string | null;
-                    /** @description Replaces the whole list */
-                    events?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled")[] | null;
-                    status?: ("active" | "disabled") | null;
-                    /** @description May be repeated, not changed */
-                    readonly _id?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly failure_count?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly created_at?: unknown;
-                    /** @description May be repeated, not changed */
-                    readonly updated_at?: unknown;
-                };
+                /**
+                 * @example {
+                 *       "status": "disabled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeWebhookRequest"];
             };
         };
         responses: {
@@ -3390,11 +4684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["WebhookSubscription"];
-                    };
+                    "application/json": components["schemas"]["WebhookSubscriptionResponse"];
                 };
             };
         };
@@ -3418,16 +4708,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: {
-                            id: string;
-                            secret: string;
-                            /** Format: date-time */
-                            updated_at: string;
-                        };
-                    };
+                    "application/json": components["schemas"]["RotateWebhookSecretResponse"];
                 };
             };
         };
@@ -3445,10 +4726,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    /** @description Default: the first of the subscription */
-                    event_type?: ("payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled") | null;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["TestWebhookRequest"];
             };
         };
         responses: {
@@ -3458,11 +4737,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["WebhookTest"];
-                    };
+                    "application/json": components["schemas"]["WebhookTestResponse"];
                 };
             };
         };
@@ -3480,7 +4755,14 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EventsById"] | components["schemas"]["EventsOfSpan"];
+                /**
+                 * @example {
+                 *       "event_ids": [
+                 *         ""
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResendWebhookEventsRequest"];
             };
         };
         responses: {
@@ -3490,11 +4772,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["ResentEvents"];
-                    };
+                    "application/json": components["schemas"]["ResentEventsResponse"];
                 };
             };
         };
@@ -3503,6 +4781,7 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3522,18 +4801,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["WebhookDelivery"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["WebhookDeliveryListResponse"];
                 };
             };
         };
@@ -3542,6 +4810,7 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
+                /** @description The number of the page, from 1 */
                 page?: number;
                 /** @description At most 200 are shown */
                 limit?: number;
@@ -3566,18 +4835,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Event"][];
-                        pagination: {
-                            page: number;
-                            limit: number;
-                            total: number;
-                            total_pages: number;
-                            has_more: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["EventListResponse"];
                 };
             };
         };
@@ -3601,11 +4859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Event"];
-                    };
+                    "application/json": components["schemas"]["EventResponse"];
                 };
             };
         };
@@ -3623,10 +4877,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    /** @default Your card was declined. */
-                    failure_message?: string | null;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["FailPaymentLinkRequest"];
             };
         };
         responses: {
@@ -3636,11 +4888,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["SimulatedPaymentLink"];
-                    };
+                    "application/json": components["schemas"]["SimulatedPaymentLinkResponse"];
                 };
             };
         };
@@ -3658,7 +4906,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["ExpirePaymentLinkRequest"];
             };
         };
         responses: {
@@ -3668,11 +4917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["SimulatedPaymentLink"];
-                    };
+                    "application/json": components["schemas"]["SimulatedPaymentLinkResponse"];
                 };
             };
         };
@@ -3690,7 +4935,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["SimulateChargeRequest"];
             };
         };
         responses: {
@@ -3700,11 +4946,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
         };
@@ -3722,7 +4964,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["SimulateFailedChargeRequest"];
             };
         };
         responses: {
@@ -3732,11 +4975,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Subscription"];
-                    };
+                    "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
         };
@@ -3754,7 +4993,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["SimulateDebitAcknowledgedRequest"];
             };
         };
         responses: {
@@ -3764,11 +5004,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionState"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionStateResponse"];
                 };
             };
         };
@@ -3786,11 +5022,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    processor_status?: string | null;
-                    transmission_date?: string | null;
-                    effective_date?: string | null;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["SimulateDebitSettledRequest"];
             };
         };
         responses: {
@@ -3800,11 +5033,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionState"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionStateResponse"];
                 };
             };
         };
@@ -3822,9 +5051,12 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    return_code: string;
-                };
+                /**
+                 * @example {
+                 *       "return_code": "R01"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SimulateDebitReturnedRequest"];
             };
         };
         responses: {
@@ -3834,11 +5066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["AchTransactionState"];
-                    };
+                    "application/json": components["schemas"]["AchTransactionStateResponse"];
                 };
             };
         };
@@ -3862,11 +5090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentLinkPage"];
-                    };
+                    "application/json": components["schemas"]["PaymentLinkPageResponse"];
                 };
             };
         };
@@ -3890,11 +5114,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentSessionPage"];
-                    };
+                    "application/json": components["schemas"]["PaymentSessionPageResponse"];
                 };
             };
         };
@@ -3918,11 +5138,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["PaymentPlan"];
-                    };
+                    "application/json": components["schemas"]["PaymentPlanResponse"];
                 };
             };
         };
@@ -3940,7 +5156,8 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                /** @example {} */
+                "application/json": components["schemas"]["CheckoutPaymentSessionRequest"];
             };
         };
         responses: {
@@ -3950,11 +5167,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["Checkout"];
-                    };
+                    "application/json": components["schemas"]["CheckoutResponse"];
                 };
             };
         };
@@ -3972,16 +5185,16 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    account_holder_name: string;
-                    routing_number: string;
-                    account_number: string;
-                    /** @enum {string} */
-                    account_type: "checking" | "savings";
-                    bank_name?: string | null;
-                    /** @constant */
-                    authorized: true;
-                };
+                /**
+                 * @example {
+                 *       "account_holder_name": "Acme Roofing LLC",
+                 *       "routing_number": "021000021",
+                 *       "account_number": "000123456789",
+                 *       "account_type": "checking",
+                 *       "authorized": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ArrangeBankDebitRequest"];
             };
         };
         responses: {
@@ -3991,11 +5204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["ArrangedBankDebit"];
-                    };
+                    "application/json": components["schemas"]["ArrangedBankDebitResponse"];
                 };
             };
         };
@@ -4019,11 +5228,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        ok: true;
-                        data: components["schemas"]["FinancingPage"];
-                    };
+                    "application/json": components["schemas"]["FinancingPageResponse"];
                 };
             };
         };

@@ -3,178 +3,324 @@
 interface components {
     schemas: {
         PaymentCompleted: {
+            /** @description The id of the payment */
             payment_id: string;
             payment_link_id?: string;
+            /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
+            /** @description The id of the payment session; null: there is none */
             payment_session_id?: string;
+            /** @description The id of the policy */
             policy_id?: string;
+            /** @description The id of the employer */
             employer_id?: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The premium in integer US cents */
             premium_cents: number;
+            /** @description The fee in integer US cents */
             fee_cents: number;
-            /** @constant */
+            /**
+             * @description Where the amount of the processing fee comes from
+             * @constant
+             */
             fee_source?: "partner";
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata?: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description Whether it is paid at once or by installments
+             * @enum {string}
+             */
             payment_type: "ONE_TIME" | "DIRECT_BILLING";
+            /** @description What the payment is for */
             payment_context: string;
             amount_paid_cents: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was paid; null: not yet
+             */
             paid_at: string;
             /** @constant */
             late_payment?: true;
         };
         PaymentFailed: {
+            /** @description The id of the payment */
             payment_id?: string;
             payment_link_id?: string;
+            /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
+            /** @description The id of the payment session; null: there is none */
             payment_session_id?: string;
+            /** @description The id of the policy */
             policy_id?: string;
+            /** @description The id of the employer */
             employer_id?: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The premium in integer US cents */
             premium_cents?: number;
+            /** @description The fee in integer US cents */
             fee_cents?: number;
-            /** @constant */
+            /**
+             * @description Where the amount of the processing fee comes from
+             * @constant
+             */
             fee_source?: "partner";
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata?: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description Whether it is paid at once or by installments
+             * @enum {string}
+             */
             payment_type?: "ONE_TIME" | "DIRECT_BILLING";
+            /** @description What the payment is for */
             payment_context?: string;
+            /** @description The id of the bank debit */
             leg_id?: string;
+            /** @description The return code of the bank, `R01` and so on */
             return_code?: string;
             /** Format: date-time */
             failed_at: string;
+            /** @description The reason with which the payment fails */
             failure_message: string;
         };
         PaymentRefunded: {
+            /** @description The id of the payment */
             payment_id: string;
             payment_link_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
+            /** @description What was refunded so far, in integer US cents */
             refunded_cents: number;
-            /** @enum {string} */
+            /**
+             * @description Why, in words for people
+             * @enum {string}
+             */
             reason?: "duplicate" | "fraudulent" | "requested_by_customer";
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
             /** Format: date-time */
             refunded_at: string;
         };
         SubscriptionCreated: {
+            /** @description The id of the subscription */
             subscription_id: string;
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "active" | "past_due" | "canceled" | "incomplete";
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
                 [key: string]: string;
             };
         };
         SubscriptionCancelled: {
+            /** @description The id of the subscription */
             subscription_id: string;
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** @enum {string} */
+            /**
+             * @description The status: where the object stands in its life
+             * @enum {string}
+             */
             status: "active" | "past_due" | "canceled" | "incomplete";
+            /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
                 [key: string]: string;
             };
         };
         InstallmentPaid: {
+            /** @description The id of the subscription */
             subscription_id: string;
+            /** @description The id of the payment */
             payment_id: string;
+            /** @description Which installment it is, from 1; null: it is none */
             installment_number: number;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was paid; null: not yet
+             */
             paid_at: string;
         };
         InstallmentFailed: {
+            /** @description The id of the subscription */
             subscription_id: string;
+            /** @description The id of the payment */
             payment_id: string;
+            /** @description Which installment it is, from 1; null: it is none */
             installment_number: number;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
             /** Format: date-time */
             failed_at: string;
         };
         PaymentDebitMinted: {
+            /** @description The id of the payment session; null: there is none */
             payment_session_id?: string;
+            /** @description The id of the bank debit */
             leg_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description A text for people */
             description?: string;
             /** Format: date-time */
             cancellation_deadline: string;
         };
         PaymentDebitCancelled: {
+            /** @description The id of the payment session; null: there is none */
             payment_session_id?: string;
+            /** @description The id of the bank debit */
             leg_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description A text for people */
             description?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was cancelled; null: it was not
+             */
             cancelled_at: string;
         };
         PaymentDebitCleared: {
+            /** @description The id of the payment session; null: there is none */
             payment_session_id: string;
+            /** @description The id of the bank debit */
             leg_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description A text for people */
             description?: string;
             /** @constant */
             settlement_source: "bank";
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The day of the booking at the bank
+             */
             bank_date: string;
             matched_cents: number;
-            /** @enum {string} */
+            /**
+             * @description How certain the match is
+             * @enum {string}
+             */
             confidence: "high" | "medium" | "low";
             matcher_version?: string;
         };
         PaymentDebitSettled: {
+            /** @description The id of the payment session; null: there is none */
             payment_session_id: string;
+            /** @description The id of the bank debit */
             leg_id: string;
+            /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @constant */
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
             currency: "usd";
+            /** @description The id of the employer */
             employer_id: string;
+            /** @description The id of the policy */
             policy_id: string;
+            /** @description The id of the carrier */
             carrier_id: string;
+            /** @description A text for people */
             description?: string;
             /** @constant */
             settlement_source: "processor";
             /** Format: date-time */
             settled_at: string;
+            /** @description The status at the processor, in its own words */
             processor_status?: string;
         };
     };

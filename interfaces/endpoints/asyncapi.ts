@@ -9,12 +9,16 @@ import {
   type WebhookEventType,
 } from '../../domain/webhooks/event-types.ts'
 import { samplePayload } from '../../domain/webhooks/samples.ts'
+import { type Info, PUBLISHED } from './openapi.ts'
 import { type JsonSchema, Schemas } from './schemas.ts'
 
-/** An AsyncAPI 3.0 document. */
+/** An AsyncAPI 3.1 document. */
 export interface AsyncApi {
-  readonly asyncapi: '3.0.0'
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly asyncapi: '3.1.0'
+  readonly info: Omit<Info, 'license'> & {
+    readonly license: { readonly name: string }
+    readonly tags: readonly { readonly name: string; readonly description: string }[]
+  }
   readonly defaultContentType: 'application/json'
   readonly channels: Readonly<Record<string, JsonSchema>>
   readonly operations: Readonly<Record<string, JsonSchema>>
@@ -154,13 +158,19 @@ export function asyncApi(version: string): AsyncApi {
     payload: factSchema(name, INTEGRATION_EVENTS[name as IntegrationEventWord], schemas),
   }))
   return {
-    asyncapi: '3.0.0',
+    asyncapi: '3.1.0',
     info: {
       title: 'compstream events',
       version,
       description:
         'Signed webhooks to partners, and integration events on NATS for other systems of the operator. Fields may be ' +
         'added to any message: ignore those that you do not know.',
+      contact: PUBLISHED.contact,
+      license: { name: PUBLISHED.license.name },
+      tags: [
+        { name: 'webhooks', description: 'What partners are sent' },
+        { name: 'integration events', description: 'What other systems of the operator hear of' },
+      ],
     },
     defaultContentType: 'application/json',
     channels: {

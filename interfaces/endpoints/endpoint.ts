@@ -135,6 +135,8 @@ export interface Declaration<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  /** A body that is taken, where what the schema requires is not enough. */
+  readonly example?: unknown
   /** What a line is, where a stream of JSON lines is taken instead of a body: the handler reads it while it comes. */
   readonly line?: z.ZodType
   /**

@@ -13,13 +13,9 @@ export const page = {
 }
 
 /** The part of a list that an answer shows. */
-export const pagination = z.object({
-  page: z.int(),
-  limit: z.int(),
-  total: z.int(),
-  total_pages: z.int(),
-  has_more: z.boolean(),
-})
+export const pagination = z
+  .object({ page: z.int(), limit: z.int(), total: z.int(), total_pages: z.int(), has_more: z.boolean() })
+  .meta({ id: 'Pagination' })
 
 /** The page that is asked for. */
 export function pageOf({ page, limit }: PageRequest): PageRequest {

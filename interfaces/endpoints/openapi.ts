@@ -1,9 +1,11 @@
 import { STATUS_CODES } from 'node:http'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Api } from './api.ts'
 import type { Endpoint } from './endpoint.ts'
+import { exampleOf } from './examples.ts'
 import { check } from './faults.ts'
 import { type JsonSchema, Schemas } from './schemas.ts'
+import { TAG_TEXTS } from './tag-texts.ts'
 
 /** Endpoints of one API, whatever their handlers are given. */
 export type Endpoints = readonly Endpoint<never>[]
@@ -11,19 +13,34 @@ export type Endpoints = readonly Endpoint<never>[]
 /** An OpenAPI 3.1 document. */
 export interface OpenApi {
   readonly openapi: '3.1.1'
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string }[]
+  readonly info: Info
+  readonly servers: readonly { readonly url: string; readonly description: string }[]
+  readonly tags: readonly { readonly name: string; readonly description?: string }[]
   /** Operations by path and method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>
 }
 
+/** What a document says of itself. */
+export interface Info {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+  readonly contact: { readonly name: string }
+  readonly license: { readonly name: string; readonly identifier: string }
+}
+
+/** Whom to ask, and what may be done with a document: as the package says. */
+export const PUBLISHED = {
+  contact: { name: 'The operator of the installation' },
+  license: { name: 'Proprietary', identifier: 'LicenseRef-UNLICENSED' },
+} as const satisfies Partial<Info>
+
 export interface Operation {
   readonly operationId: string
   readonly tags: readonly string[]
   readonly summary: string
-  readonly description?: string
+  readonly description: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters: readonly (Parameter | Reference)[]
   readonly requestBody?: { readonly required: boolean; readonly content: Content }
@@ -44,7 +61,7 @@ interface Reference {
 }
 
 /** By media type. */
-type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>
+type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>
 
 interface Response {
   readonly description: string
@@ -135,9 +152,16 @@ export function* describing(
   )
   return {
     openapi: '3.1.1',
-    info: { title: api.title, version, description: `${api.description}\n\n${credentialsOf(api)}` },
-    servers: [{ url: publicUrl ?? '/' }],
-    tags: [...tags].map((name) => ({ name })),
+    info: {
+      title: api.title,
+      version,
+      description: `${api.description}\n\n${credentialsOf(api)}`,
+      ...PUBLISHED,
+    },
+    servers: [
+      { url: publicUrl ?? '/', description: publicUrl ? 'The public address' : 'Where this was read' },
+    ],
+    tags: [...tags].map((name) => ({ name, ...(TAG_TEXTS[name] && { description: TAG_TEXTS[name] }) })),
     paths,
     components: {
       // the components are complete once the schema of errors is made
@@ -163,6 +187,7 @@ function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas
   const { api, operation, summary, description, access, params, query, body, line, path, idempotent } =
     endpoint
   const isFirst = prefix === api.prefixes[0]
+  const sent = body && schemas.named(`${nameOf(operation)}Request`, body, 'input')
   const suffix = prefix.split('/').at(-1)!
   const texts = [
     ...(isFirst ? [] : [`The same as \`${endpoint.method} ${api.prefixes[0]}${path}\`.`]),
@@ -173,7 +198,7 @@ function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas
     operationId: isFirst ? operation : `${operation}${suffix.charAt(0).toUpperCase()}${suffix.slice(1)}`,
     tags: [isFirst ? path.split('/')[1]! : prefix],
     summary,
-    ...(texts.length > 0 && { description: texts.join('\n\n') }),
+    description: texts.length > 0 ? texts.join('\n\n') : `${summary}.`,
     security: access.security,
     parameters: [
       ...parametersOf(params, 'path', schemas),
@@ -182,12 +207,18 @@ function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas
       referenceTo('parameters', 'X-Request-Id'),
     ],
     ...(line && { requestBody: { required: false, content: linesOf(line, schemas) } }),
-    ...(body && {
-      requestBody: {
-        required: !api.takesEmptyBodies || 'faults' in check(body, {}),
-        content: json(schemas.of(body, 'input')),
-      },
-    }),
+    ...(body &&
+      sent && {
+        requestBody: {
+          required: !api.takesEmptyBodies || 'faults' in check(body, {}),
+          content: {
+            'application/json': {
+              schema: sent,
+              example: endpoint.example ?? exampleOf(sent, schemas.components),
+            },
+          },
+        },
+      }),
     responses: { ...answersOf(endpoint, schemas), ...refusalsOf(endpoint, schemas) },
   }
 }
@@ -222,11 +253,30 @@ function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record
         headers: headersOf(['X-Request-Id', ...(idempotent === undefined ? [] : ['Idempotent-Replayed'])]),
         content:
           produces === undefined
-            ? json(schemas.of(bodyOf(endpoint, schema), 'output'))
+            ? json(schemas.named(answerNameOf(endpoint, schema), bodyOf(endpoint, schema), 'output'))
             : { [produces]: { schema: schemas.of(schema, 'output') } },
       },
     ]),
   )
+}
+
+/** What an operation is about: `createPaymentLink` makes a `PaymentLink`. */
+function nameOf(operation: string): string {
+  return capital(operation.replace(/^(create|register)(?=[A-Z])/, ''))
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
+}
+
+/** The name of an answer with its envelope: that of the data, or else of the operation. */
+function answerNameOf({ operation, alsoBare, pagination }: Endpoint<never>, data: z.ZodType): string {
+  const list = data instanceof z.ZodReadonly ? data.unwrap() : data
+  const isList = list instanceof z.ZodArray
+  const { id } = z.globalRegistry.get((isList ? list.element : list) as z.ZodType) ?? {}
+  const isShared = pagination === undefined || z.globalRegistry.get(pagination)?.id !== undefined
+  if (id === undefined || alsoBare || !isShared) return `${capital(operation)}Response`
+  return isList ? `${id}ListResponse` : `${id}Response`
 }
 
 /** The whole body of an answer. */

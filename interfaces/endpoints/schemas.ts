@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FIELD_TEXTS } from './field-texts.ts'
 
 /** A JSON Schema of 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -25,10 +26,18 @@ export class Schemas {
       override: ({ zodSchema, jsonSchema }) => this.#complete(zodSchema, jsonSchema, io),
     })
     for (const [id, definition] of Object.entries($defs ?? {}))
-      this.#add(id, referring(definition as JsonSchema))
-    const made = referring(described)
+      this.#add(id, explained(referring(definition as JsonSchema), id))
+    const made = explained(referring(described))
     this.#known[io].set(schema, made)
     return made
+  }
+
+  /** Refers to what of a schema a caller has to know, as a component. @param id one that no other schema has. */
+  named(id: string, schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    const made = this.of(schema, io)
+    if ('$ref' in made) return made
+    this.#add(id, made)
+    return { $ref: `#/components/schemas/${id}` }
   }
 
   #add(id: string, schema: JsonSchema): void {
@@ -68,4 +77,21 @@ const REFERENCE = /"\$ref":"#\/\$defs\//g
 
 function referring(schema: JsonSchema): JsonSchema {
   return JSON.parse(JSON.stringify(schema).replaceAll(REFERENCE, '"$ref":"#/components/schemas/'))
+}
+
+/** A schema whose fields all say what they mean. @param id of the named schema that they belong to. */
+function explained(schema: JsonSchema, id = ''): JsonSchema {
+  return JSON.parse(JSON.stringify(schema), function (key, value) {
+    if (key !== 'properties' || this.type !== 'object') return value
+    for (const [name, field] of Object.entries<Record<string, unknown>>(value)) {
+      const { description = meaningOf(name, id) } = field
+      if (description) value[name] = { ...field, description }
+    }
+    return value
+  })
+}
+
+/** What a field or parameter means that says nothing of itself. @param id of the named schema that it belongs to. */
+export function meaningOf(name: string, id = ''): string | undefined {
+  return FIELD_TEXTS[`${id}.${name}`] ?? FIELD_TEXTS[name]
 }

@@ -1,5 +1,6 @@
 /** The reference page of an API. @param document OpenAPI 3.1, as its host serves it. */
-export function referenceOf(document) {
+export function referenceOf(served) {
+  const document = withBodies(served)
   const { info, components } = document
   const operations = operationsOf(document)
   const common = commonRefusals(operations)
@@ -33,6 +34,18 @@ export function referenceOf(document) {
   ]
     .join('\n\n')
     .concat('\n')
+}
+
+/** A document whose bodies stand where they are used: tables show their fields. */
+function withBodies(document) {
+  const { schemas } = document.components
+  const isBody = (name) => /(Request|Response)$/.test(name)
+  const inlined = JSON.parse(JSON.stringify(document), (_key, value) => {
+    const [, name] = value?.$ref?.match?.(/^#\/components\/schemas\/(.+)$/) ?? []
+    return name && isBody(name) ? schemas[name] : value
+  })
+  const kept = Object.entries(inlined.components.schemas).filter(([name]) => !isBody(name))
+  return { ...inlined, components: { ...inlined.components, schemas: Object.fromEntries(kept) } }
 }
 
 /** Operations under the first prefix: others are the same. */
@@ -88,7 +101,7 @@ function operationText({ path, method, operation }, common) {
   return [
     `### ${method} ${path}`,
     `\`${operationId}\`: ${summary}.`,
-    description,
+    description !== `${summary}.` && description,
     parameters.length > 0 && ['| Parameter | In | Form | |', '|---|---|---|---|', ...parameters].join('\n'),
     requestBody && requestText(requestBody),
     ...answersOf(operation),
@@ -124,7 +137,8 @@ function bodyText(what, schema) {
   return schema.properties ? `${what}:\n\n${fieldsTable(schema)}` : `${what}: ${formOf(schema)}`
 }
 
-function paginationOf({ properties }) {
+function paginationOf({ $ref, properties }) {
+  if ($ref) return `\`pagination\`: ${formOf({ $ref })}.`
   return `\`pagination\`: ${Object.keys(properties)
     .map((name) => `\`${name}\``)
     .join(', ')}.`

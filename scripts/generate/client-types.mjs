@@ -22,14 +22,14 @@ import type { Operation } from './calls.ts'
 ${readable(types, operations)}
 /** How the operations are called, by name. */
 export const ${table}: Readonly<Record<keyof operations, Operation>> = ${JSON.stringify(
-    Object.fromEntries(operations.map((one) => [one.operation.operationId, callOf(one)])),
+    Object.fromEntries(operations.map((one) => [one.operation.operationId, callOf(one, document)])),
     null,
     2,
   )}
 `
 }
 
-/** The types of the bodies that webhooks deliver, by type of event, as a module. @param document AsyncAPI 3.0. */
+/** The types of the bodies that webhooks deliver, by type of event, as a module. @param document AsyncAPI 3.1. */
 export async function eventTypesOf({ channels, components }) {
   const names = Object.keys(channels.webhooks.messages)
   const title = (name) => name.replaceAll(/(?:^|[._])(\w)/g, (_, letter) => letter.toUpperCase())
@@ -120,13 +120,13 @@ function readable(types, operations) {
   )
 }
 
-export function callOf({ path, method, operation }) {
+export function callOf({ path, method, operation }, { components: { schemas } }) {
   const { parameters, responses, security } = operation
   const schemes = new Set(security.flatMap((one) => Object.keys(one)))
   const { content } = Object.values(responses)[0]
   const json = content['application/json']
-  const success = json?.schema ?? {}
-  const { ok, pagination } = success.properties ?? {}
+  const schema = json?.schema ?? {}
+  const { ok, pagination } = (schemas[schema.$ref?.split('/').at(-1)] ?? schema).properties ?? {}
   const pagedBy = pagination && ['page', 'from'].find((name) => parameters.some((one) => one.name === name))
   return {
     method: method.toUpperCase(),

@@ -24,7 +24,7 @@ const docstring = (text) =>
 export function pythonClientOf(document, name) {
   const operations = operationsOf(document)
   const types = new Types(used(document, operations))
-  const methods = operations.map((one) => methodOf(one, types))
+  const methods = operations.map((one) => methodOf(one, types, document))
   return `${HEAD}from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,9 +100,9 @@ ${codes.map(([code]) => `    ${literal(code)},`).join('\n')}
 `
 }
 
-function methodOf(one, types) {
+function methodOf(one, types, document) {
   const { operationId, summary, parameters, requestBody, responses } = one.operation
-  const call = callOf(one)
+  const call = callOf(one, document)
   const title = pascal(operationId)
   const given = parameters.filter((each) => each.in === 'path' || each.in === 'query')
   const body = requestBody?.content?.['application/json']?.schema

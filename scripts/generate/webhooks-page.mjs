@@ -1,6 +1,6 @@
 import { fieldsTable } from './api-reference.mjs'
 
-/** The reference page of webhook events. @param document AsyncAPI 3.0, as the payments host serves it. */
+/** The reference page of webhook events. @param document AsyncAPI 3.1, as the payments host serves it. */
 export function webhooksPage({ channels, components }) {
   const messages = Object.keys(channels.webhooks.messages).map((name) => components.messages[name])
   return [
@@ -8,7 +8,7 @@ export function webhooksPage({ channels, components }) {
     '# Webhook events',
     'What each type of event delivers: the body is this object and nothing around it. A field whose name ends in `?` may be ' +
       'missing; none is ever null. Fields may be added: ignore those that you do not know. The payments host serves the ' +
-      'same as AsyncAPI 3.0 at `/asyncapi.json`. How to receive them: [webhooks](../partners/webhooks.md).',
+      'same as AsyncAPI 3.1 at `/asyncapi.json`. How to receive them: [webhooks](../partners/webhooks.md).',
     [
       '| Type | When |',
       '|---|---|',

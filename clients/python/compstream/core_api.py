@@ -80,16 +80,33 @@ class FileStatus(TypedDict):
     phase_2: FileStatusPhase21 | FileStatusPhase22
     phase_3: FileStatusPhase31 | FileStatusPhase32
 
+class Pagination(TypedDict):
+    page: int
+    limit: int
+    total: int
+    total_pages: int
+    has_more: bool
+
 class PartnerCarrier(TypedDict):
     carrier_id: str
     name: str
     settlement_type: Literal["fbo", "direct"] | None
+
+class PartnerCarrierListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerCarrier]
+    pagination: Pagination
 
 class PartnerEmployer(TypedDict):
     employer_id: str
     environment: Literal["live", "sandbox"]
     legal_name: str
     fein_last4: str | None
+
+class PartnerEmployerListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerEmployer]
+    pagination: Pagination
 
 class PartnerPolicy(TypedDict):
     policy_id: str
@@ -105,6 +122,11 @@ class PartnerPolicy(TypedDict):
     payroll_frequency: str
     billing_type: Literal["PAY_AS_YOU_GO", "DIRECT_BILLING"] | None
     annual_premium_cents: int | None
+
+class PartnerPolicyListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerPolicy]
+    pagination: Pagination
 
 class PayrollReportPayPeriod1(TypedDict):
     start_date: str

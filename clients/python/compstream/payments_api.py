@@ -18,6 +18,10 @@ class AcceptedAchCollection(TypedDict):
     accepted: int
     transactions: Sequence[AcceptedAchCollectionTransactionsItem]
 
+class AcceptedAchCollectionResponse(TypedDict):
+    ok: Literal[True]
+    data: AcceptedAchCollection
+
 class AchAccount(TypedDict):
     _id: str
     account_last4: str
@@ -36,11 +40,66 @@ class AchAccount(TypedDict):
     created_at: str
     updated_at: str
 
+class AchAccountFromBankRequest(TypedDict):
+    owner_type: Literal["employer", "carrier"]
+    owner_id: str
+    bankconnect_account_id: str
+    bankconnect_item_id: str
+    access_token: str
+    nickname: NotRequired[str | None]
+    is_primary: NotRequired[bool | None]
+
+class AchAccountListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[AchAccount]
+    pagination: Pagination
+
+class AchAccountRequest(TypedDict):
+    owner_type: Literal["employer", "carrier"]
+    owner_id: str
+    routing_number: str
+    account_number: str
+    bank_name: str
+    account_type: Literal["checking", "savings"]
+    nickname: NotRequired[str | None]
+    is_primary: NotRequired[bool | None]
+
+class AchAccountResponse(TypedDict):
+    ok: Literal[True]
+    data: AchAccount
+
 class AchAccountVerification(TypedDict):
     _id: str
     status: Literal["unverified", "active", "disabled"]
     tries_left: int
     expires_at: str
+
+class AchAccountVerificationResponse(TypedDict):
+    ok: Literal[True]
+    data: AchAccountVerification
+
+class AchCollectionRequestPolicyCollectionsItem(TypedDict):
+    policyId: str
+    totalInDollars: float
+    description: str
+    idempotencyKey: str
+
+class AchCollectionRequest(TypedDict):
+    employerId: str
+    bankAccountId: str
+    policyCollections: Sequence[AchCollectionRequestPolicyCollectionsItem]
+
+class AchDebitRequest(TypedDict):
+    employer_id: str
+    carrier_id: str
+    policy_id: str
+    bank_account_id: str
+    amount_cents: int
+    payment_purpose: Literal["paygo", "down_payment", "installment", "late_payment", "extra_payment", "overdue_payment"]
+    description: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
+    effective_date: NotRequired[str | None]
+    metadata: NotRequired[Mapping[str, str] | None]
 
 class AchTransaction(TypedDict):
     transaction_id: str
@@ -77,12 +136,26 @@ class AchTransactionFees(TypedDict):
     fees: Sequence[AchTransactionFeesFeesItem]
     total_cents: int
 
+class AchTransactionFeesResponse(TypedDict):
+    ok: Literal[True]
+    data: AchTransactionFees
+
 class AchTransactionHistoryEntry(TypedDict):
     at: str
     from_status: Literal["pending", "Scheduled", "submitted", "processed", "returned", "failed", "cancelled", "quarantined", "legacy_collected", "at_sb", "file_transmitted", "sb_remit", "canceled"] | None
     to_status: Literal["pending", "Scheduled", "submitted", "processed", "returned", "failed", "cancelled", "quarantined", "legacy_collected", "at_sb", "file_transmitted", "sb_remit", "canceled"]
     reason: str | None
     note: str | None
+
+class AchTransactionHistoryEntryListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[AchTransactionHistoryEntry]
+    pagination: Pagination
+
+class AchTransactionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[AchTransaction]
+    pagination: Pagination
 
 class AchTransactionState(TypedDict):
     transaction_id: str
@@ -97,9 +170,25 @@ class AchTransactionState(TypedDict):
     created_at: str
     updated_at: str
 
+class AchTransactionStateResponse(TypedDict):
+    ok: Literal[True]
+    data: AchTransactionState
+
+class ArrangeBankDebitRequest(TypedDict):
+    account_holder_name: str
+    routing_number: str
+    account_number: str
+    account_type: Literal["checking", "savings"]
+    bank_name: NotRequired[str | None]
+    authorized: Literal[True]
+
 class ArrangedBankDebit(TypedDict):
     status: Literal["scheduled"]
     leg_id: NotRequired[str]
+
+class ArrangedBankDebitResponse(TypedDict):
+    ok: Literal[True]
+    data: ArrangedBankDebit
 
 class BankAccount(TypedDict):
     _id: str
@@ -114,6 +203,24 @@ class BankAccount(TypedDict):
     created_at: str
     updated_at: str
 
+class BankAccountListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[BankAccount]
+    pagination: Pagination
+
+class BankAccountRequest(TypedDict):
+    user_id: str
+    name: str
+    bank_name: str
+    employer_id: NotRequired[str | None]
+    carrier_id: NotRequired[str | None]
+    connection_type: NotRequired[Literal["manual", "bankconnect"] | None]
+    primary: NotRequired[bool | None]
+
+class BankAccountResponse(TypedDict):
+    ok: Literal[True]
+    data: BankAccount
+
 class BankBalancesAccountsItem(TypedDict):
     bankconnect_account_id: str
     current_cents: int | None
@@ -123,6 +230,10 @@ class BankBalancesAccountsItem(TypedDict):
 class BankBalances(TypedDict):
     bankconnect_item_id: str
     accounts: Sequence[BankBalancesAccountsItem]
+
+class BankBalancesResponse(TypedDict):
+    ok: Literal[True]
+    data: BankBalances
 
 class BankConnection(TypedDict):
     _id: str
@@ -134,6 +245,15 @@ class BankConnection(TypedDict):
     status: Literal["active", "login_required"]
     created_at: str
     updated_at: str
+
+class BankConnectionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[BankConnection]
+    pagination: Pagination
+
+class BankConnectionResponse(TypedDict):
+    ok: Literal[True]
+    data: BankConnection
 
 class BankTransaction(TypedDict):
     _id: str
@@ -147,25 +267,154 @@ class BankTransaction(TypedDict):
     description: str
     pending: bool
 
+class BankTransactionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[BankTransaction]
+    pagination: Pagination
+
+class BankTransactionResponse(TypedDict):
+    ok: Literal[True]
+    data: BankTransaction
+
 class BankTransactionSummary(TypedDict):
     total_transactions: int
     total_debits_cents: int
     total_credits_cents: int
     net_cents: int
 
+class BankTransactionSummaryResponse(TypedDict):
+    ok: Literal[True]
+    data: BankTransactionSummary
+
+CancelAchDebitRequest: TypeAlias = "Mapping[str, Any]"
+
 class CancelledSession(TypedDict):
     id: str
     status: Literal["cancelled"]
 
+class CancelledSessionResponse(TypedDict):
+    ok: Literal[True]
+    data: CancelledSession
+
+class ChangeAchAccountRequest(TypedDict):
+    nickname: NotRequired[str | None]
+    bank_name: NotRequired[str]
+    account_type: NotRequired[Literal["checking", "savings"]]
+    is_primary: NotRequired[bool]
+    _id: NotRequired[Any]
+    account_last4: NotRequired[Any]
+    routing_last4: NotRequired[Any]
+    status: NotRequired[Any]
+    owner_type: NotRequired[Any]
+    owner_id: NotRequired[Any]
+    connection_type: NotRequired[Any]
+    verified: NotRequired[Any]
+    unverified_reason: NotRequired[Any]
+    unlisted: NotRequired[Any]
+    created_at: NotRequired[Any]
+    updated_at: NotRequired[Any]
+
+class ChangeBankAccountRequest(TypedDict):
+    name: NotRequired[str]
+    bank_name: NotRequired[str]
+    employer_id: NotRequired[str | None]
+    carrier_id: NotRequired[str | None]
+    connection_type: NotRequired[Literal["manual", "bankconnect"]]
+    status: NotRequired[Literal["active", "disabled"]]
+    primary: NotRequired[bool]
+    _id: NotRequired[Any]
+    user_id: NotRequired[Any]
+    created_at: NotRequired[Any]
+    updated_at: NotRequired[Any]
+
+class ChangeWebhookRequest(TypedDict):
+    url: NotRequired[str | None]
+    events: NotRequired[Sequence[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]] | None]
+    status: NotRequired[Literal["active", "disabled"] | None]
+    _id: NotRequired[Any]
+    failure_count: NotRequired[Any]
+    created_at: NotRequired[Any]
+    updated_at: NotRequired[Any]
+
 class Checkout(TypedDict):
     client_secret: str
     publishable_key: str
+
+class CheckoutFinancingRequestFeeBreakdown1Item(TypedDict):
+    label: str
+    amount_cents: int
+
+class CheckoutFinancingRequestCustomer(TypedDict):
+    name: str
+    email: str
+    phone: NotRequired[str | None]
+
+class CheckoutFinancingRequestInsured(TypedDict):
+    business_name: str
+    address: str
+    city: str
+    state: str
+    zip_code: str
+
+class CheckoutFinancingRequestPolicy1(TypedDict):
+    effective_date: NotRequired[str | None]
+    expiration_date: NotRequired[str | None]
+    policy_number: NotRequired[str | None]
+
+class CheckoutFinancingRequestDeliver1(TypedDict):
+    email: NotRequired[bool | None]
+    email_to: NotRequired[str | None]
+    sms: NotRequired[None]
+    sms_to: NotRequired[None]
+
+class CheckoutFinancingRequest(TypedDict):
+    billing_method: Literal["PREMIUM_FINANCE"]
+    idempotency_key: str
+    employer_id: str
+    policy_id: str
+    carrier_id: NotRequired[str | None]
+    amount_cents: NotRequired[int | None]
+    premium_cents: NotRequired[int | None]
+    fee_cents: NotRequired[int | None]
+    fee_breakdown: NotRequired[Sequence[CheckoutFinancingRequestFeeBreakdown1Item] | None]
+    currency: NotRequired[str | None]
+    description: NotRequired[str | None]
+    customer: CheckoutFinancingRequestCustomer
+    mode: NotRequired[Literal["embedded"] | None]
+    ttl_minutes: NotRequired[int | None]
+    single_use: NotRequired[bool | None]
+    created_by: NotRequired[str | None]
+    total_installments: NotRequired[None]
+    down_payment_percent: NotRequired[None]
+    down_payment_cents: NotRequired[None]
+    down_payment_months: NotRequired[None]
+    insured: CheckoutFinancingRequestInsured
+    policy: NotRequired[CheckoutFinancingRequestPolicy1 | None]
+    deliver: NotRequired[CheckoutFinancingRequestDeliver1 | None]
+
+CheckoutPaymentSessionRequest: TypeAlias = "Mapping[str, Any]"
+
+class CheckoutResponse(TypedDict):
+    ok: Literal[True]
+    data: Checkout
+
+class CreateAchDebitResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedAchDebit
+
+class CreatePaymentSessionResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedPaymentSession | CreatedEmbeddedSession | CreatedFinancingSession
 
 class CreatedAchDebit(TypedDict):
     success: Literal[True]
     transaction_id: str
     status: Literal["PENDING"]
     amount: int
+
+class CreatedAchDebitResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedAchDebit
 
 class CreatedEmbeddedSession(TypedDict):
     id: str
@@ -183,6 +432,10 @@ class CreatedFinancingSession(TypedDict):
     mode: Literal["embedded"]
     expires_at: str
 
+class CreatedFinancingSessionResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedFinancingSession
+
 class CreatedPaymentLink(TypedDict):
     _id: str
     processor_payment_link_id: str
@@ -192,6 +445,10 @@ class CreatedPaymentLink(TypedDict):
     total_cents: int
     link_amount_cents: int
     installment_plan: InstallmentPlan | None
+
+class CreatedPaymentLinkResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedPaymentLink
 
 class CreatedPaymentSessionLineItemsItem(TypedDict):
     label: str
@@ -213,19 +470,44 @@ class CreatedPaymentSession(TypedDict):
     delivery_ok: bool
     replaces: NotRequired[str]
 
+class DeleteWebhookResponseData(TypedDict):
+    _id: str
+    deleted: Literal[True]
+
+class DeleteWebhookResponse(TypedDict):
+    ok: Literal[True]
+    data: DeleteWebhookResponseData
+
 class DeletedAchAccount(TypedDict):
     _id: str
     deleted: Literal[True]
 
+class DeletedAchAccountResponse(TypedDict):
+    ok: Literal[True]
+    data: DeletedAchAccount
+
 class DeletedBankAccount(TypedDict):
     _id: str
     deleted: Literal[True]
+
+class DeletedBankAccountResponse(TypedDict):
+    ok: Literal[True]
+    data: DeletedBankAccount
 
 class Event(TypedDict):
     event_id: str
     event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
     created_at: str
     payload: Mapping[str, Any]
+
+class EventListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[Event]
+    pagination: Pagination
+
+class EventResponse(TypedDict):
+    ok: Literal[True]
+    data: Event
 
 class EventsById(TypedDict):
     event_ids: Sequence[str]
@@ -237,6 +519,12 @@ EventsOfSpan = TypedDict(
         "to": "str",
     },
 )
+
+class ExchangePublicTokenRequest(TypedDict):
+    public_token: str
+    user_id: str
+    employer_id: NotRequired[str | None]
+    carrier_id: NotRequired[str | None]
 
 class ExchangedBankConnection(TypedDict):
     _id: str
@@ -250,6 +538,15 @@ class ExchangedBankConnection(TypedDict):
     updated_at: str
     access_token: str
     accounts: Sequence[LinkedAccount]
+
+class ExchangedBankConnectionResponse(TypedDict):
+    ok: Literal[True]
+    data: ExchangedBankConnection
+
+ExpirePaymentLinkRequest: TypeAlias = "Mapping[str, Any]"
+
+class FailPaymentLinkRequest(TypedDict):
+    failure_message: NotRequired[str | None]
 
 class FinancingCheckoutDeliveryItem(TypedDict):
     channel: Literal["email"]
@@ -267,6 +564,10 @@ class FinancingCheckout(TypedDict):
     expires_at: str
     delivery: NotRequired[Sequence[FinancingCheckoutDeliveryItem]]
     delivery_ok: NotRequired[bool]
+
+class FinancingCheckoutResponse(TypedDict):
+    ok: Literal[True]
+    data: FinancingCheckout
 
 class FinancingPageSeller(TypedDict):
     display_name: str | None
@@ -292,10 +593,18 @@ class FinancingPage(TypedDict):
     description: str | None
     finance: FinancingPageFinance
 
+class FinancingPageResponse(TypedDict):
+    ok: Literal[True]
+    data: FinancingPage
+
 class FinancingStatus(TypedDict):
     session_id: str
     status: Literal["not_started", "pending", "quote_ready", "on_hold", "expired", "payment_reported"]
     quote_count: NotRequired[int]
+
+class FinancingStatusResponse(TypedDict):
+    ok: Literal[True]
+    data: FinancingStatus
 
 class InstallmentPlan(TypedDict):
     total_installments: int
@@ -318,6 +627,13 @@ class InvitationDelivery(TypedDict):
 class LinkToken(TypedDict):
     link_token: str
 
+class LinkTokenRequest(TypedDict):
+    user_id: str
+
+class LinkTokenResponse(TypedDict):
+    ok: Literal[True]
+    data: LinkToken
+
 class LinkedAccount(TypedDict):
     bankconnect_account_id: str
     bank_account_id: str
@@ -326,16 +642,44 @@ class LinkedAccount(TypedDict):
     type: Literal["checking", "savings", "other"]
     bank_name: str
 
+class MakeBankAccountDefaultRequest(TypedDict):
+    primary: Literal[True]
+
+class Pagination(TypedDict):
+    page: int
+    limit: int
+    total: int
+    total_pages: int
+    has_more: bool
+
 class PartnerCarrier(TypedDict):
     carrier_id: str
     name: str
     settlement_type: Literal["fbo", "direct"] | None
+
+class PartnerCarrierListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerCarrier]
+    pagination: Pagination
+
+class PartnerCarrierResponse(TypedDict):
+    ok: Literal[True]
+    data: PartnerCarrier
 
 class PartnerEmployer(TypedDict):
     employer_id: str
     environment: Literal["live", "sandbox"]
     legal_name: str
     fein_last4: str | None
+
+class PartnerEmployerListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerEmployer]
+    pagination: Pagination
+
+class PartnerEmployerResponse(TypedDict):
+    ok: Literal[True]
+    data: PartnerEmployer
 
 class PartnerPolicy(TypedDict):
     policy_id: str
@@ -351,6 +695,15 @@ class PartnerPolicy(TypedDict):
     payroll_frequency: str
     billing_type: Literal["PAY_AS_YOU_GO", "DIRECT_BILLING"] | None
     annual_premium_cents: int | None
+
+class PartnerPolicyListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PartnerPolicy]
+    pagination: Pagination
+
+class PartnerPolicyResponse(TypedDict):
+    ok: Literal[True]
+    data: PartnerPolicy
 
 class Payment(TypedDict):
     payment_id: str
@@ -416,6 +769,11 @@ class PaymentLink(TypedDict):
     paid_at: str | None
     cancelled_at: str | None
 
+class PaymentLinkListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PaymentLink]
+    pagination: Pagination
+
 class PaymentLinkPage(TypedDict):
     _id: str
     status: Literal["payable", "paid", "cancelled", "expired"]
@@ -432,6 +790,45 @@ class PaymentLinkPage(TypedDict):
     processor_url: str | None
     after_completion_url: str | None
 
+class PaymentLinkPageResponse(TypedDict):
+    ok: Literal[True]
+    data: PaymentLinkPage
+
+class PaymentLinkRequestFeeBreakdown1Item(TypedDict):
+    label: str
+    amount_cents: int
+
+class PaymentLinkRequestCustomer(TypedDict):
+    name: str
+    email: str
+    phone: NotRequired[str | None]
+
+class PaymentLinkRequestDelivery1(TypedDict):
+    email: NotRequired[bool | None]
+    sms: NotRequired[bool | None]
+
+class PaymentLinkRequest(TypedDict):
+    employer_id: str
+    carrier_id: NotRequired[str | None]
+    policy_id: str
+    premium_cents: int
+    fee_cents: NotRequired[int | None]
+    fee_breakdown: NotRequired[Sequence[PaymentLinkRequestFeeBreakdown1Item] | None]
+    payment_type: Literal["ONE_TIME", "DIRECT_BILLING"]
+    payment_context: Literal["down_payment", "installment", "late_payment", "extra_payment", "paygo", "overdue_payment", "premium_due", "one_time_payment", "full_payment", "deposit", "setup_fee", "minimum_payment", "additional_payment", "service_fee", "extra_fee", "extra_carrier_fee", "bank_fee", "audit_program_fee", "program_fee", "remittance", "late_registration_fee", "late_initial_reporting_fee", "late_payroll_reporting", "late_quarterly_941s", "late_state_unemployment", "late_coi_reporting", "payroll_billing_fee", "manual_reporting_fee"]
+    customer: PaymentLinkRequestCustomer
+    delivery: NotRequired[PaymentLinkRequestDelivery1 | None]
+    total_installments: NotRequired[int | None]
+    down_payment_months: NotRequired[int | None]
+    created_by: NotRequired[str | None]
+    after_completion_url: NotRequired[str | None]
+    invoice_id: NotRequired[str | None]
+    metadata: NotRequired[Mapping[str, str] | None]
+
+class PaymentLinkResponse(TypedDict):
+    ok: Literal[True]
+    data: PaymentLink
+
 class PaymentPlanInstallmentsItem(TypedDict):
     number: int
     amount_cents: int
@@ -445,6 +842,10 @@ class PaymentPlan(TypedDict):
     per_installment_cents: int
     last_installment_cents: int
     installments: Sequence[PaymentPlanInstallmentsItem]
+
+class PaymentPlanResponse(TypedDict):
+    ok: Literal[True]
+    data: PaymentPlan
 
 class PaymentSessionLineItemsItem(TypedDict):
     label: str
@@ -488,6 +889,11 @@ class PaymentSession(TypedDict):
     paid_at: str | None
     cancelled_at: str | None
 
+class PaymentSessionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[PaymentSession]
+    pagination: Pagination
+
 class PaymentSessionPageSeller(TypedDict):
     display_name: str | None
     logo_url: str | None
@@ -513,6 +919,83 @@ class PaymentSessionPage(TypedDict):
     expires_at: str
     paid_at: str | None
 
+class PaymentSessionPageResponse(TypedDict):
+    ok: Literal[True]
+    data: PaymentSessionPage
+
+class PaymentSessionRequest1FeeBreakdown1Item(TypedDict):
+    label: str
+    amount_cents: int
+
+class PaymentSessionRequest1Customer(TypedDict):
+    name: str
+    email: str
+    phone: NotRequired[str | None]
+
+class PaymentSessionRequest1Deliver1(TypedDict):
+    email: NotRequired[bool | None]
+    sms: NotRequired[bool | None]
+    email_to: NotRequired[str | None]
+    sms_to: NotRequired[str | None]
+
+class PaymentSessionRequest1(TypedDict):
+    employer_id: str
+    policy_id: str
+    carrier_id: NotRequired[str | None]
+    amount_cents: NotRequired[int | None]
+    premium_cents: NotRequired[int | None]
+    fee_cents: NotRequired[int | None]
+    fee_breakdown: NotRequired[Sequence[PaymentSessionRequest1FeeBreakdown1Item] | None]
+    description: NotRequired[str | None]
+    customer: PaymentSessionRequest1Customer
+    mode: NotRequired[Literal["link", "embedded"] | None]
+    ttl_minutes: NotRequired[int | None]
+    single_use: NotRequired[bool | None]
+    deliver: NotRequired[PaymentSessionRequest1Deliver1 | None]
+    created_by: NotRequired[str | None]
+    total_installments: NotRequired[int | None]
+    down_payment_percent: NotRequired[float | None]
+    down_payment_cents: NotRequired[int | None]
+    down_payment_months: NotRequired[None]
+
+class PaymentSessionRequest2FeeBreakdown1Item(TypedDict):
+    label: str
+    amount_cents: int
+
+class PaymentSessionRequest2Customer(TypedDict):
+    name: str
+    email: str
+    phone: NotRequired[str | None]
+
+class PaymentSessionRequest2(TypedDict):
+    billing_method: Literal["PREMIUM_FINANCE"]
+    idempotency_key: str
+    employer_id: str
+    policy_id: str
+    carrier_id: NotRequired[str | None]
+    amount_cents: NotRequired[int | None]
+    premium_cents: NotRequired[int | None]
+    fee_cents: NotRequired[int | None]
+    fee_breakdown: NotRequired[Sequence[PaymentSessionRequest2FeeBreakdown1Item] | None]
+    currency: NotRequired[str | None]
+    description: NotRequired[str | None]
+    customer: PaymentSessionRequest2Customer
+    mode: NotRequired[Literal["embedded"] | None]
+    ttl_minutes: NotRequired[int | None]
+    single_use: NotRequired[bool | None]
+    created_by: NotRequired[str | None]
+    total_installments: NotRequired[None]
+    down_payment_percent: NotRequired[None]
+    down_payment_cents: NotRequired[None]
+    down_payment_months: NotRequired[None]
+    deliver: NotRequired[None]
+
+PaymentSessionRequest: TypeAlias = "PaymentSessionRequest1 | PaymentSessionRequest2"
+
+class PaymentSessionResponse(TypedDict):
+    ok: Literal[True]
+    data: PaymentSession
+
 class Refund(TypedDict):
     refund_id: str
     amount_cents: int
@@ -520,12 +1003,20 @@ class Refund(TypedDict):
     status: Literal["pending", "succeeded"]
     created_at: str
 
+class RefundPaymentLinkRequest(TypedDict):
+    amount_cents: NotRequired[int | None]
+    reason: NotRequired[Literal["duplicate", "fraudulent", "requested_by_customer"] | None]
+
 class RefundedPaymentLink(TypedDict):
     _id: str
     payment_id: str
     status: Literal["paid"]
     refunded_cents: int
     refunds: Sequence[Refund]
+
+class RefundedPaymentLinkResponse(TypedDict):
+    ok: Literal[True]
+    data: RefundedPaymentLink
 
 class RegisteredWebhookSubscription(TypedDict):
     id: str
@@ -535,9 +1026,42 @@ class RegisteredWebhookSubscription(TypedDict):
     status: Literal["active", "disabled"]
     created_at: str
 
+class RegisteredWebhookSubscriptionResponse(TypedDict):
+    ok: Literal[True]
+    data: RegisteredWebhookSubscription
+
+class ReissuePaymentSessionRequestDeliver1(TypedDict):
+    email: NotRequired[bool | None]
+    sms: NotRequired[bool | None]
+    email_to: NotRequired[str | None]
+    sms_to: NotRequired[str | None]
+
+class ReissuePaymentSessionRequest(TypedDict):
+    ttl_minutes: NotRequired[int | None]
+    deliver: NotRequired[ReissuePaymentSessionRequestDeliver1 | None]
+
+class ReissuePaymentSessionResponse(TypedDict):
+    ok: Literal[True]
+    data: CreatedPaymentSession | CreatedEmbeddedSession
+
+ResendWebhookEventsRequest: TypeAlias = "EventsById | EventsOfSpan"
+
 class ResentEvents(TypedDict):
     id: str
     resent: int
+
+class ResentEventsResponse(TypedDict):
+    ok: Literal[True]
+    data: ResentEvents
+
+class RotateWebhookSecretResponseData(TypedDict):
+    id: str
+    secret: str
+    updated_at: str
+
+class RotateWebhookSecretResponse(TypedDict):
+    ok: Literal[True]
+    data: RotateWebhookSecretResponseData
 
 class ScheduledPayment(TypedDict):
     _id: str
@@ -548,14 +1072,43 @@ class ScheduledPayment(TypedDict):
     failed_attempts: int
     paid_at: str | None
 
+SendMicroDepositsRequest: TypeAlias = "Mapping[str, Any]"
+
+class ShowBankBalanceRequest(TypedDict):
+    bankconnect_item_id: str
+
+SimulateChargeRequest: TypeAlias = "Mapping[str, Any]"
+
+SimulateCompletionRequest: TypeAlias = "Mapping[str, Any]"
+
+SimulateDebitAcknowledgedRequest: TypeAlias = "Mapping[str, Any]"
+
+class SimulateDebitReturnedRequest(TypedDict):
+    return_code: str
+
+class SimulateDebitSettledRequest(TypedDict):
+    processor_status: NotRequired[str | None]
+    transmission_date: NotRequired[str | None]
+    effective_date: NotRequired[str | None]
+
+SimulateFailedChargeRequest: TypeAlias = "Mapping[str, Any]"
+
 class SimulatedCompletion(TypedDict):
     _id: str
     status: Literal["paid"]
     already_paid: NotRequired[Literal[True]]
 
+class SimulatedCompletionResponse(TypedDict):
+    ok: Literal[True]
+    data: SimulatedCompletion
+
 class SimulatedPaymentLink(TypedDict):
     _id: str
     status: Literal["created", "sent", "expired"]
+
+class SimulatedPaymentLinkResponse(TypedDict):
+    ok: Literal[True]
+    data: SimulatedPaymentLink
 
 class Subscription(TypedDict):
     _id: str
@@ -576,6 +1129,26 @@ class Subscription(TypedDict):
     canceled_at: str | None
     cancellation_reason: Literal["requested", "policy_cancelled", "payment_failed", "never_paid", "completed", "processor"] | None
 
+class SubscriptionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[Subscription]
+    pagination: Pagination
+
+class SubscriptionRequest(TypedDict):
+    employer_id: str
+    carrier_id: NotRequired[str | None]
+    policy_id: str
+    amount_cents: int
+    payment_method_id: str
+    metadata: NotRequired[Mapping[str, str] | None]
+
+class SubscriptionResponse(TypedDict):
+    ok: Literal[True]
+    data: Subscription
+
+class SyncBankConnectionRequest(TypedDict):
+    item_id: str
+
 class SyncedBankConnectionTransactions(TypedDict):
     changed: int
     removed: int
@@ -587,323 +1160,9 @@ class SyncedBankConnection(TypedDict):
     accounts: Sequence[LinkedAccount]
     transactions: SyncedBankConnectionTransactions
 
-class WebhookDelivery(TypedDict):
-    _id: str
-    subscription_id: str
-    event_id: str
-    event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
-    status: Literal["pending", "delivered", "retrying", "failed"]
-    attempts: int
-    last_response_code: int | None
-    last_attempt_at: str | None
-    delivered_at: str | None
-    created_at: str
-    payload: Mapping[str, Any]
-    last_error: str | None
-    test: bool
-    resent: bool
-    dedupe_key: str
-    sweep_attempts: int
-    next_sweep_after: str | None
-    sweep_claimed_at: str | None
-    last_swept_at: str | None
-
-class WebhookSubscription(TypedDict):
-    _id: str
-    url: str
-    events: Sequence[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]]
-    status: Literal["active", "disabled"]
-    failure_count: int
-    created_at: str
-    updated_at: str
-
-class WebhookTest(TypedDict):
-    delivered: bool
-    event_id: str
-    event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
-    url: str
-    attempts: Literal[1]
-    status_code: NotRequired[int]
-    error: NotRequired[str]
-
-class CreatePaymentLinkRequestFeeBreakdown1Item(TypedDict):
-    label: str
-    amount_cents: int
-
-class CreatePaymentLinkRequestCustomer(TypedDict):
-    name: str
-    email: str
-    phone: NotRequired[str | None]
-
-class CreatePaymentLinkRequestDelivery1(TypedDict):
-    email: NotRequired[bool | None]
-    sms: NotRequired[bool | None]
-
-class CreatePaymentLinkRequest(TypedDict):
-    employer_id: str
-    carrier_id: NotRequired[str | None]
-    policy_id: str
-    premium_cents: int
-    fee_cents: NotRequired[int | None]
-    fee_breakdown: NotRequired[Sequence[CreatePaymentLinkRequestFeeBreakdown1Item] | None]
-    payment_type: Literal["ONE_TIME", "DIRECT_BILLING"]
-    payment_context: Literal["down_payment", "installment", "late_payment", "extra_payment", "paygo", "overdue_payment", "premium_due", "one_time_payment", "full_payment", "deposit", "setup_fee", "minimum_payment", "additional_payment", "service_fee", "extra_fee", "extra_carrier_fee", "bank_fee", "audit_program_fee", "program_fee", "remittance", "late_registration_fee", "late_initial_reporting_fee", "late_payroll_reporting", "late_quarterly_941s", "late_state_unemployment", "late_coi_reporting", "payroll_billing_fee", "manual_reporting_fee"]
-    customer: CreatePaymentLinkRequestCustomer
-    delivery: NotRequired[CreatePaymentLinkRequestDelivery1 | None]
-    total_installments: NotRequired[int | None]
-    down_payment_months: NotRequired[int | None]
-    created_by: NotRequired[str | None]
-    after_completion_url: NotRequired[str | None]
-    invoice_id: NotRequired[str | None]
-    metadata: NotRequired[Mapping[str, str] | None]
-
-class RefundPaymentLinkRequest(TypedDict):
-    amount_cents: NotRequired[int | None]
-    reason: NotRequired[Literal["duplicate", "fraudulent", "requested_by_customer"] | None]
-
-class CheckoutFinancingRequestFeeBreakdown1Item(TypedDict):
-    label: str
-    amount_cents: int
-
-class CheckoutFinancingRequestCustomer(TypedDict):
-    name: str
-    email: str
-    phone: NotRequired[str | None]
-
-class CheckoutFinancingRequestInsured(TypedDict):
-    business_name: str
-    address: str
-    city: str
-    state: str
-    zip_code: str
-
-class CheckoutFinancingRequestPolicy1(TypedDict):
-    effective_date: NotRequired[str | None]
-    expiration_date: NotRequired[str | None]
-    policy_number: NotRequired[str | None]
-
-class CheckoutFinancingRequestDeliver1(TypedDict):
-    email: NotRequired[bool | None]
-    email_to: NotRequired[str | None]
-    sms: NotRequired[None]
-    sms_to: NotRequired[None]
-
-class CheckoutFinancingRequest(TypedDict):
-    billing_method: Literal["PREMIUM_FINANCE"]
-    idempotency_key: str
-    employer_id: str
-    policy_id: str
-    carrier_id: NotRequired[str | None]
-    amount_cents: NotRequired[int | None]
-    premium_cents: NotRequired[int | None]
-    fee_cents: NotRequired[int | None]
-    fee_breakdown: NotRequired[Sequence[CheckoutFinancingRequestFeeBreakdown1Item] | None]
-    currency: NotRequired[str | None]
-    description: NotRequired[str | None]
-    customer: CheckoutFinancingRequestCustomer
-    mode: NotRequired[Literal["embedded"] | None]
-    ttl_minutes: NotRequired[int | None]
-    single_use: NotRequired[bool | None]
-    created_by: NotRequired[str | None]
-    total_installments: NotRequired[None]
-    down_payment_percent: NotRequired[None]
-    down_payment_cents: NotRequired[None]
-    down_payment_months: NotRequired[None]
-    insured: CheckoutFinancingRequestInsured
-    policy: NotRequired[CheckoutFinancingRequestPolicy1 | None]
-    deliver: NotRequired[CheckoutFinancingRequestDeliver1 | None]
-
-class CreatePaymentSessionRequest1FeeBreakdown1Item(TypedDict):
-    label: str
-    amount_cents: int
-
-class CreatePaymentSessionRequest1Customer(TypedDict):
-    name: str
-    email: str
-    phone: NotRequired[str | None]
-
-class CreatePaymentSessionRequest1Deliver1(TypedDict):
-    email: NotRequired[bool | None]
-    sms: NotRequired[bool | None]
-    email_to: NotRequired[str | None]
-    sms_to: NotRequired[str | None]
-
-class CreatePaymentSessionRequest1(TypedDict):
-    employer_id: str
-    policy_id: str
-    carrier_id: NotRequired[str | None]
-    amount_cents: NotRequired[int | None]
-    premium_cents: NotRequired[int | None]
-    fee_cents: NotRequired[int | None]
-    fee_breakdown: NotRequired[Sequence[CreatePaymentSessionRequest1FeeBreakdown1Item] | None]
-    description: NotRequired[str | None]
-    customer: CreatePaymentSessionRequest1Customer
-    mode: NotRequired[Literal["link", "embedded"] | None]
-    ttl_minutes: NotRequired[int | None]
-    single_use: NotRequired[bool | None]
-    deliver: NotRequired[CreatePaymentSessionRequest1Deliver1 | None]
-    created_by: NotRequired[str | None]
-    total_installments: NotRequired[int | None]
-    down_payment_percent: NotRequired[float | None]
-    down_payment_cents: NotRequired[int | None]
-    down_payment_months: NotRequired[None]
-
-class CreatePaymentSessionRequest2FeeBreakdown1Item(TypedDict):
-    label: str
-    amount_cents: int
-
-class CreatePaymentSessionRequest2Customer(TypedDict):
-    name: str
-    email: str
-    phone: NotRequired[str | None]
-
-class CreatePaymentSessionRequest2(TypedDict):
-    billing_method: Literal["PREMIUM_FINANCE"]
-    idempotency_key: str
-    employer_id: str
-    policy_id: str
-    carrier_id: NotRequired[str | None]
-    amount_cents: NotRequired[int | None]
-    premium_cents: NotRequired[int | None]
-    fee_cents: NotRequired[int | None]
-    fee_breakdown: NotRequired[Sequence[CreatePaymentSessionRequest2FeeBreakdown1Item] | None]
-    currency: NotRequired[str | None]
-    description: NotRequired[str | None]
-    customer: CreatePaymentSessionRequest2Customer
-    mode: NotRequired[Literal["embedded"] | None]
-    ttl_minutes: NotRequired[int | None]
-    single_use: NotRequired[bool | None]
-    created_by: NotRequired[str | None]
-    total_installments: NotRequired[None]
-    down_payment_percent: NotRequired[None]
-    down_payment_cents: NotRequired[None]
-    down_payment_months: NotRequired[None]
-    deliver: NotRequired[None]
-
-class ReissuePaymentSessionRequestDeliver1(TypedDict):
-    email: NotRequired[bool | None]
-    sms: NotRequired[bool | None]
-    email_to: NotRequired[str | None]
-    sms_to: NotRequired[str | None]
-
-class ReissuePaymentSessionRequest(TypedDict):
-    ttl_minutes: NotRequired[int | None]
-    deliver: NotRequired[ReissuePaymentSessionRequestDeliver1 | None]
-
-class CreateLinkTokenRequest(TypedDict):
-    user_id: str
-
-class CreateUpdateLinkTokenRequest(TypedDict):
-    user_id: str
-    item_id: str
-
-class ExchangePublicTokenRequest(TypedDict):
-    public_token: str
-    user_id: str
-    employer_id: NotRequired[str | None]
-    carrier_id: NotRequired[str | None]
-
-class SyncBankConnectionRequest(TypedDict):
-    item_id: str
-
-class ShowBankBalanceRequest(TypedDict):
-    bankconnect_item_id: str
-
-class CreateAchAccountFromBankRequest(TypedDict):
-    owner_type: Literal["employer", "carrier"]
-    owner_id: str
-    bankconnect_account_id: str
-    bankconnect_item_id: str
-    access_token: str
-    nickname: NotRequired[str | None]
-    is_primary: NotRequired[bool | None]
-
-class CreateAchAccountRequest(TypedDict):
-    owner_type: Literal["employer", "carrier"]
-    owner_id: str
-    routing_number: str
-    account_number: str
-    bank_name: str
-    account_type: Literal["checking", "savings"]
-    nickname: NotRequired[str | None]
-    is_primary: NotRequired[bool | None]
-
-class ChangeAchAccountRequest(TypedDict):
-    nickname: NotRequired[str | None]
-    bank_name: NotRequired[str]
-    account_type: NotRequired[Literal["checking", "savings"]]
-    is_primary: NotRequired[bool]
-    _id: NotRequired[Any]
-    account_last4: NotRequired[Any]
-    routing_last4: NotRequired[Any]
-    status: NotRequired[Any]
-    owner_type: NotRequired[Any]
-    owner_id: NotRequired[Any]
-    connection_type: NotRequired[Any]
-    verified: NotRequired[Any]
-    unverified_reason: NotRequired[Any]
-    unlisted: NotRequired[Any]
-    created_at: NotRequired[Any]
-    updated_at: NotRequired[Any]
-
-class VerifyAchAccountRequest(TypedDict):
-    amounts_cents: Sequence[Any]
-
-class CreateBankAccountRequest(TypedDict):
-    user_id: str
-    name: str
-    bank_name: str
-    employer_id: NotRequired[str | None]
-    carrier_id: NotRequired[str | None]
-    connection_type: NotRequired[Literal["manual", "bankconnect"] | None]
-    primary: NotRequired[bool | None]
-
-class ChangeBankAccountRequest(TypedDict):
-    name: NotRequired[str]
-    bank_name: NotRequired[str]
-    employer_id: NotRequired[str | None]
-    carrier_id: NotRequired[str | None]
-    connection_type: NotRequired[Literal["manual", "bankconnect"]]
-    status: NotRequired[Literal["active", "disabled"]]
-    primary: NotRequired[bool]
-    _id: NotRequired[Any]
-    user_id: NotRequired[Any]
-    created_at: NotRequired[Any]
-    updated_at: NotRequired[Any]
-
-class MakeBankAccountDefaultRequest(TypedDict):
-    primary: Literal[True]
-
-class CreateAchDebitRequest(TypedDict):
-    employer_id: str
-    carrier_id: str
-    policy_id: str
-    bank_account_id: str
-    amount_cents: int
-    payment_purpose: Literal["paygo", "down_payment", "installment", "late_payment", "extra_payment", "overdue_payment"]
-    description: NotRequired[str | None]
-    idempotency_key: NotRequired[str | None]
-    effective_date: NotRequired[str | None]
-    metadata: NotRequired[Mapping[str, str] | None]
-
-class CreateAchCollectionRequestPolicyCollectionsItem(TypedDict):
-    policyId: str
-    totalInDollars: float
-    description: str
-    idempotencyKey: str
-
-class CreateAchCollectionRequest(TypedDict):
-    employerId: str
-    bankAccountId: str
-    policyCollections: Sequence[CreateAchCollectionRequestPolicyCollectionsItem]
-
-class CreateSubscriptionRequest(TypedDict):
-    employer_id: str
-    carrier_id: NotRequired[str | None]
-    policy_id: str
-    amount_cents: int
-    payment_method_id: str
-    metadata: NotRequired[Mapping[str, str] | None]
+class SyncedBankConnectionResponse(TypedDict):
+    ok: Literal[True]
+    data: SyncedBankConnection
 
 class TakeInPolicyRequestEmployerAddress(TypedDict):
     line1: str
@@ -945,18 +1204,82 @@ class TakeInPolicyRequest(TypedDict):
     owners: NotRequired[Sequence[TakeInPolicyRequestOwners1Item] | None]
     policy: TakeInPolicyRequestPolicy
 
-class RegisterWebhookRequest(TypedDict):
+class TakeInPolicyResponse(TypedDict):
+    ok: Literal[True]
+    data: Intake
+    employer_id: str
+    policy_id: str
+
+class TestWebhookRequest(TypedDict):
+    event_type: NotRequired[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"] | None]
+
+class UpdateLinkTokenRequest(TypedDict):
+    user_id: str
+    item_id: str
+
+class VerifyAchAccountRequest(TypedDict):
+    amounts_cents: Sequence[Any]
+
+class WebhookDelivery(TypedDict):
+    _id: str
+    subscription_id: str
+    event_id: str
+    event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
+    status: Literal["pending", "delivered", "retrying", "failed"]
+    attempts: int
+    last_response_code: int | None
+    last_attempt_at: str | None
+    delivered_at: str | None
+    created_at: str
+    payload: Mapping[str, Any]
+    last_error: str | None
+    test: bool
+    resent: bool
+    dedupe_key: str
+    sweep_attempts: int
+    next_sweep_after: str | None
+    sweep_claimed_at: str | None
+    last_swept_at: str | None
+
+class WebhookDeliveryListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[WebhookDelivery]
+    pagination: Pagination
+
+class WebhookRequest(TypedDict):
     url: str
     events: NotRequired[Sequence[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]] | None]
 
-class ChangeWebhookRequest(TypedDict):
-    url: NotRequired[str | None]
-    events: NotRequired[Sequence[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]] | None]
-    status: NotRequired[Literal["active", "disabled"] | None]
-    _id: NotRequired[Any]
-    failure_count: NotRequired[Any]
-    created_at: NotRequired[Any]
-    updated_at: NotRequired[Any]
+class WebhookSubscription(TypedDict):
+    _id: str
+    url: str
+    events: Sequence[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]]
+    status: Literal["active", "disabled"]
+    failure_count: int
+    created_at: str
+    updated_at: str
+
+class WebhookSubscriptionListResponse(TypedDict):
+    ok: Literal[True]
+    data: Sequence[WebhookSubscription]
+    pagination: Pagination
+
+class WebhookSubscriptionResponse(TypedDict):
+    ok: Literal[True]
+    data: WebhookSubscription
+
+class WebhookTest(TypedDict):
+    delivered: bool
+    event_id: str
+    event_type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"]
+    url: str
+    attempts: Literal[1]
+    status_code: NotRequired[int]
+    error: NotRequired[str]
+
+class WebhookTestResponse(TypedDict):
+    ok: Literal[True]
+    data: WebhookTest
 
 class DeleteWebhookAnswer(TypedDict):
     _id: str
@@ -967,28 +1290,6 @@ class RotateWebhookSecretAnswer(TypedDict):
     secret: str
     updated_at: str
 
-class TestWebhookRequest(TypedDict):
-    event_type: NotRequired[Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"] | None]
-
-class FailPaymentLinkRequest(TypedDict):
-    failure_message: NotRequired[str | None]
-
-class SimulateDebitSettledRequest(TypedDict):
-    processor_status: NotRequired[str | None]
-    transmission_date: NotRequired[str | None]
-    effective_date: NotRequired[str | None]
-
-class SimulateDebitReturnedRequest(TypedDict):
-    return_code: str
-
-class ArrangeBankDebitRequest(TypedDict):
-    account_holder_name: str
-    routing_number: str
-    account_number: str
-    account_type: Literal["checking", "savings"]
-    bank_name: NotRequired[str | None]
-    authorized: Literal[True]
-
 
 class PaymentsClient(Client):
     """A client of Payments API, for one partner's credentials; it holds no state."""
@@ -996,7 +1297,7 @@ class PaymentsClient(Client):
     def create_payment_link(
         self,
         *,
-        body: CreatePaymentLinkRequest,
+        body: PaymentLinkRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1068,7 +1369,7 @@ class PaymentsClient(Client):
         self,
         *,
         payment_link_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: SimulateCompletionRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> SimulatedCompletion:
@@ -1109,7 +1410,7 @@ class PaymentsClient(Client):
     def create_payment_session(
         self,
         *,
-        body: CreatePaymentSessionRequest1 | CreatePaymentSessionRequest2,
+        body: PaymentSessionRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1182,7 +1483,7 @@ class PaymentsClient(Client):
     def create_link_token(
         self,
         *,
-        body: CreateLinkTokenRequest,
+        body: LinkTokenRequest,
         timeout: float | None = None,
         total: float | None = None,
     ) -> LinkToken:
@@ -1192,7 +1493,7 @@ class PaymentsClient(Client):
     def create_update_link_token(
         self,
         *,
-        body: CreateUpdateLinkTokenRequest,
+        body: UpdateLinkTokenRequest,
         timeout: float | None = None,
         total: float | None = None,
     ) -> LinkToken:
@@ -1328,7 +1629,7 @@ class PaymentsClient(Client):
     def create_ach_account_from_bank(
         self,
         *,
-        body: CreateAchAccountFromBankRequest,
+        body: AchAccountFromBankRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1339,7 +1640,7 @@ class PaymentsClient(Client):
     def create_ach_account(
         self,
         *,
-        body: CreateAchAccountRequest,
+        body: AchAccountRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1412,7 +1713,7 @@ class PaymentsClient(Client):
         self,
         *,
         ach_account_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: SendMicroDepositsRequest | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1434,7 +1735,7 @@ class PaymentsClient(Client):
     def create_bank_account(
         self,
         *,
-        body: CreateBankAccountRequest,
+        body: BankAccountRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1519,7 +1820,7 @@ class PaymentsClient(Client):
     def create_ach_debit(
         self,
         *,
-        body: CreateAchDebitRequest,
+        body: AchDebitRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1541,7 +1842,7 @@ class PaymentsClient(Client):
         self,
         *,
         transaction_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: CancelAchDebitRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> AchTransactionState:
@@ -1551,7 +1852,7 @@ class PaymentsClient(Client):
     def create_ach_collection(
         self,
         *,
-        body: CreateAchCollectionRequest,
+        body: AchCollectionRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1634,7 +1935,7 @@ class PaymentsClient(Client):
     def create_subscription(
         self,
         *,
-        body: CreateSubscriptionRequest,
+        body: SubscriptionRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1806,7 +2107,7 @@ class PaymentsClient(Client):
     def register_webhook(
         self,
         *,
-        body: RegisterWebhookRequest,
+        body: WebhookRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1883,7 +2184,7 @@ class PaymentsClient(Client):
         self,
         *,
         id: str,
-        body: EventsById | EventsOfSpan,
+        body: ResendWebhookEventsRequest,
         idempotency_key: str | None = None,
         timeout: float | None = None,
         total: float | None = None,
@@ -1970,7 +2271,7 @@ class PaymentsClient(Client):
         self,
         *,
         payment_link_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: ExpirePaymentLinkRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> SimulatedPaymentLink:
@@ -1981,7 +2282,7 @@ class PaymentsClient(Client):
         self,
         *,
         subscription_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: SimulateChargeRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> Subscription:
@@ -1992,7 +2293,7 @@ class PaymentsClient(Client):
         self,
         *,
         subscription_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: SimulateFailedChargeRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> Subscription:
@@ -2003,7 +2304,7 @@ class PaymentsClient(Client):
         self,
         *,
         transaction_id: str,
-        body: Mapping[str, Any] | None = None,
+        body: SimulateDebitAcknowledgedRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> AchTransactionState:
@@ -2066,7 +2367,7 @@ class PaymentsClient(Client):
         self,
         *,
         token: str,
-        body: Mapping[str, Any] | None = None,
+        body: CheckoutPaymentSessionRequest | None = None,
         timeout: float | None = None,
         total: float | None = None,
     ) -> Checkout:

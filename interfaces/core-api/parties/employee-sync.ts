@@ -72,6 +72,10 @@ export const syncEmployeesEndpoint = endpoint({
     .meta({ id: 'EmployeeChanges' }),
   rows: rowsOf,
   idempotent: 'The same key and body get the first answer again; another body is 409',
+  example: {
+    employer_id: '66838f2a5b1c4d7e9f012345',
+    employees: [{ employee_id: 'E-1001', action: 'hire', name: 'Ann Lee', hire_date: '2026-06-16' }],
+  },
   answers: { 202: SyncAnswer, 400: InvalidRecords },
   errors: {
     404: 'There is no such employer within the client’s scope',

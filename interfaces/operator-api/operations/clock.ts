@@ -31,6 +31,7 @@ export const clockEndpoints = [
       })
       .refine(({ seconds, to }) => seconds === null || to === null, 'seconds and to cannot be given together')
       .refine(({ seconds, to }) => seconds !== null || to !== null, 'seconds or to is required'),
+    example: { seconds: 3600 },
     answers: { 200: Clock },
     errors: {
       400: 'The time does not exist, or is after the year 9949',

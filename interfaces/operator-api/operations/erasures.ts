@@ -53,6 +53,7 @@ export const erasureEndpoints = [
       'All data subjects that these lead to are erased. `connection_id`, `carrier_id` or `bank_account_id` alone name ' +
       'what has no employer; a connection with one is erased with the employer.',
     body,
+    example: { subject: 'employer/66838f2a5b1c4d7e9f012345', dry_run: true },
     answers: {
       200: z
         .object({ ...subjects, data_keys: z.int(), erased: z.literal(false), dry_run: z.literal(true) })

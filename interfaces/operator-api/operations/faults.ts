@@ -25,6 +25,7 @@ export const faultEndpoints = [
         ).describe('How many uses; 0 clears the point'),
       })
       .refine(({ mode, times }) => mode !== null || times === 0, { path: ['mode'], message: REQUIRED }),
+    example: { point: 'card-processor', mode: 'unreachable', times: 1 },
     answers: {
       200: z.object({ point, mode: mode.nullable().describe('Null: the point is clear'), times: z.int() }),
     },

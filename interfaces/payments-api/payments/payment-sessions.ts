@@ -53,6 +53,12 @@ export const paymentSessionEndpoints = [
     body: z.union([newPaymentSession, newFinancingSession]),
     bodyFor: sessionRequestFor,
     idempotent: `${REPEATED.secret}. A financing session is answered again`,
+    example: {
+      employer_id: '66838f2a5b1c4d7e9f012345',
+      policy_id: '66838f2a5b1c4d7e9f012345',
+      premium_cents: 125_000,
+      customer: { name: 'Ann Lee', email: 'ann.lee@acme-roofing.example' },
+    },
     answers: {
       201: z.union([...CreatedSession.options, CreatedFinancingSession]),
       200: CreatedFinancingSession,

@@ -228,6 +228,7 @@ export const webhookEndpoints = [
       ({ url, events, status }) => url !== null || events !== null || status !== null,
       'url, events or status is required',
     ),
+    example: { status: 'disabled' },
     answers: { 200: Subscription },
     errors: { ...UNKNOWN, ...OFTEN, 409: 'Another subscription has the address; `id` names it' },
     async handle(call) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FAULT_POINTS } from '../../../application/ports/faults.ts'
-import type { Parameter } from '../../../interfaces/endpoints/openapi.ts'
+import type { Operation, Parameter } from '../../../interfaces/endpoints/openapi.ts'
 import { report } from '../../support/core.ts'
 import {
   bodySchemaOf,
@@ -128,6 +128,40 @@ describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s API', (api
     for (const point of FAULT_POINTS) await operate(service, 'POST', '/faults', { point, times: 0 })
   })
 })
+
+describe.each<DescribedApi>(['core', 'operator', 'payments'])('the example of the %s API', (api) => {
+  const shown = operationsOf(api).filter(([, { operation }]) => exampleOf(operation) !== undefined)
+  test.each(shown)('for %s has the right form', async (_name, described) => {
+    const { path, operation } = described
+    const parts = (name: string) => String(known[name]?.[0] ?? '0'.repeat(24))
+    const call: Call = {
+      path: path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parts(name))),
+      query: {},
+      key: null,
+      body: withIds(exampleOf(operation)),
+    }
+    const { status, body, text } = await sendTo(callers, described, call)
+    const told = `${JSON.stringify(call)} is answered ${status} ${text}`
+    expect(status, told).not.toBe(500)
+    // a public token that serves once cannot stand in an example
+    if (body.code !== 'public_token_refused') expect(status, told).not.toBe(400)
+  })
+})
+
+function exampleOf({ requestBody }: Operation): unknown {
+  return requestBody?.content['application/json']?.example
+}
+
+/** An example with the ids of what there is, and an address that the tests reach. */
+function withIds(example: unknown): unknown {
+  return JSON.parse(JSON.stringify(example), (name, value) =>
+    /(_id|Id|^url)$/.test(name) ? (known[snake(name)]?.[0] ?? value) : value,
+  )
+}
+
+function snake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
 
 /** Requests of an operation. */
 function callsOf({ path, operation }: Described, values: DescribedValues): fc.Arbitrary<Call> {

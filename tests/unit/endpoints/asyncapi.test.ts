@@ -10,13 +10,13 @@ import { asyncApi } from '../../../interfaces/endpoints/asyncapi.ts'
 
 const document = asyncApi('1.2.3')
 
-const specification = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.0.0.json') as object
+const specification = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.1.0.json') as object
 const isAsyncApi = formats
   .default(new Ajv({ strict: false, allErrors: true, meta: false, validateSchema: false }))
   .compile(specification)
 
 describe('the description of events', () => {
-  test('is an AsyncAPI 3.0 document', () => {
+  test('is an AsyncAPI 3.1 document', () => {
     isAsyncApi(JSON.parse(JSON.stringify(document)))
     expect(isAsyncApi.errors ?? []).toEqual([])
     expect(isAsyncApi({ ...document, channels: { webhooks: { adress: null } } })).toBe(false)

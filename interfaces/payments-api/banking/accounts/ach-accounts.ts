@@ -90,6 +90,7 @@ export const achAccountEndpoints = [
     summary: 'Change fields of an ACH account; its numbers and its owner stay',
     ...one,
     body: changing(AchAccount, achAccountChange),
+    example: { nickname: 'Payroll account' },
     answers: { 200: AchAccount },
     async handle(call) {
       const { app } = call.host

@@ -88,6 +88,7 @@ export const bankAccountEndpoints = [
       'unless `primary` says so.',
     ...one,
     body: changing(BankAccount, bankAccountChange),
+    example: { name: 'Payroll account' },
     answers: { 200: BankAccount },
     errors: { 404: `There is no such bank account. ${OWNER}` },
     async handle(call) {
