@@ -4758,7 +4758,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "event_ids": [
-                 *         ""
+                 *         "66838f2a5b1c4d7e9f012345"
                  *       ]
                  *     }
                  */

@@ -3,6 +3,7 @@ import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ErrorWriter, HttpError } from '../http/errors.ts'
 import type { JsonFault } from '../http/json/reader.ts'
 import type { Fault } from './faults.ts'
+import type { JsonSchema, Schemas } from './schemas.ts'
 
 /** When an endpoint is answered with an error status, for the description: one sentence each. */
 export type Errors = Readonly<Partial<Record<number, string>>>
@@ -40,6 +41,8 @@ export interface Api {
   /** What {@link refusalOf} can answer any endpoint with. */
   readonly errors?: Errors
   readonly writeError: ErrorWriter
+  /** What the host sends to addresses that its callers register, as OpenAPI path items by name. */
+  readonly webhooks?: (schemas: Schemas) => Readonly<Record<string, JsonSchema>>
   /** The body of every error, for the description. */
   readonly errorBody: z.ZodType
   /** Puts what a handler returns into the body of an answer. */

@@ -126,6 +126,40 @@ const WEBHOOK_DELIVERY =
   "A POST to the address of a subscription, whose body is the event's data and nothing around it. Any 2xx within 10 " +
   'seconds accepts it. Delivery is at least once.'
 
+/** The same deliveries as OpenAPI knows them, by type: operations of the partner's address. */
+export function openApiWebhooks(schemas: Schemas): Readonly<Record<string, JsonSchema>> {
+  const headers = Object.entries(DELIVERY_HEADERS.properties as Readonly<Record<string, JsonSchema>>)
+  const parameters = headers.map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema,
+  }))
+  const operationOf = (type: WebhookEventType) => ({
+    operationId: `receive${type.replaceAll(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    tags: ['webhooks'],
+    summary: WEBHOOKS[type],
+    description: WEBHOOK_DELIVERY,
+    security: [],
+    parameters,
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: schemas.of(WEBHOOK_EVENTS[type], 'output'),
+          example: samplePayload(type, EXAMPLE_TIME),
+        },
+      },
+    },
+    responses: {
+      '2XX': { description: 'The delivery is accepted' },
+      default: { description: 'The delivery is tried again' },
+    },
+  })
+  return Object.fromEntries(WEBHOOK_EVENT_TYPES.map((type) => [type, { post: operationOf(type) }]))
+}
+
 /** Describes what partners are sent by webhook, and what other systems hear of on NATS. */
 export function asyncApi(version: string): AsyncApi {
   const schemas = new Schemas()

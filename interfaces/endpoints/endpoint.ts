@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Costs } from '../http/costs.ts'
-import type { HttpError } from '../http/errors.ts'
+import type { ErrorCode, HttpError } from '../http/errors.ts'
 import type { BodyLine } from '../http/lines.ts'
 import type { Method } from '../http/server.ts'
 import type { Api, Errors, Pagination } from './api.ts'
@@ -37,6 +37,9 @@ export interface Access<Host, Caller> {
   /** Checks what the raw bytes prove. @throws HttpError 401, 429. */
   readonly verify?: (host: Host, caller: Caller, bytes: Buffer, received: Received) => void | Promise<void>
 }
+
+/** Codes of refusals by status. */
+export type Refuses = Readonly<Partial<Record<number, readonly ErrorCode[]>>>
 
 /** What an endpoint answers with, by status; a field that its schema does not name never leaves. */
 export type Answers = Readonly<Record<number, z.ZodType>>
@@ -156,6 +159,8 @@ export interface Declaration<
   /** The fields of the data stand beside it, too, outside the envelope. */
   readonly alsoBare?: true
   readonly errors?: Errors
+  /** Codes of its own refusals by status, besides those that every operation can answer with. */
+  readonly refuses?: Refuses
   /** Asks a provider while its caller waits, such as the card processor. */
   readonly asksOutside?: true
   readonly handle: (

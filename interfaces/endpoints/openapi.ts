@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { z } from 'zod'
+import type { ErrorCode } from '../http/errors.ts'
 import type { Api } from './api.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, Refuses } from './endpoint.ts'
 import { exampleOf } from './examples.ts'
 import { check } from './faults.ts'
 import { type JsonSchema, Schemas } from './schemas.ts'
@@ -18,6 +19,8 @@ export interface OpenApi {
   readonly tags: readonly { readonly name: string; readonly description?: string }[]
   /** Operations by path and method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  /** What the service sends to addresses that callers register. */
+  readonly webhooks?: Readonly<Record<string, JsonSchema>>
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>
 }
 
@@ -88,6 +91,15 @@ const HEADERS = {
   'Idempotent-Replayed': {
     description: '`true` when this is the answer to an earlier request with the same `Idempotency-Key`',
     schema: { type: 'string', const: 'true' },
+  },
+  'RateLimit-Policy': {
+    description:
+      'How many requests fit into a full bucket (`q`), and the seconds that fill it (`w`); none: no limit',
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description: 'Requests that are left (`r`), and the seconds after which all are there again (`t`)',
+    schema: { type: 'string' },
   },
   'Retry-After': {
     description: 'Seconds after which the request may be sent again',
@@ -163,6 +175,7 @@ export function* describing(
     ],
     tags: [...tags].map((name) => ({ name, ...(TAG_TEXTS[name] && { description: TAG_TEXTS[name] }) })),
     paths,
+    ...(api.webhooks && { webhooks: api.webhooks(schemas) }),
     components: {
       // the components are complete once the schema of errors is made
       schemas: { Error: schemas.of(api.errorBody, 'output'), ...schemas.components },
@@ -243,14 +256,17 @@ function parametersOf(
 }
 
 function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
-  const { answers, idempotent, produces } = endpoint
+  const { answers, idempotent, produces, access } = endpoint
   const successes = Object.entries(answers).filter(([status]) => Number(status) < 400)
   return Object.fromEntries(
     successes.map(([status, schema]) => [
       status,
       {
         description: STATUS_CODES[status]!,
-        headers: headersOf(['X-Request-Id', ...(idempotent === undefined ? [] : ['Idempotent-Replayed'])]),
+        headers: headersOf([
+          ...['X-Request-Id', ...(isLimited(access) ? LIMITS : [])],
+          ...(idempotent === undefined ? [] : ['Idempotent-Replayed']),
+        ]),
         content:
           produces === undefined
             ? json(schemas.named(answerNameOf(endpoint, schema), bodyOf(endpoint, schema), 'output'))
@@ -308,21 +324,62 @@ function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Recor
   return Object.fromEntries(
     Object.entries(reasons).map(([status, reason]) => {
       const own = answers[Number(status)]
-      const general = referenceTo('schemas', 'Error')
+      const refusal = refusalSchema(endpoint, Number(status), schemas)
       const schema = own
-        ? { anyOf: [schemas.of(api.envelope.schema(own, undefined), 'output'), general] }
-        : general
+        ? { anyOf: [schemas.of(api.envelope.schema(own, undefined), 'output'), refusal] }
+        : refusal
       const waits = status === '429' || status === '503'
       return [
         status,
         {
           description: reason,
-          headers: headersOf(['X-Request-Id', ...(waits ? ['Retry-After'] : [])]),
+          headers: headersOf([
+            ...['X-Request-Id', ...(status === '429' && isLimited(access) ? LIMITS : [])],
+            ...(waits ? ['Retry-After'] : []),
+          ]),
           content: json({ ...schema }),
         },
       ]
     }),
   )
+}
+
+/** Codes that any operation can be refused with, by status. */
+const COMMON_CODES: Refuses = {
+  400: [
+    ...(['field_invalid', 'field_missing', 'field_too_large', 'field_too_small', 'field_unknown'] as const),
+    ...(['invalid_json', 'invalid_request'] as const),
+  ],
+  401: ['credentials_missing', 'invalid_signature', 'timestamp_outside_tolerance', 'unauthorized'],
+  403: ['forbidden', 'wrong_environment'],
+  404: ['not_found'],
+  409: ['conflict', 'idempotency_key_reused', 'idempotency_key_used', 'provider_refused'],
+  413: ['field_too_large', 'payload_too_large'],
+  415: ['unsupported_media_type'],
+  429: ['rate_limited'],
+  500: ['internal_error'],
+  502: ['bad_gateway'],
+  503: ['unavailable'],
+  504: ['timeout'],
+}
+
+/** The body of a refusal with the codes that it can name: `ConflictError`, or what an operation adds to it. */
+function refusalSchema({ refuses }: Endpoint<never>, status: number, schemas: Schemas): JsonSchema {
+  const common = COMMON_CODES[status] ?? []
+  const own = refuses?.[status] ?? []
+  const withCodes = (codes: readonly ErrorCode[]) => ({
+    allOf: [referenceTo('schemas', 'Error'), { properties: { code: { enum: codes } } }],
+  })
+  return own.length > 0
+    ? withCodes([...own, ...common])
+    : schemas.component(`${STATUS_CODES[status]!.replaceAll(/\W|Error$/g, '')}Error`, withCodes(common))
+}
+
+const LIMITS = ['RateLimit-Policy', 'RateLimit']
+
+/** Whether requests of one credential are counted: their answers say where it stands. */
+function isLimited({ errors }: Endpoint<never>['access']): boolean {
+  return errors[429] !== undefined
 }
 
 function headersOf(names: readonly string[]): Readonly<Record<string, Reference>> {

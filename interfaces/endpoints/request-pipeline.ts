@@ -33,7 +33,14 @@ export function routesOf<Host>(
       method: endpoint.method,
       path: `${prefix}${endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
       handle: (request: express.Request, response: express.Response) =>
-        Costs.during(limits, (costs) => run(endpoint, hostOf(), costs, request, response)),
+        Costs.during(limits, async (costs) => {
+          try {
+            await run(endpoint, hostOf(), costs, request, response)
+          } catch (error) {
+            costs.sayOn(response)
+            throw error
+          }
+        }),
     })),
   )
 }
@@ -113,6 +120,7 @@ async function run<Host>(
     : answering())
   const { textBytes } = options
   if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
+  costs.sayOn(response)
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
   const answer = await shown(endpoint, status, data)
   if (endpoint.produces !== undefined) {

@@ -35,8 +35,12 @@ export class Schemas {
   /** Refers to what of a schema a caller has to know, as a component. @param id one that no other schema has. */
   named(id: string, schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
     const made = this.of(schema, io)
-    if ('$ref' in made) return made
-    this.#add(id, made)
+    return '$ref' in made ? made : this.component(id, made)
+  }
+
+  /** Refers to a schema, as a component. @param id one that no other schema has. */
+  component(id: string, schema: JsonSchema): JsonSchema {
+    this.#add(id, schema)
     return { $ref: `#/components/schemas/${id}` }
   }
 

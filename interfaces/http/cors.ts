@@ -14,7 +14,8 @@ const REQUEST_HEADERS = [
 ].join(', ')
 
 /** Answer headers that a page may read beside those that need no permission. */
-const EXPOSED_HEADERS = 'X-Request-Id, Retry-After, Idempotent-Replayed, WWW-Authenticate'
+const EXPOSED_HEADERS =
+  'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotent-Replayed, WWW-Authenticate'
 
 /** How long a browser may keep the answer to a preflight, in seconds; browsers cap it themselves. */
 const MAX_AGE_SECONDS = 86_400

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { CallSlots } from './call-slots.ts'
 import { tooManyRequests } from './errors.ts'
 import type { RateLimiter, RateLimits } from './rate-limit.ts'
@@ -24,7 +25,7 @@ export class Costs {
   readonly #tokens: RateLimiter
   readonly #largeCalls: CallSlots
   #caller = ''
-  #isAdmitted = false
+  #isProven = false
   #cost = 1
   #charged = 0
   #release: (() => void) | null = null
@@ -51,12 +52,20 @@ export class Costs {
     this.#caller = caller
   }
 
+  /** Says on an answer where the credential stands after what the call has cost by now; nothing before it is proven. */
+  sayOn(response: ServerResponse): void {
+    if (!this.#isProven || response.headersSent) return
+    for (const [name, value] of Object.entries(this.#tokens.headersOf(this.#caller))) {
+      response.setHeader(name, value)
+    }
+  }
+
   /** Takes the credential, which is proven now, up on its limits. @throws HttpError 429. */
   async admit(credential: string): Promise<void> {
+    this.#caller = credential
+    this.#isProven = true
     const wait = this.#tokens.take(credential)
     if (wait > 0) throw tooManyRequests(wait)
-    this.#caller = credential
-    this.#isAdmitted = true
     this.#charged = 1
     this.#charge()
     const releaseFormer = this.#release
@@ -80,7 +89,7 @@ export class Costs {
   /** Tells how large the call is, or its answer, without a wait: tokens that are missing are owed. */
   owe({ bytes = 0, rows = 0 }: CallSize): void {
     this.#cost = Math.max(this.#cost, Math.ceil(bytes / BYTES_PER_TOKEN), Math.ceil(rows / ROWS_PER_TOKEN))
-    if (this.#isAdmitted) this.#charge()
+    if (this.#isProven) this.#charge()
   }
 
   /** Takes a token for each message of a batch. @throws HttpError 429. */

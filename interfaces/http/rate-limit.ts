@@ -77,6 +77,22 @@ export class RateLimiter {
     if (this.#perSecond > 0) this.#bucket(key).tokens -= cost
   }
 
+  /**
+   * Where a key stands, as the headers `RateLimit-Policy` and `RateLimit` say it (draft-ietf-httpapi-ratelimit-headers):
+   * tokens of a full bucket and the seconds that fill it, tokens that are left and the seconds until all are there
+   * again. None where nothing is limited.
+   */
+  headersOf(key: string): Readonly<Record<string, string>> {
+    if (this.#perSecond <= 0) return {}
+    const { tokens } = this.#bucket(key)
+    const secondsFor = (missing: number) => Math.ceil(missing / this.#perSecond)
+    const left = Math.max(0, Math.floor(tokens))
+    return {
+      'RateLimit-Policy': `"credential";q=${Math.floor(this.#burst)};w=${secondsFor(this.#burst)}`,
+      RateLimit: `"credential";r=${left};t=${secondsFor(this.#burst - tokens)}`,
+    }
+  }
+
   /** The bucket of a key with what it has gained by now. */
   #bucket(key: string): Bucket {
     const now = this.#now()

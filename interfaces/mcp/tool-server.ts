@@ -145,9 +145,11 @@ export class ToolServer {
       await costs.admit(agent.credential_id)
     } catch (error) {
       if (!(error instanceof HttpError)) throw error
+      costs.sayOn(response)
       this.#refuse(response, asRpcError(error), await idAtBeginning(request))
       return
     }
+    costs.sayOn(response)
 
     requireUtf8(request)
     const bytes = await readBody(request, LARGE_BODY, costs)

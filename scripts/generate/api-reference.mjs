@@ -11,17 +11,17 @@ export function referenceOf(served) {
     info.description,
     'Hosts serve the same as OpenAPI 3.1 at `/openapi.json`, and as a page at `/docs`. A field whose name ends in `?` may be left out.',
     '## What operations may be refused with',
-    refusalsTable(common.entries()),
+    refusalsTable(common.entries(), document),
     refusalBody(components.schemas.Error),
     ...tags.flatMap((tag) => [
       `## ${tag}`,
       ...operations
         .filter(({ operation }) => operation.tags[0] === tag)
-        .map((one) => operationText(one, common)),
+        .map((one) => operationText(one, common, document)),
     ]),
     '## Schemas',
     ...Object.entries(components.schemas)
-      .filter(([name]) => name !== 'Error')
+      .filter(([name]) => !name.endsWith('Error'))
       .map(([name, schema]) =>
         [
           `### ${name}`,
@@ -79,9 +79,28 @@ function refusalsIn({ responses }) {
   return Object.entries(responses).filter(([status]) => Number(status) >= 400)
 }
 
-function refusalsTable(refusals) {
-  const rows = [...refusals].map(([status, reason]) => `| ${status} | ${cell(reason)} |`)
-  return ['| Status | When |', '|---|---|', ...rows].join('\n')
+function refusalsTable(refusals, document) {
+  const rows = [...refusals].map(
+    ([status, reason]) => `| ${status} | ${cell(reason)} | ${listOf(commonCodes(status, document))} |`,
+  )
+  return ['| Status | When | `code` |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** The codes that every operation can name with a status: those of the schema that refusals refer to. */
+function commonCodes(status, { paths, components }) {
+  const responses = Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .map(({ responses }) => responses[status] && jsonOf(responses[status]))
+  const { $ref } = responses.find((schema) => schema?.$ref) ?? {}
+  return $ref ? codesOf(components.schemas[$ref.split('/').at(-1)]) : []
+}
+
+function codesOf({ allOf, anyOf }) {
+  return allOf?.[1].properties.code.enum ?? anyOf?.flatMap(codesOf) ?? []
+}
+
+function listOf(codes) {
+  return codes.map((code) => `\`${code}\``).join(', ')
 }
 
 function refusalBody(schema) {
@@ -89,7 +108,7 @@ function refusalBody(schema) {
   return `The body has ${names.slice(0, -1).join(', ')} and ${names.at(-1)}.`
 }
 
-function operationText({ path, method, operation }, common) {
+function operationText({ path, method, operation }, common, document) {
   const { operationId, summary, description, requestBody } = operation
   const parameters = operation.parameters
     .filter((one) => one.name)
@@ -97,7 +116,13 @@ function operationText({ path, method, operation }, common) {
       ({ name, in: where, required, schema, description = '' }) =>
         `| \`${name}${required ? '' : '?'}\` | ${where} | ${formOf(schema)} | ${cell(meaningOf({ ...schema, description }))} |`,
     )
-  const own = refusalsIn(operation).filter(([status, { description }]) => common.get(status) !== description)
+  const codes = (status, response) => {
+    const known = new Set(commonCodes(status, document))
+    return codesOf(jsonOf(response)).filter((code) => !known.has(code))
+  }
+  const own = refusalsIn(operation).filter(
+    ([status, response]) => common.get(status) !== response.description || codes(status, response).length > 0,
+  )
   return [
     `### ${method} ${path}`,
     `\`${operationId}\`: ${summary}.`,
@@ -106,7 +131,12 @@ function operationText({ path, method, operation }, common) {
     requestBody && requestText(requestBody),
     ...answersOf(operation),
     own.length > 0 &&
-      `Refused with ${own.map(([status, response]) => `**${status}**: ${refusalOf(response)}`).join('. ')}.`,
+      own
+        .map(([status, response]) =>
+          [`- **${status}**: ${refusalOf(response)}`, listOf(codes(status, response))].filter(Boolean).join(': '),
+        )
+        .join('\n')
+        .replace(/^/, 'Refused with\n\n'),
   ]
     .filter(Boolean)
     .join('\n\n')

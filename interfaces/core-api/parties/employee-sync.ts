@@ -82,6 +82,7 @@ export const syncEmployeesEndpoint = endpoint({
     409: 'The key was used for another body',
     413: 'Too many records, or too large a body',
   },
+  refuses: { 404: ['employer_not_found'] },
   async handle({ host: { app }, caller: { client }, body, sent, key, unlessRepeated, requestId }) {
     const details = await checkChangeRecords(body.employees)
     if (details.length > 0) {

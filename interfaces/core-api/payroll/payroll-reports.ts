@@ -121,6 +121,7 @@ export const reportPayrollEndpoint = endpoint({
   route: 'POST /payroll/reports',
   summary: 'Report the payroll of an employer for a policy',
   errors: ERRORS,
+  refuses: { 400: ['too_many_rows'], 404: ['employer_not_found', 'policy_not_found'] },
   async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { client_id, tenant_id, environment } = caller.client
     const sender = {
@@ -144,6 +145,10 @@ export const inboundWebhookEndpoint = endpoint({
   access: connection,
   params: z.object({ connection_id: idOf('inbound connection') }),
   errors: { ...ERRORS, 404: `There is no such active connection. ${ERRORS[404]}` },
+  refuses: {
+    400: ['too_many_rows'],
+    404: ['connection_not_found', 'employer_not_found', 'policy_not_found'],
+  },
   async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { connection_id, tenant_id, environment } = caller.connection
     const sender = {

@@ -127,6 +127,7 @@ export const agentCredentialEndpoints = [
     idempotent: REPEATED.secret,
     answers: created(IssuedCredential),
     command: { name: 'agents create' },
+    refuses: { 409: ['agent_key_taken', 'already_created'] },
     handle: (call) =>
       create(keyed(call), 'issue agent credential', {
         create: (context) => agentCredentials.issue(call.host.app, call.body, context),

@@ -63,6 +63,10 @@ export const apiClientEndpoints = [
     answers: { 201: ApiClientWithSecret },
     errors: { 404: 'There is no such tenant, or it has no such carrier or employer' },
     command: { name: 'api-clients create' },
+    refuses: {
+      404: ['carrier_not_found', 'employer_not_found', 'tenant_not_found'],
+      409: ['already_created'],
+    },
     handle(call) {
       const { host, body: input } = call
       return create(keyed(call), 'POST /api-clients', {
@@ -81,6 +85,7 @@ export const apiClientEndpoints = [
     ...one,
     answers: { 200: ApiClient },
     command: { name: 'api-clients show' },
+    refuses: { 404: ['client_not_found'] },
     handle: ({ host, params }) => clientOf(host, params.client_id),
   }),
   endpoint({
@@ -90,6 +95,7 @@ export const apiClientEndpoints = [
     ...one,
     answers: { 200: ApiClient },
     command: { name: 'api-clients deactivate' },
+    refuses: { 404: ['client_not_found'] },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
       return apiClients.deactivate(call.host.app, client_id, contextOf(call))
@@ -104,6 +110,7 @@ export const apiClientEndpoints = [
     answers: { 200: ApiClientWithSecret },
     errors: { ...one.errors, 409: 'The key pair is switched off' },
     command: { name: 'api-clients rotate' },
+    refuses: { 404: ['client_not_found'], 409: ['already_created', 'client_deactivated'] },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
       return once(keyed(call), { verb: 'rotate', secretOf: client_id }, async (context) => {

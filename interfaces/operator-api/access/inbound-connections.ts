@@ -31,6 +31,7 @@ export const inboundConnectionEndpoints = [
     answers: { 201: InboundConnectionWithSecret },
     errors: { 404: 'There is no such tenant' },
     command: { name: 'inbound-connections create' },
+    refuses: { 404: ['tenant_not_found'], 409: ['already_created'] },
     handle(call) {
       const { host, body } = call
       return create(keyed(call), 'POST /inbound-connections', {
@@ -49,6 +50,7 @@ export const inboundConnectionEndpoints = [
     ...one,
     answers: { 200: InboundConnection },
     command: { name: 'inbound-connections show' },
+    refuses: { 404: ['connection_not_found'] },
     handle: ({ host, params }) => connectionOf(host, params.connection_id),
   }),
   endpoint({
@@ -58,6 +60,7 @@ export const inboundConnectionEndpoints = [
     ...one,
     answers: { 200: InboundConnection },
     command: { name: 'inbound-connections deactivate' },
+    refuses: { 404: ['connection_not_found'] },
     async handle(call) {
       const { connection_id } = await connectionOf(call.host, call.params.connection_id)
       return inboundConnections.deactivate(call.host.app, connection_id, contextOf(call))

@@ -125,6 +125,7 @@ export const bankFileEndpoints = [
     ...one,
     answers: { 200: File },
     command: { name: 'bank-files show' },
+    refuses: { 404: ['bank_file_not_found'] },
     handle: async ({ host, params }) => shown(await loaded(host, bankFile, params.file_id, 'bank file')),
   }),
   endpoint({
@@ -139,6 +140,7 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files expose-again' },
+    refuses: { 404: ['bank_file_not_found'], 409: ['bank_file_too_late'], 429: ['no_file_modifier'] },
     handle: (call) => decided(call, { type: 'ExposeAgain', note: call.body.note }),
   }),
   endpoint({
@@ -150,6 +152,18 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files treat-as-sent' },
+    refuses: {
+      404: ['bank_file_not_found'],
+      409: [
+        'bank_file_begun',
+        'bank_file_exposed',
+        'bank_file_fetched',
+        'bank_file_recorded',
+        'bank_file_repeating',
+        'bank_file_sent',
+        'bank_file_uncertain',
+      ],
+    },
     handle: (call) => decided(call, { type: 'TreatAsSent', note: call.body.note }),
   }),
   endpoint({
@@ -162,6 +176,7 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files acknowledge' },
+    refuses: { 404: ['bank_file_not_found', 'batch_not_found'], 409: ['batch_answered'] },
     handle: (call) => answered(call, 'accepted', call.body.batch_number, null),
   }),
   endpoint({
@@ -173,6 +188,19 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files reject' },
+    refuses: {
+      404: ['bank_file_not_found', 'batch_not_found'],
+      409: [
+        'bank_file_begun',
+        'bank_file_exposed',
+        'bank_file_fetched',
+        'bank_file_recorded',
+        'bank_file_repeating',
+        'bank_file_sent',
+        'bank_file_uncertain',
+        'batch_answered',
+      ],
+    },
     handle: (call) => answered(call, 'rejected', call.body.batch_number, call.body.reason),
   }),
 ]

@@ -89,6 +89,20 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail acknowledge' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'legacy_collection_at_sb',
+        'legacy_collection_canceled',
+        'legacy_collection_failed',
+        'legacy_collection_file_transmitted',
+        'legacy_collection_legacy_collected',
+        'legacy_collection_pending',
+        'legacy_collection_returned',
+        'legacy_collection_sb_remit',
+        'rail_not_simulated',
+      ],
+    },
     handle: (call) => reported(call, { verb: 'acknowledge' }),
   }),
   endpoint({
@@ -101,6 +115,21 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail settle' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'debit_cancelled',
+        'debit_failed',
+        'debit_legacy_collected',
+        'debit_pending',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+        'legacy_collection_settles_itself',
+      ],
+    },
     handle: (call) => reported(call, { verb: 'settle', settlement: call.body }),
   }),
   endpoint({
@@ -113,6 +142,19 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail return' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'legacy_collection_at_sb',
+        'legacy_collection_canceled',
+        'legacy_collection_failed',
+        'legacy_collection_file_transmitted',
+        'legacy_collection_legacy_collected',
+        'legacy_collection_pending',
+        'legacy_collection_returned',
+        'legacy_collection_sb_remit',
+      ],
+    },
     handle: (call) => reported(call, { verb: 'return', ...call.body }),
   }),
   endpoint({
@@ -129,6 +171,26 @@ export const bankRailEndpoints = [
       409: 'It was not returned, or with another code, or may not be presented again; nothing is changed',
     },
     command: { name: 'debits represent' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'ach_account_disabled',
+        'ach_account_unreadable',
+        'ach_account_unverified',
+        'debit_cancelled',
+        'debit_failed',
+        'debit_legacy_collected',
+        'debit_pending',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+        'not_representable',
+        'representment_too_late',
+        'representments_used_up',
+      ],
+    },
     async handle(call) {
       const { host, params, body } = call
       return shown(
@@ -163,6 +225,7 @@ export const bankRailEndpoints = [
     },
     errors: { 404: 'There is no such carrier' },
     command: { name: 'bank-credits add' },
+    refuses: { 404: ['carrier_not_found'] },
     async handle(call) {
       const received = accepted(await receiveCredit(call.host.app, call.body, contextOf(call)))
       const { credit_id, match } = received.credit

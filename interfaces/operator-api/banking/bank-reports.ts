@@ -102,6 +102,7 @@ export const bankReportEndpoints = [
     ...one,
     answers: { 200: Report },
     command: { name: 'bank-reports show' },
+    refuses: { 404: ['bank_report_not_found'] },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankReport, params.report_id, 'bank report')),
   }),
@@ -114,6 +115,7 @@ export const bankReportEndpoints = [
     body: z.object({}),
     answers: { 200: Report },
     command: { name: 'bank-reports read-again' },
+    refuses: { 404: ['bank_report_not_found'] },
     handle: (call) => decided(call, { type: 'ReadAgain' }),
   }),
   endpoint({
@@ -128,6 +130,7 @@ export const bankReportEndpoints = [
       409: 'The item was applied to a debit',
     },
     command: { name: 'bank-reports resolve' },
+    refuses: { 404: ['bank_report_not_found'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
   }),
@@ -159,6 +162,25 @@ export const bankReportEndpoints = [
         'or the debit stands in no file, or in one that nobody has fetched, or does not come back as it stands. Nothing is changed',
     },
     command: { name: 'bank-reports apply' },
+    refuses: {
+      404: ['bank_report_not_found', 'debit_not_found', 'parked_item_not_found'],
+      409: [
+        'debit_cancelled',
+        'debit_failed',
+        'debit_in_no_file',
+        'debit_legacy_collected',
+        'debit_pending',
+        'debit_presented_again',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+        'item_amount_differs',
+        'item_applied',
+        'item_no_return',
+      ],
+    },
     async handle(call) {
       const { report_id, line } = call.params
       const item = { ...call.body, line: Number(line) }

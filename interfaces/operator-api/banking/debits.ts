@@ -93,6 +93,20 @@ export const debitEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'debits release' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'debit_cancelled',
+        'debit_failed',
+        'debit_legacy_collected',
+        'debit_pending',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+      ],
+    },
     handle: (call) => resolved(call, 'Release'),
   }),
   endpoint({
@@ -104,6 +118,20 @@ export const debitEndpoints = [
     answers: { 200: Debit },
     errors,
     command: { name: 'debits reject' },
+    refuses: {
+      404: ['debit_not_found'],
+      409: [
+        'debit_cancelled',
+        'debit_failed',
+        'debit_legacy_collected',
+        'debit_pending',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+      ],
+    },
     handle: (call) => resolved(call, 'Reject'),
   }),
 ]

@@ -101,6 +101,10 @@ export const legacyCollectionEndpoints = [
     answers: created(Record),
     errors: { 404: 'There is no such employer, or it has no such policy, or its tenant no such carrier' },
     command: { name: 'legacy-collections add' },
+    refuses: {
+      400: ['other_carrier', 'period_ends_before_start'],
+      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+    },
     handle(call) {
       const { app } = call.host
       return create(keyed(call), 'POST /legacy-collections', {
@@ -165,6 +169,7 @@ export const legacyCollectionEndpoints = [
     ...one,
     answers: { 200: Record },
     command: { name: 'legacy-collections show' },
+    refuses: { 404: ['legacy_collection_not_found'] },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = await legacyRecordOf(app, transaction_id)
       if (!record) throw noSuch(RECORD)
@@ -185,6 +190,7 @@ export const legacyCollectionEndpoints = [
     }),
     answers: { 200: Record },
     command: { name: 'legacy-collections correct' },
+    refuses: { 404: ['legacy_collection_not_found'] },
     async handle(call) {
       const { app } = call.host
       const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))

@@ -38,6 +38,7 @@ export const clockEndpoints = [
       409: 'The clock is not virtual, or would go back',
     },
     command: { name: 'clock advance' },
+    refuses: { 400: ['invalid_time'], 409: ['clock_is_moving', 'clock_moves_forward', 'clock_not_virtual'] },
     async handle(call) {
       const { host, body } = call
       const by = body.to === null ? { seconds: body.seconds! } : { to: body.to }

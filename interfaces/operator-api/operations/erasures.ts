@@ -62,6 +62,10 @@ export const erasureEndpoints = [
     },
     errors: { 400: 'Who is to be erased is not named, or twice', 404: 'There is no such data subject' },
     command: { name: 'erase', operands: ['subject'] },
+    refuses: {
+      400: ['invalid_subject'],
+      404: ['bank_connection_not_found', 'employer_not_found', 'subject_not_found'],
+    },
     async handle(call) {
       const { app } = call.host
       const subjects = await subjectsOf(call.host, call.body)

@@ -57,6 +57,7 @@ export const workEndpoints = [
     answers: { 200: z.object({ discarded: z.int(), dry_run: z.boolean() }) },
     errors: { 409: 'The release has this kind' },
     command: { name: 'work discard', operands: ['process_manager', 'kind'] },
+    refuses: { 409: ['kind_of_work_known'] },
     async handle(call) {
       const { work } = call.host.services
       const { process_manager: processManager, kind, key, dry_run } = call.body

@@ -30,6 +30,7 @@ export const carrierEndpoints = [
     answers: created(Carrier),
     errors: { 404: 'There is no such tenant' },
     command: { name: 'carriers create' },
+    refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /carriers', {
         create: (context) => carriers.register(call.host.app, call.body, context),
@@ -44,6 +45,7 @@ export const carrierEndpoints = [
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: Carrier },
     command: { name: 'carriers show' },
+    refuses: { 404: ['carrier_not_found'] },
     handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
   }),
 ]

@@ -101,6 +101,11 @@ export const employerEndpoints = [
       409: 'An employer with this FEIN is registered in the environment',
     },
     command: { name: 'employers create' },
+    refuses: {
+      400: ['invalid_fein'],
+      404: ['payroll_company_not_found', 'tenant_not_found'],
+      409: ['fein_taken'],
+    },
     handle(call) {
       const { app } = call.host
       const input = { ...call.body, payroll_company_ids: call.body.payroll_company_ids ?? [] }
@@ -138,6 +143,7 @@ export const employerEndpoints = [
     ...one,
     answers: { 200: Employer },
     command: { name: 'employers show' },
+    refuses: { 404: ['employer_not_found'] },
     handle: async ({ host, params }) =>
       showEmployer(host.app, await loaded(host, employer, params.employer_id, 'employer')),
   }),
@@ -153,6 +159,7 @@ export const employerEndpoints = [
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
     command: { name: 'employers update' },
+    refuses: { 404: ['employer_not_found', 'payroll_company_not_found'] },
     async handle(call) {
       const { host, body, sent } = call
       const present = await loaded(host, employer, call.params.employer_id, 'employer')
@@ -184,6 +191,7 @@ export const employerEndpoints = [
         record: 'record',
       },
     },
+    refuses: { 404: ['employer_not_found'] },
     async handle(call) {
       const { host, query } = call
       const { employer_id } = await loaded(host, employer, call.params.employer_id, 'employer')

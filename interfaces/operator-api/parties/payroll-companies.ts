@@ -19,6 +19,7 @@ export const payrollCompanyEndpoints = [
     answers: created(PayrollCompany),
     errors: { 404: 'There is no such tenant' },
     command: { name: 'payroll-companies create' },
+    refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /payroll-companies', {
         create: (context) => payrollCompanies.register(call.host.app, call.body, context),
@@ -33,6 +34,7 @@ export const payrollCompanyEndpoints = [
     ...ofOne('payroll_company_id', 'payroll company'),
     answers: { 200: PayrollCompany },
     command: { name: 'payroll-companies show' },
+    refuses: { 404: ['payroll_company_not_found'] },
     handle: ({ host, params }) => loaded(host, payrollCompany, params.payroll_company_id, 'payroll company'),
   }),
 ]

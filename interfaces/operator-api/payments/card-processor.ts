@@ -36,6 +36,16 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor succeed' },
     asksOutside: true,
+    refuses: {
+      404: ['payment_link_not_found'],
+      409: [
+        'checkout_closed',
+        'instalment_not_due',
+        'processor_not_simulated',
+        'subscription_canceled',
+        'too_many_played',
+      ],
+    },
     handle: (call) => simulated(call, null),
   }),
   endpoint({
@@ -49,6 +59,7 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor decline' },
     asksOutside: true,
+    refuses: { 404: ['payment_link_not_found'], 409: ['too_many_played'] },
     handle: (call) => simulated(call, call.body.failure_code),
   }),
 ]

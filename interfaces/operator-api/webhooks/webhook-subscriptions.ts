@@ -45,6 +45,7 @@ export const webhookSubscriptionEndpoints = [
         url: 'url',
       },
     },
+    refuses: { 404: ['tenant_not_found'] },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return (await subscriptions.listOf(host.app, tenant_id)).map(shown)
@@ -58,6 +59,7 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions disable' },
+    refuses: { 404: ['subscription_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       const found = await subscriptions.disable(call.host.app, tenant_id, subscription_id, contextOf(call))
@@ -73,6 +75,7 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions delete' },
+    refuses: { 404: ['subscription_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       const found = await subscriptions.remove(call.host.app, tenant_id, subscription_id, contextOf(call))

@@ -4,6 +4,7 @@ import { tenantOfPage } from '../../../application/payments/web-addresses.ts'
 import type { ApiClient } from '../../../domain/access/api-client.ts'
 import type { Rejection } from '../../../domain/kernel/rejection.ts'
 import type { Api } from '../../endpoints/api.ts'
+import { openApiWebhooks } from '../../endpoints/asyncapi.ts'
 import type { KeyedRequest } from '../../endpoints/creations.ts'
 import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts'
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
@@ -45,6 +46,7 @@ export const paymentsApi: Api = {
   bodyLimit: SMALL_BODY,
   ...WITH_ENVELOPE,
   rejected,
+  webhooks: openApiWebhooks,
   errorBody: z.object({
     ok: z.literal(false),
     error: z.string(),

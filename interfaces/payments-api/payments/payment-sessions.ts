@@ -65,6 +65,25 @@ export const paymentSessionEndpoints = [
     },
     errors: { ...AWAY, ...OFF, 404: 'Employer, policy or carrier is not there; the message names which' },
     asksOutside: true,
+    refuses: {
+      400: [
+        'amount_missing',
+        'amount_refused',
+        'amounts_disagree',
+        'carrier_id_required',
+        'down_payment_exceeds_total',
+        'fee_breakdown_disagrees',
+        'fee_exceeds_amount',
+        'plan_incomplete',
+        'sms_without_number',
+        'total_out_of_bounds',
+        'wrong_environment',
+      ],
+      403: ['carrier_out_of_scope', 'checkout_not_enabled', 'employer_out_of_scope', 'policy_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      409: ['already_created', 'checkout_unavailable'],
+      503: ['financing_off', 'no_payment_page_host'],
+    },
     handle(call) {
       const { host, caller, body } = call
       if ('billing_method' in body) return createFinanced(call, body)
@@ -92,6 +111,7 @@ export const paymentSessionEndpoints = [
       status: narrowing(word(...SESSION_STATUSES)),
     }),
     ...listOf(ShownPaymentSession),
+    refuses: { 400: ['wrong_environment'] },
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {
         const { items, total } = await listSessions(app, caller.client, query, wanted)
@@ -105,6 +125,11 @@ export const paymentSessionEndpoints = [
     description: 'With a sandbox key, a financing test session.',
     ...one,
     answers: { 200: ShownPaymentSession },
+    refuses: {
+      400: ['wrong_environment'],
+      403: ['payment_session_out_of_scope'],
+      404: ['payment_session_not_found'],
+    },
     async handle({ host, caller, params }) {
       const { app } = host
       const financed = await financedSession({ host, caller }, params.payment_session_id)
@@ -124,6 +149,12 @@ export const paymentSessionEndpoints = [
     answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },
     errors: { ...one.errors, ...AWAY, 409: 'The session is paid, or has expired' },
     asksOutside: true,
+    refuses: {
+      400: ['wrong_environment'],
+      403: ['payment_session_out_of_scope'],
+      404: ['payment_session_not_found'],
+      409: ['checkout_open', 'payment_session_expired', 'payment_session_paid', 'payment_session_replaced'],
+    },
     async handle(call) {
       const { app } = call.host
       const financed = await financedSession(call, call.params.payment_session_id)
@@ -154,6 +185,19 @@ export const paymentSessionEndpoints = [
       409: 'The session is paid, a bank debit is arranged for it, or another session replaced it',
     },
     asksOutside: true,
+    refuses: {
+      400: ['embedded_delivery', 'sms_without_number', 'wrong_environment'],
+      403: ['payment_session_out_of_scope'],
+      404: ['payment_session_not_found'],
+      409: [
+        'customer_erased',
+        'debit_arranged',
+        'payment_session_expired',
+        'payment_session_paid',
+        'payment_session_replaced',
+      ],
+      503: ['no_payment_page_host'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { app } = host

@@ -85,6 +85,12 @@ export const intakeEndpoints = [
         'an employer has the digits of the FEIN, written as a person’s where yours is an employer’s, or the other way round',
       502: 'It broke off before both were there; send it again with the same `idempotency_key`',
     },
+    refuses: {
+      400: ['carrier_id_required', 'invalid_fein', 'term_ends_before_start'],
+      403: ['out_of_scope'],
+      404: ['carrier_not_found'],
+      409: ['fein_conflict', 'fein_notation_conflict', 'policy_number_taken'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       try {

@@ -179,6 +179,7 @@ export const webhookEndpoints = [
       409: `The address is registered, by what \`id\` names, or there are ${MAX_SUBSCRIPTIONS} already`,
       429: `Too many requests, or too much at once; or ${MAX_REGISTRATIONS} registrations of the tenant within the hour`,
     },
+    refuses: { 400: ['invalid_url'], 409: ['already_created', 'too_many_subscriptions', 'url_registered'] },
     handle(call) {
       const { host, caller, body } = call
       const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
@@ -231,6 +232,13 @@ export const webhookEndpoints = [
     example: { status: 'disabled' },
     answers: { 200: Subscription },
     errors: { ...UNKNOWN, ...OFTEN, 409: 'Another subscription has the address; `id` names it' },
+    refuses: {
+      400: ['invalid_url'],
+      403: ['subscription_out_of_scope'],
+      404: ['subscription_not_found'],
+      409: ['url_registered'],
+      429: ['too_many_changes'],
+    },
     async handle(call) {
       const { host, caller, params } = call
       const present = await subscriptions.show(host.app, caller.client, params.id)
@@ -257,6 +265,7 @@ export const webhookEndpoints = [
     params,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }) },
     errors: UNKNOWN,
+    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
     handle: (call) =>
       subscriptions.remove(call.host.app, call.caller.client, call.params.id, contextOf(call)),
   }),
@@ -268,6 +277,12 @@ export const webhookEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: isoMoment() }) },
     errors: { ...UNKNOWN, ...OFTEN },
+    refuses: {
+      403: ['subscription_out_of_scope'],
+      404: ['subscription_not_found'],
+      409: ['already_created'],
+      429: ['too_many_changes'],
+    },
     async handle(call) {
       const { host, caller, params } = call
       const found = await subscriptions.find(host.app, caller.client, params.id)
@@ -301,6 +316,11 @@ export const webhookEndpoints = [
     answers: { 200: Tested },
     errors: { ...UNKNOWN, 409: 'The subscription is disabled' },
     asksOutside: true,
+    refuses: {
+      403: ['subscription_out_of_scope'],
+      404: ['subscription_not_found'],
+      409: ['subscription_disabled'],
+    },
     async handle({ host, caller, params, body }) {
       const release = await tests.acquire(caller.client.tenant_id)
       try {
@@ -332,6 +352,7 @@ export const webhookEndpoints = [
       'request sends them once more.',
     params,
     body: z.union([namedEvents, spanOfEvents]),
+    example: { event_ids: ['66838f2a5b1c4d7e9f012345'] },
     bodyFor: (_caller, sent) => ('from' in sent || 'to' in sent ? spanOfEvents : namedEvents),
     idempotent: REPEATED.answered,
     answers: {
@@ -347,6 +368,12 @@ export const webhookEndpoints = [
       404: 'There is no such webhook subscription, or no such event of the last 30 days',
       409: 'The subscription is disabled, or does not receive one of the events',
       429: `Too many requests, or too much at once; or ${MAX_RESENT_HOURLY} events were sent again within the hour`,
+    },
+    refuses: {
+      400: ['too_many_webhook_events'],
+      403: ['subscription_out_of_scope'],
+      404: ['subscription_not_found', 'webhook_event_not_found'],
+      409: ['subscription_disabled', 'webhook_event_not_subscribed'],
     },
     async handle(call) {
       const { host, caller, params, body } = call
@@ -370,6 +397,7 @@ export const webhookEndpoints = [
     query: z.object(page),
     ...listOf(Delivery),
     errors: UNKNOWN,
+    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
     async handle({ host, caller, params, query }) {
       const wanted = pageOf(query)
       const records = await subscriptions.deliveries(host.app, caller.client, params.id, wanted)

@@ -103,6 +103,8 @@ describe('a page of an allowed origin', () => {
       expect(headers['access-control-allow-origin']).toBe(APP)
       expect(words(headers['access-control-expose-headers'])).toEqual([
         'idempotent-replayed',
+        'ratelimit',
+        'ratelimit-policy',
         'retry-after',
         'www-authenticate',
         'x-request-id',

@@ -74,10 +74,12 @@ describe('texts in an answer', () => {
   })
 
   test('are described as the objects that they are', () => {
-    const answer = openApiOf([endpoint], '1').paths['/api/v1/things']!.get!.responses['200']!
-    const { data } = answer.content['application/json']!.schema.properties as Record<string, never>
-    expect(data).toMatchObject({
-      items: { properties: { payload: { type: 'object', description: 'What was sent' } } },
+    const { schemas } = openApiOf([endpoint], '1').components
+    const [, body] = Object.entries(schemas!).find(([name]) => name.endsWith('Response'))!
+    expect(body).toMatchObject({
+      properties: {
+        data: { items: { properties: { payload: { type: 'object', description: 'What was sent' } } } },
+      },
     })
   })
 

@@ -74,6 +74,21 @@ describe('RateLimiter', () => {
     expect(passing(limits, 'a')).toBe(100)
   })
 
+  it('says what is left of how much, and when all is there again', () => {
+    const clock = { now: 0 }
+    const limiter = new RateLimiter(2, () => clock.now)
+    expect(limiter.headersOf('a')).toEqual({
+      'RateLimit-Policy': '"credential";q=4;w=2',
+      RateLimit: '"credential";r=4;t=0',
+    })
+    limiter.take('a', 3)
+    clock.now += 250
+    expect(limiter.headersOf('a').RateLimit).toBe('"credential";r=1;t=2')
+    limiter.charge('a', 10)
+    expect(limiter.headersOf('a').RateLimit).toBe('"credential";r=0;t=7')
+    expect(new RateLimiter(0).headersOf('a')).toEqual({})
+  })
+
   it('is off at rate 0', () => {
     const { credentials, addresses } = rateLimits(0)
     for (let count = 0; count < 1000; count += 1) {

@@ -48,6 +48,11 @@ export const achAccountEndpoints = [
     idempotent: REPEATED.answered,
     answers: created(AchAccount),
     errors: { 404: '`owner_id` names no employer or carrier of this account' },
+    refuses: {
+      400: ['number_in_name'],
+      403: ['owner_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found'],
+    },
     handle(call) {
       const { host, caller, body } = call
       return create(keyed(call), 'POST /bank-accounts/ach', {
@@ -79,6 +84,7 @@ export const achAccountEndpoints = [
     summary: 'Show an ACH account',
     ...one,
     answers: { 200: AchAccount },
+    refuses: { 403: ['ach_account_out_of_scope'], 404: ['ach_account_not_found'] },
     async handle({ host: { app }, caller, params }) {
       const account = accepted(await achAccountOf(app, caller.client, params.ach_account_id))
       return showAchAccount(await shownAchAccount(app, account))
@@ -92,6 +98,12 @@ export const achAccountEndpoints = [
     body: changing(AchAccount, achAccountChange),
     example: { nickname: 'Payroll account' },
     answers: { 200: AchAccount },
+    refuses: {
+      400: ['number_in_name'],
+      403: ['ach_account_out_of_scope'],
+      404: ['ach_account_not_found'],
+      409: ['ach_account_unreadable'],
+    },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
@@ -109,6 +121,7 @@ export const achAccountEndpoints = [
       'account becomes primary in its place.',
     ...one,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }).meta({ id: 'DeletedAchAccount' }) },
+    refuses: { 403: ['ach_account_out_of_scope'], 404: ['ach_account_not_found'] },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
@@ -131,6 +144,11 @@ export const achAccountEndpoints = [
     errors: {
       ...one.errors,
       409: 'The account is verified or disabled, deposits are on their way already, or they were too often',
+    },
+    refuses: {
+      403: ['ach_account_out_of_scope'],
+      404: ['ach_account_not_found'],
+      409: ['ach_account_verified', 'too_many_verifications', 'verification_under_way'],
     },
     async handle(call) {
       const { host, caller, params } = call
@@ -156,6 +174,12 @@ export const achAccountEndpoints = [
     }),
     answers: { 200: AchAccount },
     errors: { ...one.errors, 409: 'No verification is under way, or the account is verified or disabled' },
+    refuses: {
+      400: ['wrong_amounts'],
+      403: ['ach_account_out_of_scope'],
+      404: ['ach_account_not_found'],
+      409: ['ach_account_verified', 'no_verification'],
+    },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))

@@ -88,6 +88,12 @@ export const achCollectionEndpoints = [
       404: 'Employer, account or a policy is not there; the message names which',
       409: 'The account is disabled, or a key was used for another debit: `id`',
     },
+    refuses: {
+      400: ['account_mismatch', 'policy_mismatch'],
+      403: ['out_of_scope'],
+      404: ['ach_account_not_found', 'employer_not_found', 'policy_not_found'],
+      409: ['account_unlisted', 'ach_account_unverified', 'collection_refused', 'debit_key_reused'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { app } = host

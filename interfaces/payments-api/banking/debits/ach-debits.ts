@@ -96,6 +96,18 @@ export const achDebitEndpoints = [
       404: 'Employer, carrier, policy or account is not there; the message names which',
       409: 'The account is disabled, or the key was used for another debit: `id`',
     },
+    refuses: {
+      400: ['account_mismatch', 'policy_mismatch'],
+      403: ['carrier_out_of_scope', 'employer_out_of_scope', 'out_of_scope', 'policy_out_of_scope'],
+      404: ['ach_account_not_found', 'carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      409: [
+        'account_disabled',
+        'account_unlisted',
+        'ach_account_unverified',
+        'collection_refused',
+        'debit_key_reused',
+      ],
+    },
     handle(call) {
       const { host, caller, body } = call
       const { app } = host
@@ -126,6 +138,7 @@ export const achDebitEndpoints = [
     description: 'Of a debit that a gate stopped, `status_group` and `reason` tell so.',
     ...one,
     answers: { 200: TransactionState },
+    refuses: { 403: ['transaction_out_of_scope'], 404: ['transaction_not_found'] },
     async handle({ host: { app }, caller, params }) {
       return shownState(accepted(await transactionOf(app, caller.client, params.transaction_id)))
     },
@@ -138,6 +151,25 @@ export const achDebitEndpoints = [
     body: z.object({}),
     answers: { 200: TransactionState },
     errors: { ...one.errors, 409: 'Its batch has closed, or it has ended' },
+    refuses: {
+      403: ['transaction_out_of_scope'],
+      404: ['transaction_not_found'],
+      409: [
+        'batch_closed',
+        'debit_cancelled',
+        'debit_failed',
+        'debit_legacy_collected',
+        'debit_of_session',
+        'debit_pending',
+        'debit_presented_again',
+        'debit_processed',
+        'debit_quarantined',
+        'debit_returned',
+        'debit_scheduled',
+        'debit_submitted',
+        'legacy_transaction',
+      ],
+    },
     async handle(call) {
       const { app } = call.host
       const debit = accepted(await debitOf(app, call.caller.client, call.params.transaction_id))
@@ -173,6 +205,15 @@ function simulation<Body extends z.ZodObject>(
       ...one.errors,
       403: 'The key is not of the sandbox, or does not reach the debit',
       409: 'The report does not fit how the debit stands',
+    },
+    refuses: {
+      403: ['transaction_out_of_scope'],
+      404: ['transaction_not_found'],
+      409: [
+        ...(['debit_cancelled', 'debit_failed', 'debit_legacy_collected', 'debit_pending'] as const),
+        ...(['debit_processed', 'debit_quarantined', 'debit_returned', 'debit_scheduled'] as const),
+        'debit_submitted',
+      ],
     },
     async handle(call) {
       const { app } = call.host

@@ -67,6 +67,7 @@ export const bankLinkingEndpoints = [
     answers: { 200: LinkToken },
     errors: AWAY,
     asksOutside: true,
+    refuses: { 400: ['bank_link_refused'] },
     async handle(call) {
       const { host, caller, body } = call
       const { linkToken } = accepted(
@@ -86,6 +87,12 @@ export const bankLinkingEndpoints = [
     answers: { 200: LinkToken },
     errors: OF_ITEM,
     asksOutside: true,
+    refuses: {
+      400: ['bank_link_refused'],
+      403: ['bank_connection_out_of_scope'],
+      404: ['bank_connection_not_found'],
+      409: ['bank_connection_erased'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { client } = caller
@@ -113,6 +120,18 @@ export const bankLinkingEndpoints = [
       ...AWAY,
     },
     asksOutside: true,
+    refuses: {
+      400: ['public_token_refused'],
+      403: ['bank_connection_out_of_scope', 'owner_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found'],
+      409: [
+        'already_created',
+        'bank_connection_erased',
+        'exchange_broken_off',
+        'item_linked',
+        'sync_under_way',
+      ],
+    },
     handle(call) {
       const { host, caller, body } = call
       const { public_token: publicToken, user_id, employer_id, carrier_id } = body
@@ -141,6 +160,12 @@ export const bankLinkingEndpoints = [
     answers: { 200: Synced },
     errors: OF_ITEM,
     asksOutside: true,
+    refuses: {
+      400: ['bank_link_refused'],
+      403: ['bank_connection_out_of_scope'],
+      404: ['bank_connection_not_found'],
+      409: ['bank_connection_erased', 'bank_login_required', 'sync_under_way'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { client } = caller
@@ -156,6 +181,12 @@ export const bankLinkingEndpoints = [
     answers: { 200: Balances },
     errors: OF_ITEM,
     asksOutside: true,
+    refuses: {
+      400: ['bank_link_product', 'bank_link_refused'],
+      403: ['bank_connection_out_of_scope'],
+      404: ['bank_connection_not_found'],
+      409: ['bank_connection_erased', 'bank_login_required'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { bankconnect_item_id: itemId } = body
@@ -192,6 +223,7 @@ export const bankLinkingEndpoints = [
     summary: 'Show a bank connection',
     ...ofOne('connection_id', 'bank connection'),
     answers: { 200: Connection },
+    refuses: { 403: ['bank_connection_out_of_scope'], 404: ['bank_connection_not_found'] },
     async handle({ host, caller, params }) {
       const connection = accepted(await connectionOf(host.app, caller.client, params.connection_id))
       return showConnection(await withLinkingUser(host.app, connection))
@@ -243,6 +275,7 @@ export const bankLinkingEndpoints = [
     summary: 'Show a transaction of a linked account',
     ...ofOne('transaction_id', 'bank transaction'),
     answers: { 200: BankTransaction },
+    refuses: { 403: ['bank_transaction_out_of_scope'], 404: ['bank_transaction_not_found'] },
     async handle({ host, caller, params }) {
       return showTransaction(
         accepted(await bankTransactionOf(host.app, caller.client, params.transaction_id)),
@@ -268,6 +301,19 @@ export const bankLinkingEndpoints = [
       ...AWAY,
     },
     asksOutside: true,
+    refuses: {
+      400: [
+        'bank_link_product',
+        'bank_link_refused',
+        'linked_account_not_debitable',
+        'linked_account_without_numbers',
+        'number_in_name',
+        'owner_mismatch',
+      ],
+      403: ['access_token_refused', 'bank_connection_out_of_scope', 'owner_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found', 'linked_account_not_found'],
+      409: ['bank_connection_erased', 'bank_login_required', 'linked_account_simulated'],
+    },
     handle(call) {
       const { host, caller, body } = call
       return create(keyed(call), 'POST /bank-accounts/ach/from-bankconnect', {

@@ -108,6 +108,13 @@ export const financingEndpoints = [
       409: 'The key was used for another request, the invitation was sent to somebody else, or session or checkout is closed',
     },
     asksOutside: true,
+    refuses: {
+      400: ['amount_missing', 'financing_details_mismatch', 'recipient_not_listed'],
+      403: ['carrier_out_of_scope', 'employer_out_of_scope'],
+      404: ['employer_not_found'],
+      409: ['checkout_unavailable', 'financing_session_closed', 'invitation_changed'],
+      503: ['financing_off', 'invitations_off', 'no_payment_page_host'],
+    },
     async handle(call) {
       const { app, portalUrl } = call.host
       const request = checkoutRequestOf(call.body)
@@ -126,6 +133,11 @@ export const financingEndpoints = [
     params,
     answers: { 200: FinancingStatusAnswer },
     errors: { ...NONE, 409: 'The session was cancelled' },
+    refuses: {
+      403: ['financing_session_out_of_scope'],
+      404: ['financing_session_not_found'],
+      409: ['financing_session_closed'],
+    },
     async handle({ host: { app }, caller, params }) {
       const session = accepted(await financingSessionOf(app, caller.client, params.payment_session_id))
       const status = accepted(openFinancingStatus(app, session))
@@ -148,6 +160,12 @@ export const financingEndpoints = [
       502: 'The provider did not hand it over, or the session was closed meanwhile',
     },
     asksOutside: true,
+    refuses: {
+      403: ['financing_session_out_of_scope'],
+      404: ['financing_session_not_found', 'quote_not_found'],
+      409: ['financing_inactive'],
+      503: ['agreements_off'],
+    },
     async handle(call) {
       const { app } = call.host
       const { payment_session_id, quote_key } = call.params
@@ -170,6 +188,11 @@ export const publicFinancingEndpoints = [
       404: 'There is no such financing checkout',
       409: 'The session was cancelled',
       ...OFF,
+    },
+    refuses: {
+      403: ['account_inactive'],
+      404: ['financing_session_not_found'],
+      409: ['financing_session_closed'],
     },
     async handle({ host: { app, portalUrl }, params }) {
       const { seller, ...page } = accepted(await openFinancingPage(app, params.finance_access_token))

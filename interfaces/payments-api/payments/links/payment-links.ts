@@ -46,6 +46,20 @@ export const paymentLinkEndpoints = [
       409: 'The policy is cancelled',
     },
     asksOutside: true,
+    refuses: {
+      400: [
+        'amount_refused',
+        'carrier_id_required',
+        'charge_too_large',
+        'email_refused',
+        'installments_too_small',
+        'no_installments_left',
+        'return_url_refused',
+      ],
+      403: ['carrier_out_of_scope', 'employer_out_of_scope', 'policy_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      409: ['policy_cancelled'],
+    },
     handle(call) {
       const { host, caller, body } = call
       return create(keyed(call), 'POST /payment-links', {
@@ -78,6 +92,7 @@ export const paymentLinkEndpoints = [
     summary: 'Show a payment link',
     ...one,
     answers: { 200: ShownPaymentLink },
+    refuses: { 403: ['payment_link_out_of_scope'], 404: ['payment_link_not_found'] },
     async handle({ host: { app }, caller, params }) {
       const link = accepted(await linkOf(app, caller.client, params.payment_link_id))
       return showPaymentLink(await showLink(app, link))
@@ -96,6 +111,7 @@ export const paymentLinkEndpoints = [
       409: 'The link is paid (refund it instead), or has expired',
     },
     asksOutside: true,
+    refuses: { 403: ['payment_link_out_of_scope'], 404: ['payment_link_not_found'] },
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
@@ -121,6 +137,12 @@ export const paymentLinkEndpoints = [
       409: 'The link is not paid, nothing is left to refund, or another refund of it is under way',
     },
     asksOutside: true,
+    refuses: {
+      400: ['refund_exceeds_rest'],
+      403: ['payment_link_out_of_scope'],
+      404: ['payment_link_not_found'],
+      409: ['nothing_to_refund', 'payment_link_not_paid', 'refund_pending'],
+    },
     async handle(call) {
       const { host, caller, body } = call
       const { payment_link_id } = accepted(await linkOf(host.app, caller.client, call.params.payment_link_id))
@@ -151,6 +173,18 @@ export const paymentLinkEndpoints = [
         .meta({ id: 'SimulatedCompletion' }),
     },
     errors: { ...one.errors, 409: 'The link is cancelled or has expired' },
+    refuses: {
+      400: ['direct_billing_not_simulated'],
+      403: ['payment_link_out_of_scope'],
+      404: ['payment_link_not_found'],
+      409: [
+        'payment_link_cancelled',
+        'payment_link_created',
+        'payment_link_expired',
+        'payment_link_paid',
+        'payment_link_sent',
+      ],
+    },
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
@@ -191,6 +225,7 @@ export const publicPaymentLinkEndpoints = [
         })
         .meta({ id: 'PaymentLinkPage' }),
     },
+    refuses: { 404: ['payment_link_not_found'] },
     handle: ({ host: { app }, params }) => linkPage(app, params.payment_link_id),
   }),
 ]

@@ -31,6 +31,17 @@ export const sandboxLinkEndpoints = [
     body: z.object({ failure_message: withDefault(text(), 'Your card was declined.') }),
     answers,
     errors,
+    refuses: {
+      403: ['payment_link_out_of_scope'],
+      404: ['payment_link_not_found'],
+      409: [
+        'payment_link_cancelled',
+        'payment_link_created',
+        'payment_link_expired',
+        'payment_link_paid',
+        'payment_link_sent',
+      ],
+    },
     async handle(call) {
       const { app } = call.host
       const { _id: linkId } = await openLink(call)
@@ -48,6 +59,17 @@ export const sandboxLinkEndpoints = [
     body: z.object({}),
     answers,
     errors,
+    refuses: {
+      403: ['payment_link_out_of_scope'],
+      404: ['payment_link_not_found'],
+      409: [
+        'payment_link_cancelled',
+        'payment_link_created',
+        'payment_link_expired',
+        'payment_link_paid',
+        'payment_link_sent',
+      ],
+    },
     async handle(call) {
       const { app } = call.host
       const { _id: linkId } = await openLink(call, 'expired')

@@ -63,6 +63,7 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Page },
     errors: NONE,
+    refuses: { 404: ['payment_session_not_found'] },
     async handle(call) {
       const { app, portalUrl } = call.host
       const context = call.isHead ? null : payerContext(call)
@@ -79,6 +80,7 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Plan },
     errors: { 404: 'There is no such payment session, it sells no plan, or it was cancelled or has expired' },
+    refuses: { 404: ['payment_plan_not_found', 'payment_session_not_found'] },
     handle: ({ host: { app }, params }) => planOfToken(app, params.token),
   }),
   publicEndpoint({
@@ -97,6 +99,7 @@ export const publicPaymentSessionEndpoints = [
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
     asksOutside: true,
+    refuses: { 404: ['payment_session_not_found'], 409: ['session_not_payable'] },
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))
@@ -119,6 +122,7 @@ export const publicPaymentSessionEndpoints = [
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
     asksOutside: true,
+    refuses: { 404: ['payment_session_not_found'], 409: ['session_not_payable'] },
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))

@@ -55,6 +55,12 @@ export const subscriptionEndpoints = [
       502: PROCESSOR_AWAY,
     },
     asksOutside: true,
+    refuses: {
+      400: ['amount_refused', 'carrier_id_required', 'email_refused', 'payment_method_refused'],
+      403: ['carrier_out_of_scope', 'employer_out_of_scope'],
+      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      409: ['no_processor_customer'],
+    },
     handle(call) {
       const { host, caller, body } = call
       const { client } = caller
@@ -87,6 +93,7 @@ export const subscriptionEndpoints = [
     params,
     answers: { 200: Subscription },
     errors: REACH,
+    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
     async handle({ host, caller, params }) {
       return showSubscription(
         accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id)),
@@ -105,6 +112,7 @@ export const subscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: { ...REACH, 502: 'The card processor refused, could not be reached, or did not answer in time' },
     asksOutside: true,
+    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
     async handle(call) {
       const { host, caller, params } = call
       const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))
