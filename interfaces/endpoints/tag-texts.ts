@@ -4,6 +4,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   ach: 'Debits of bank accounts.\n\n`pending` → `Scheduled` → `submitted` → `processed` → `returned`; before it is submitted, a debit can become `cancelled`, `failed`, `quarantined` or `legacy_collected`. A `quarantined` one is released or rejected by an operator.',
   'ach-accounts':
     'Bank accounts that money is moved with.\n\n`unverified` → `active` → `disabled`; an operator enables a disabled one again.',
+  agents: 'Credentials of agents.\n\n`active` → `revoked`: a revoked one stays so.',
   'api-clients':
     'Keys of partners, each with its scope.\n\n`active` → `deactivated`: a deactivated key stays so.',
   alerts: 'What operators have to know.\n\n`open` → `acknowledged`.',

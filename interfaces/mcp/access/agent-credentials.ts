@@ -77,9 +77,11 @@ function text(empty: string) {
 /** @param empty what is said of the empty text. */
 function entityType(empty: string) {
   const { error } = wrongType(ENTITY_TYPE)
-  return z.enum(['payroll_company', 'employer'], {
-    error: ({ input }) => (input === '' ? empty : error({ input })),
-  })
+  return z
+    .enum(['payroll_company', 'employer'], {
+      error: ({ input }) => (input === '' ? empty : error({ input })),
+    })
+    .describe('What the agent reports for')
 }
 
 const status = z.enum(['active', 'revoked'])
@@ -166,6 +168,7 @@ export const agentCredentialEndpoints = [
     params: z.object({ credential_id: idOf('credential') }),
     answers: { 200: RevokedCredential },
     errors: { 404: 'There is no such credential' },
+    refuses: { 404: ['credential_not_found'] },
     command: { name: 'agents revoke' },
     handle: (call) => agentCredentials.revoke(call.host.app, call.params.credential_id, contextOf(call)),
   }),

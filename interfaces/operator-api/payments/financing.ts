@@ -66,6 +66,7 @@ const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
     answers: { 200: Simulated },
     errors,
     command: { name: `financing ${verb}` },
+    refuses: { 404: ['financing_session_not_found'], 409: ['financing_not_pending'] },
     handle: (call) => simulated(call, { answer: verb }),
   })
 

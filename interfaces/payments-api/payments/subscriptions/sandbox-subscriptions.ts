@@ -25,6 +25,11 @@ function simulation(verb: 'charge' | 'fail', operation: string, summary: string,
       403: 'The key is not of the sandbox, or does not reach the subscription',
       409: 'The subscription is canceled',
     },
+    refuses: {
+      403: ['subscription_out_of_scope'],
+      404: ['subscription_not_found'],
+      409: ['subscription_canceled'],
+    },
     async handle(call) {
       const { app } = call.host
       const state = accepted(await subscriptionOfClient(app, call.caller.client, call.params.subscription_id))
