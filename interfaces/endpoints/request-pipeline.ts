@@ -15,6 +15,7 @@ import { queryOf, type Route } from '../http/server.ts'
 import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
+import { missingCode, namingParameter } from './not-found.ts'
 import { shown } from './shown.ts'
 import { unknownIn } from './unknown-fields.ts'
 
@@ -33,7 +34,11 @@ export function routesOf<Host>(
       method: endpoint.method,
       path: `${prefix}${endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
       handle: (request: express.Request, response: express.Response) =>
-        Costs.during(limits, (costs) => run(endpoint, hostOf(), costs, request, response)),
+        Costs.during(limits, (costs) => run(endpoint, hostOf(), costs, request, response)).catch(
+          (error: unknown) => {
+            throw namingParameter(endpoint.params ?? NOTHING, error)
+          },
+        ),
     })),
   )
 }
@@ -97,8 +102,8 @@ async function run<Host>(
   }
   const named = async () => {
     if ('faults' in params) {
-      const { code, message } = params.faults[0]!
-      throw new HttpError(404, null, message, { code })
+      const { field, message } = params.faults[0]!
+      throw new HttpError(404, null, message, { code: missingCode(endpoint.params!, field), field })
     }
     return answerOf(endpoint, call)
   }
