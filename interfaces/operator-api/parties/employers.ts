@@ -175,6 +175,7 @@ export const employerEndpoints = [
     ...listOf(RegisteredEmployee),
     command: {
       name: 'employers register',
+      items: 'employees',
       columns: {
         subject: 'subject',
         status: 'status',
