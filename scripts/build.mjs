@@ -2,8 +2,9 @@
 // package.json lists under `bundled`; the others are installed beside it. Where the sources are not, in the package that
 // npm pack makes, everything is built already.
 
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -92,13 +93,22 @@ async function licensesIn(folder) {
   return [section.trim()]
 }
 
-/** Makes dist/client a package of its own, without dependencies: `npm pack ./dist/client` is what partners get. */
+/** Makes dist/client a package of its own, without dependencies, and packs it as dist/client.tgz, which hosts serve. */
 async function packClient() {
   const { name, version, license, type, engines } = project
   const exports = { './client': { types: './index.d.ts', default: './index.js' } }
   const manifest = { name, version, description: 'Client for partners', license, type, engines, exports }
   await writeFile(join(root, 'dist/client/package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   await copyFile(join(root, 'clients/node/README.md'), join(root, 'dist/client/README.md'))
+  // whoever builds by npm hands its settings on, a dry run among them
+  const { PATH, HOME } = process.env
+  const options = ['--silent', '--offline', '--no-update-notifier', '--pack-destination', 'dist']
+  execFileSync('npm', ['pack', ...options, './dist/client'], {
+    cwd: root,
+    env: { PATH, HOME },
+    stdio: 'pipe',
+  })
+  await rename(join(root, `dist/${name}-${version}.tgz`), join(root, 'dist/client.tgz'))
 }
 
 /** Writes the types of the client. */

@@ -11,39 +11,39 @@ import { webhookCommands } from './webhook-commands.ts'
 
 const SUBMIT_TIMEOUT_SECONDS = 600
 
-/** What the operator's groups of commands are about, and what those without a group do. */
+/** What the operator's groups of commands are for, in a sentence, and what those without a group do. */
 const OPERATOR = {
-  tenants: 'partner accounts',
-  carriers: 'insurers',
-  'payroll-companies': 'who reports for several employers',
-  employers: 'insured employers',
-  policies: "workers' compensation policies",
-  'api-clients': 'key pairs of partners for the REST APIs',
-  'inbound-connections': 'signed payroll from partners',
-  'webhook-subscriptions': 'addresses of partners that receive events',
-  agents: 'credentials of AI agents on the tool server',
-  clock: "the service's clock",
-  projections: 'read models and what builds them',
-  work: 'work of the process managers',
-  alerts: 'what calls for a person',
-  'card-processor': 'simulates payers and the processor; with the simulated card processor only',
-  debits: 'bank debits, and what is in quarantine',
-  'debit-batches': 'the batch worker of bank debits',
-  'ach-accounts': 'accounts that money is moved with',
-  'bank-rail': 'simulates what a bank reports of debits; with the simulated bank rail only',
-  'bank-files': 'files for the bank',
-  'bank-reports': 'files that the bank reported with',
-  'bank-credits': 'money that came into the accounts of carriers',
-  'processor-notices': 'notices of the card processor that were not understood',
-  'return-rates': 'how many debits came back',
-  reconciliations: 'comparisons of what is said of the money',
-  'legacy-collections': 'what the legacy service has collected',
-  financing: 'does what the simulated financing provider of the test path does',
-  outbox: 'e-mails and texts that no provider delivers',
-  faults: 'injected faults; with the virtual clock only',
-  streams: 'single streams of the log',
-  events: 'the whole log',
-  audit: 'tamper evidence',
+  tenants: 'Create the accounts of partners, and look them up.',
+  carriers: 'Create the insurers of a tenant, and see what is theirs.',
+  'payroll-companies': 'Create the companies that report payroll for several employers.',
+  employers: 'Create insured employers, find and change them, and list their employees.',
+  policies: "Create workers' compensation policies, change their terms, and cancel them.",
+  'api-clients': 'Issue, rotate and end the keys of partners for the REST APIs.',
+  'inbound-connections': 'Open and close connections by which partners push signed payroll.',
+  'webhook-subscriptions': 'See and end the subscriptions by which partners receive events.',
+  agents: 'Issue, list and end the credentials of AI agents on the tool server.',
+  clock: "Read the service's clock, and move a virtual one.",
+  projections: 'Watch, rebuild and switch what builds the read models.',
+  work: 'See what process managers have to do, and have it tried again or dropped.',
+  alerts: 'See what calls for a person, and take note of it.',
+  'card-processor': 'Play the payer or the card processor, where that is simulated.',
+  debits: 'Find bank debits, and decide on those in quarantine.',
+  'debit-batches': 'Have the batch worker take along the bank debits that are due.',
+  'ach-accounts': 'Vouch for accounts that money is moved with, and enable disabled ones.',
+  'bank-rail': 'Play the bank, where that is simulated: it acknowledges, settles and returns debits.',
+  'bank-files': 'Follow the files for the bank, and say what became of one.',
+  'bank-reports': 'Follow the files that the bank reported with, and see to what they left over.',
+  'bank-credits': 'Record money that came into the accounts of carriers, and list it.',
+  'processor-notices': 'See to notices of the card processor that were not understood.',
+  'return-rates': 'Compare how many debits came back with what is allowed.',
+  reconciliations: 'Compare what is said of the money with the money, and list what differs.',
+  'legacy-collections': 'Record what the legacy service has collected, so that nothing is collected twice.',
+  financing: 'Play the financing provider of the test path.',
+  outbox: 'Read the e-mails and texts that no provider delivers.',
+  faults: 'Have simulated providers and the pipeline fail; with the virtual clock only.',
+  streams: 'Read single streams of the log, and the state that they make.',
+  events: 'Read the whole log, copy it, and compare the copy.',
+  audit: 'Prove that nothing in the log was changed.',
 } as const
 const OPERATOR_ALONE = {
   drain: 'wait until no work is left at the present clock',
@@ -54,8 +54,8 @@ const OPERATOR_ALONE = {
  * Runs one command line.
  * @param args without program names.
  * @returns the exit code: 0, 1 when the verb failed (why is on stderr, with `--json` as one JSON document
- *   `{ ok: false, error, message }`), 2 for wrong usage; `payroll submit`: 3 when the file failed, 4 when it is not
- *   finished in time.
+ *   `{ ok: false, error, message }`), 2 for wrong usage; `payroll submit`: 3 when the file failed, 4 when it is
+ *   stored and not finished in time or not to be followed, 5 when it is done and the tool server did not tell why rows are red.
  */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
@@ -137,12 +137,12 @@ function group(program: Command, name: string): Command {
 
 function payrollCommands(io: CliIo, program: Command): void {
   const key = secretHelp('agent key', 'COMPSTREAM_AGENT_KEY')
-  const payroll = program.command('payroll').description('report payroll as a partner')
+  const payroll = program.command('payroll').description('Report payroll as a partner.')
   verb<SubmitOptions>(
     io,
     partnerOptions(payroll.command('submit'), 'core')
       .description(
-        'send a CSV file as a payroll report and wait for its premium; code 3: the file failed, 4: it is not finished',
+        'send a CSV file as a payroll report and wait for its premium; code 3: the file failed, 4: it is stored and not finished, 5: it is finished, and why rows are red could not be read',
       )
       .argument('<file>', 'CSV with a header row, or - for standard input')
       .requiredOption('--employer-fein <number>')

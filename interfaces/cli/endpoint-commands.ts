@@ -89,10 +89,12 @@ async function callEndpoint({ client, endpoint, input }: Called<object>): Promis
 /** An answer for programs and for people. */
 export function outputOf({ command, pagination }: CommandEndpoint, answer: OperatorAnswer): Output {
   const { data } = answer
-  const { columns } = command!
+  const { columns, name, items } = command!
   if (!columns) return resource(data)
   const list = Array.isArray(data) ? data : Object.values(data as object).find(Array.isArray)
-  const text = rows(list ?? [], columns)
+  const words = name.split(' ')
+  const what = items ?? (words.at(-1) === 'list' ? words[0]! : words.at(-1)!)
+  const text = rows(list ?? [], columns, what.replaceAll('-', ' '))
   return pagination ? { json: answer, text: `${text}${moreOf(answer.pagination)}` } : { json: data, text }
 }
 

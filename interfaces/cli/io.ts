@@ -9,7 +9,14 @@ export interface CliIo {
 }
 
 /** How the program ends. */
-export const EXIT = { done: 0, failed: 1, usage: 2, fileFailed: 3, fileUnfinished: 4 } as const
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  fileFailed: 3,
+  fileUnfinished: 4,
+  detailsFailed: 5,
+} as const
 
 /** A failure that the user is told about in one line. */
 export class CliError extends Error {

@@ -21,25 +21,39 @@ const PLAIN = {
 /** Characters of an object that stand on one line of a cell; a longer one has a line for each field. */
 const LINE = 100
 
-/** A line of a table: the library takes quadratic time over longer ones. */
-const TABLE_LINE = /.{1,500}/gsu
+/** Characters of a line of a table at the most: the library takes quadratic time over longer ones. */
+const TABLE_LINE = 500
+/** Characters of a column, with a blank on either side, at the least: `2026-0…`. */
+const NARROWEST = 9
 
-/** One resource: its fields one below another. */
-export function resource(data: unknown): Output {
+/** Characters of a line of the terminal; undefined where the output is none: programs read all of it. */
+const terminalWidth = (): number | undefined => process.stdout.columns
+
+/** One resource: its fields one below another. Values go on in the next line, whole: some are shown only once. */
+export function resource(data: unknown, width = terminalWidth()): Output {
+  const fields = Object.entries((data ?? {}) as Json)
+  if (fields.length === 0) return { json: data, text: 'nothing' }
+  const names = Math.max(...fields.map(([name]) => name.length))
+  const line = width === undefined ? TABLE_LINE : Math.max(NARROWEST, width - names - 7)
   const table = new Table(PLAIN)
-  for (const [name, value] of Object.entries((data ?? {}) as Json))
-    table.push(...linesOf([name, cell(value)]))
-  return { json: data, text: table.length > 0 ? table.toString() : 'nothing' }
+  for (const [name, value] of fields) table.push(...linesOf([name, cell(value)], line))
+  return { json: data, text: table.toString() }
 }
 
-/** Rows under headings, each column by a key of the row (`lag.events` for one within another) or a function of it. */
+/**
+ * Rows under headings, each column by a key of the row (`lag.events` for one within another) or a function of it. Where
+ * the terminal is too narrow for all, the widest columns are cut; `--json` has everything.
+ * @param what the rows are of, in the plural.
+ */
 export function rows(
   data: readonly unknown[],
   columns: Readonly<Record<string, string | ((row: Json) => unknown)>>,
+  what: string,
+  width = terminalWidth(),
 ): string {
-  if (data.length === 0) return 'nothing'
-  const table = new Table({ ...PLAIN, head: Object.keys(columns) })
-  for (const row of data as readonly Json[]) {
+  if (data.length === 0) return `No ${what}`
+  const head = Object.keys(columns)
+  const lines = (data as readonly Json[]).flatMap((row) => {
     const cells = Object.values(columns).map((column) =>
       typeof column !== 'string'
         ? cell(column(row))
@@ -47,14 +61,38 @@ export function rows(
           ? amount(valueAt(row, column))
           : cell(valueAt(row, column)),
     )
-    table.push(...linesOf(cells))
-  }
+    return linesOf(cells)
+  })
+  const whole = tableOf(lines, { head })
+  const widths = whole.slice(1, whole.indexOf('\n') - 1).split('┬')
+  const room = (width ?? Number.POSITIVE_INFINITY) - widths.length - 1
+  const colWidths = narrowed(
+    widths.map(({ length }) => length),
+    room,
+  )
+  return colWidths === null ? whole : tableOf(lines, { head, colWidths })
+}
+
+function tableOf(lines: readonly string[][], options: { head: string[]; colWidths?: number[] }): string {
+  const table = new Table({ ...PLAIN, ...options })
+  table.push(...lines)
   return table.toString()
 }
 
+/** Widths that fit into the room, the widest cut first, as far as they may be; null where all fit as they are. */
+function narrowed(widths: readonly number[], room: number): number[] | null {
+  const cut = (most: number) => widths.map((width) => Math.min(width, most))
+  const sum = (all: readonly number[]) => all.reduce((total, one) => total + one, 0)
+  if (sum(widths) <= room) return null
+  let most = Math.max(...widths)
+  while (most > NARROWEST && sum(cut(most)) > room) most -= 1
+  return cut(most)
+}
+
 /** A row of a table for each line of its cells: for each line of a cell the library measures the whole cell. */
-function linesOf(cells: readonly string[]): string[][] {
-  const columns = cells.map((text) => text.split('\n').flatMap((line) => line.match(TABLE_LINE) ?? ['']))
+function linesOf(cells: readonly string[], length = TABLE_LINE): string[][] {
+  const part = new RegExp(`.{1,${length}}`, 'gsu')
+  const columns = cells.map((text) => text.split('\n').flatMap((line) => line.match(part) ?? ['']))
   const count = Math.max(...columns.map(({ length }) => length))
   return Array.from({ length: count }, (_, index) => columns.map((lines) => lines[index] ?? ''))
 }

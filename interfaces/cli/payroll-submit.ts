@@ -67,10 +67,12 @@ export async function submitPayrollFile(io: CliIo, file: string, options: Submit
       timeoutMs: options.timeout * 1000,
     })
     const fileId = String(report.file_id ?? report.report_id)
-    const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, progress)
+    const stored = { file_id: fileId, status: String(report.status) }
+    const followed = await untilComplete(core, stored, records.length, options.timeout * 1000, progress)
     progress.stop()
-    const details = agentKey ? await agentDetails(io, options, agentKey, fileId) : null
-    return outcome(columns, report, status, details)
+    const isSeen = agentKey !== null && followed.failure === undefined
+    const details = isSeen ? await agentDetails(io, options, agentKey, fileId).catch(detailsFailed) : null
+    return outcome(columns, report, followed, details)
   } finally {
     progress.stop()
   }
@@ -88,26 +90,43 @@ function reportBody(records: readonly PayrollRecord[], options: SubmitOptions): 
   })
 }
 
+/** How far a file has come, and why its end was not seen. */
+interface Followed {
+  readonly status: FileStatus
+  readonly failure?: CliError
+}
+
+/** @param stored what is known of the file before it is asked about. */
 async function untilComplete(
   core: PartnerClient,
-  fileId: string,
+  stored: FileStatus,
   total: number,
   timeoutMs: number,
   progress: Progress,
-): Promise<FileStatus> {
+): Promise<Followed> {
+  const { file_id: fileId } = stored
   const deadline = performance.now() + timeoutMs
+  let status = stored
+  const unfinished = (why: string) => ({
+    status,
+    failure: new CliError(why, { error: 'Unfinished', exitCode: EXIT.fileUnfinished }),
+  })
   for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LONGEST_POLL_MS)) {
     const path = `/files/status/${encodeURIComponent(fileId)}`
-    const status = (await core.send('GET', path)) as unknown as FileStatus
+    try {
+      status = (await core.send('GET', path)) as unknown as FileStatus
+    } catch (thrown) {
+      if (!(thrown instanceof CliError)) throw thrown
+      return unfinished(`File ${fileId} was stored; how far it is could not be read: ${thrown.text}`)
+    }
     // phases 2 and 3 see the green rows only
     const red = numberOf(status.phase_1?.red_rows) ?? 0
     const [done, whole] = [processed(status), total + 2 * (total - red)]
     progress.show('processing', { done, total: whole, note: `${done}/${whole}` })
-    if (isDone(status.phase_3?.status) || status.status === 'failed') return status
+    if (isDone(status.phase_3?.status) || status.status === 'failed') return { status }
     if (performance.now() > deadline) {
-      throw new CliError(
-        `File ${fileId} was accepted and is still being processed after ${Math.round(timeoutMs / 1000)} s`,
-        { error: 'Unfinished', exitCode: EXIT.fileUnfinished },
+      return unfinished(
+        `File ${fileId} was stored and is still being processed after ${Math.round(timeoutMs / 1000)} s`,
       )
     }
     await delay(pause)
@@ -149,6 +168,13 @@ async function agentDetails(
   }
 }
 
+/** What was stored is printed all the same. */
+function detailsFailed(thrown: unknown): CliError {
+  if (!(thrown instanceof Error)) throw thrown
+  const why = `The report was stored; why rows are red could not be read: ${thrown.message}`
+  return new CliError(why, { error: 'Details Failed', exitCode: EXIT.detailsFailed })
+}
+
 async function callTool(
   url: string,
   agentKey: string,
@@ -180,9 +206,10 @@ async function callTool(
 function outcome(
   columns: PayrollCsv['columns'],
   report: Readonly<Record<string, unknown>>,
-  status: FileStatus,
-  details: AgentDetails | null,
+  { status, failure }: Followed,
+  found: AgentDetails | CliError | null,
 ): Output {
+  const details = found instanceof CliError ? null : found
   const wagesCents = details?.wagesCents ?? numberOf(status.phase_2?.total_auditable_wages_cents)
   const json = {
     columns,
@@ -201,7 +228,10 @@ function outcome(
     ...(details ? { red_rows: details.redRows, has_more_red_rows: details.hasMore } : {}),
   }
   const text = `${columnsText(columns)}\n${outcomeText(report, status, wagesCents, details)}`
-  if (status.status !== 'failed') return { json, text }
+  if (status.status !== 'failed') {
+    const later = found instanceof CliError ? found : failure
+    return later ? { json, text, failure: later } : { json, text }
+  }
   const why = `File ${status.file_id} failed: ${printable(status.error ?? 'no reason given')}`
   return { json, text, failure: new CliError(why, { error: 'File Failed', exitCode: EXIT.fileFailed }) }
 }
@@ -225,7 +255,7 @@ function outcomeText(
         {
           phase: '1 validation',
           status: status.phase_1?.status,
-          rows: `${String(status.phase_1?.green_rows ?? 0)} green, ${red} red`,
+          rows: status.phase_1 && `${String(status.phase_1.green_rows ?? 0)} green, ${red} red`,
           amount: '',
         },
         {
@@ -242,6 +272,7 @@ function outcomeText(
         },
       ],
       { phase: 'phase', status: 'status', rows: 'rows', amount: 'amount' },
+      'phases',
     ),
   ]
   if (details && details.redRows.length > 0) {
@@ -256,13 +287,14 @@ function redRowsText({ redRows, hasMore }: AgentDetails): string {
   const reasons = redRows.flatMap(({ row_number, employee_name, reasons: why }) =>
     why.map((reason) => ({ row: row_number, employee: employee_name, ...reason })),
   )
-  const table = rows(reasons, {
+  const columns = {
     row: 'row',
     employee: 'employee',
     field: 'field',
     reason: 'message',
     suggestion: 'suggestion',
-  })
+  }
+  const table = rows(reasons, columns, 'reasons')
   return hasMore ? `${table}\nThere are more red rows than these ${redRows.length}.` : table
 }
 

@@ -19,7 +19,7 @@ interface SpanOptions {
 export function webhookCommands(io: CliIo, program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .description('webhooks of a partner: what it missed, and what it develops with')
+    .description('Catch up on webhooks that were missed, and develop what receives them, as a partner.')
   verb<PartnerOptions & SpanOptions & { readonly type?: string; readonly page?: string }>(
     io,
     partnerOptions(
@@ -38,7 +38,7 @@ export function webhookCommands(io: CliIo, program: Command): void {
       const client = await PartnerClient.from(io, options, 'payments')
       const answer = await client.send('GET', `/events?${new URLSearchParams(given as [string, string][])}`)
       const columns = { 'event id': 'event_id', type: 'event_type', raised: 'created_at', payload: 'payload' }
-      return { json: answer, text: rows(answer.data as readonly unknown[], columns) }
+      return { json: answer, text: rows(answer.data as readonly unknown[], columns, 'events') }
     },
   )
   verb<PartnerOptions & SpanOptions & { readonly event?: readonly string[] }>(

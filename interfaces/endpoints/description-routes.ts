@@ -13,11 +13,12 @@ import { describing, type Endpoints } from './openapi.ts'
 interface Resource {
   readonly type: string
   readonly bytes: Buffer
-  readonly etag: string
+  /** Lower-case hex. */
+  readonly sha256: string
 }
 
-/** Finds the files of the viewer, which the build copies. */
-const VIEWER = createRequire(import.meta.url)
+/** Finds what the build makes: the files of the viewer, and the package of the client. */
+const BUILT = createRequire(import.meta.url)
 
 /** The viewer runs and styles itself from its own files, reads the description, and does nothing else. */
 const CONTENT_SECURITY_POLICY = [
@@ -47,8 +48,8 @@ const START = `SwaggerUIBundle({
 `
 
 /**
- * Routes that describe the endpoints of a host to anybody: `/openapi.json`, `/docs`, a page that shows it, and
- * `/docs/errors`, which explains the codes of errors.
+ * Routes that describe the endpoints of a host to anybody: `/openapi.json`, `/docs`, a page that shows it,
+ * `/docs/errors`, which explains the codes of errors, and `/client.tgz`, the package of the client for Node.js.
  * Everything is made when it is first asked for, and sent as ready bytes from then on.
  * @param limits what callers are counted against, by address; large answers count more.
  * @param publicUrl base address under which callers reach the host; null when there is none but its own.
@@ -66,6 +67,7 @@ export function descriptionRoutes(
   const html = 'text/html; charset=utf-8'
   const script = 'text/javascript; charset=utf-8'
   const style = 'text/css; charset=utf-8'
+  const client = once(() => built('application/gzip', '#client.tgz'))
   const files: Readonly<Record<string, () => Promise<Resource> | Resource>> = {
     '/openapi.json': async () => {
       const document = await runInTimeSlices(describing(endpoints, project.version, publicUrl))
@@ -74,11 +76,12 @@ export function descriptionRoutes(
     ...Object.fromEntries(
       Object.entries(documents).map(([path, make]) => [path, () => resource(json, JSON.stringify(make()))]),
     ),
-    '/docs': () => resource(html, page(title, base)),
+    '/client.tgz': client,
+    '/docs': async () => resource(html, page(title, base, (await client()).sha256)),
     '/docs/errors': () => resource(html, errorsPage(title, base)),
     '/docs/start.js': () => resource(script, START),
-    '/docs/swagger-ui-bundle.js': () => packaged(script, 'swagger-ui-bundle.js'),
-    '/docs/swagger-ui.css': () => packaged(style, 'swagger-ui.css'),
+    '/docs/swagger-ui-bundle.js': () => built(script, '#viewer/swagger-ui-bundle.js'),
+    '/docs/swagger-ui.css': () => built(style, '#viewer/swagger-ui.css'),
   }
   return Object.entries(files).map(([path, make]) => {
     const made = once(make)
@@ -87,7 +90,7 @@ export function descriptionRoutes(
       path,
       async handle(request, response) {
         const file = await made()
-        const isKnown = request.headers['if-none-match']?.includes(file.etag) === true
+        const isKnown = request.headers['if-none-match']?.includes(file.sha256) === true
         limitAddress(limits.addresses, request, isKnown ? 0 : file.bytes.length)
         send(response, file, isKnown)
       },
@@ -95,8 +98,8 @@ export function descriptionRoutes(
   })
 }
 
-function send(response: express.Response, { type, bytes, etag }: Resource, isKnown: boolean): void {
-  response.setHeader('ETag', etag)
+function send(response: express.Response, { type, bytes, sha256 }: Resource, isKnown: boolean): void {
+  response.setHeader('ETag', `"${sha256}"`)
   response.setHeader('Cache-Control', 'no-cache')
   response.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY)
   response.setHeader('Referrer-Policy', 'no-referrer')
@@ -113,11 +116,11 @@ function send(response: express.Response, { type, bytes, etag }: Resource, isKno
 
 function resource(type: string, content: string | Buffer): Resource {
   const bytes = Buffer.from(content)
-  return { type, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+  return { type, bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
 }
 
-async function packaged(type: string, name: string): Promise<Resource> {
-  return resource(type, await readFile(VIEWER.resolve(`#viewer/${name}`)))
+async function built(type: string, name: string): Promise<Resource> {
+  return resource(type, await readFile(BUILT.resolve(name)))
 }
 
 /** Makes something when it is first wanted; a failure is not kept. */
@@ -134,8 +137,11 @@ function once<Value>(make: () => Promise<Value> | Value): () => Promise<Value> {
   }
 }
 
-/** @param base path of the public address, without a slash at its end. */
-function page(title: string, base: string): string {
+/**
+ * @param base path of the public address, without a slash at its end.
+ * @param sha256 of the client's package.
+ */
+function page(title: string, base: string, sha256: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -149,6 +155,9 @@ function page(title: string, base: string): string {
 <main id="description" data-url="${base}/openapi.json">
 <p>The description of this API is in <a href="${base}/openapi.json">openapi.json</a>.</p>
 </main>
+<footer>
+<p>The client for Node.js is <a href="${base}/client.tgz">client.tgz</a>, SHA-256 <code>${sha256}</code>.</p>
+</footer>
 <script src="${base}/docs/swagger-ui-bundle.js"></script>
 <script src="${base}/docs/start.js"></script>
 </body>

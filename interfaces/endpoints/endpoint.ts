@@ -176,6 +176,8 @@ export interface Command {
   readonly name: string
   /** Fields of the body that are arguments too, behind those of the path. */
   readonly operands?: readonly string[]
+  /** What a list is of, where the command's name does not say: `messages` of `outbox list`. */
+  readonly items?: string
   /** Columns of a list for people: heading and field (`lag.events` for one within another), or what makes the cell of a row. */
   readonly columns?: Readonly<Record<string, string | ((row: Readonly<Record<string, unknown>>) => unknown)>>
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ErrorCode, HttpCode, HttpError } from '../http/errors.ts'
+import type { HttpCode, HttpError } from '../http/errors.ts'
 
 /** What is wrong with one value of a request. */
 export interface Fault {
@@ -9,8 +9,6 @@ export interface Fault {
   readonly message: string
   /** `unknown`: nothing of the name is known there. */
   readonly kind: 'missing' | 'too_small' | 'too_big' | 'unknown' | 'other'
-  /** Of an id in a path that can be none: the code of what is not there. */
-  readonly code?: ErrorCode
 }
 
 const CODES = {
@@ -64,8 +62,7 @@ function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []):
     if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
   }
   const kind = MISSING.test(message) ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
-  const missing = code === 'custom' ? issue.params?.code : undefined
-  return [{ field: fieldOf(path), message, kind, ...(missing && { code: missing }) }]
+  return [{ field: fieldOf(path), message, kind }]
 }
 
 function isWrongType({ path, code }: z.core.$ZodIssue): boolean {

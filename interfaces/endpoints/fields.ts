@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { REQUIRED } from './faults.ts'
-import { type NamedThing, NOT_FOUND_CODES, noSuch } from './not-found.ts'
+import { inPath, type NamedThing, NOT_FOUND_CODES, noSuch } from './not-found.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
@@ -46,9 +46,9 @@ export function id() {
   return z.string().regex(/^[0-9a-f]{24}$/, 'must be an id of 24 lower-case hex characters')
 }
 
-/** An id in a path: one that is no id is not found. @param of what it names. */
-export function idOf(of: string) {
-  return z.string().describe(`The id of the ${of}`)
+/** An id in a path: one that is no id is not found. @param what it names. */
+export function idOf(what: NamedThing) {
+  return inPath(NOT_FOUND_CODES[what], z.string().describe(`The id of the ${what}`))
 }
 
 /** What endpoints of one thing share: its id in their path, which may be that of nothing. @param what it is. */
@@ -58,10 +58,8 @@ export function ofOne<Name extends string>(
   isOne: (text: string) => boolean = isId,
 ) {
   const none = noSuch(what).message
-  const id = z
-    .string()
-    .refine(isOne, { error: none, params: { code: NOT_FOUND_CODES[what] } })
-    .describe(`The id of the ${what}`)
+  const form = z.string().refine(isOne, none).describe(`The id of the ${what}`)
+  const id = inPath(NOT_FOUND_CODES[what], form)
   return { params: z.object({ [name]: id } as Record<Name, typeof id>), errors: { 404: none } }
 }
 

@@ -15,6 +15,7 @@ import { queryOf, type Route } from '../http/server.ts'
 import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
+import { missingCode, namingParameter } from './not-found.ts'
 import { shown } from './shown.ts'
 import { unknownIn } from './unknown-fields.ts'
 
@@ -38,7 +39,7 @@ export function routesOf<Host>(
             await run(endpoint, hostOf(), costs, request, response)
           } catch (error) {
             costs.sayOn(response)
-            throw error
+            throw namingParameter(endpoint.params ?? NOTHING, error)
           }
         }),
     })),
@@ -104,8 +105,8 @@ async function run<Host>(
   }
   const named = async () => {
     if ('faults' in params) {
-      const { code, message } = params.faults[0]!
-      throw new HttpError(404, null, message, { code })
+      const { field, message } = params.faults[0]!
+      throw new HttpError(404, null, message, { code: missingCode(endpoint.params!, field), field })
     }
     return answerOf(endpoint, call)
   }

@@ -17,7 +17,9 @@ export function errorsPage(codes) {
 Every refusal names its reason in \`code\`, beside the status, \`error\` and \`message\`: read the code in programs, and
 show the message to people. \`field\` names what is at fault, as it was sent; \`errors\` lists all that is wrong with a
 body or a query (100 faults at the most, each with \`code\`, \`field\`, \`message\`); \`doc_url\` leads to the code on the
-host's own page, \`/docs/errors\`. On the tool server the same members stand in \`error.data\`. Codes stay; new ones may come.
+host's own page, \`/docs/errors\`. A part of a path that names nothing, or has the form of no id, is 404, and \`field\` is
+the name of that parameter in the description. On the tool server the same members stand in \`error.data\`. Codes stay; new
+ones may come.
 
 | Code | What it says |
 |---|---|

@@ -29,7 +29,7 @@ export async function applyByHand(
   const { line, transaction_id, return_code, reason } = item
   const { state: debit } = await app.commands.load(bankDebit, transaction_id)
   if (debit === null) {
-    return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit')
+    return reject('not_found', 'debit_not_found', 'transaction_id names no bank debit', 'transaction_id')
   }
   const at = app.clock.now()
   const { amount_cents } = debit
@@ -40,7 +40,7 @@ export async function applyByHand(
   if (decided.length > 0) {
     if (debit.in_file === null) {
       const why = 'transaction_id names a debit that stands in no file for a bank: none can bring it back'
-      return reject('conflict', 'debit_in_no_file', why)
+      return reject('conflict', 'debit_in_no_file', why, 'transaction_id')
     }
     const { state: file } = await app.commands.load(bankFile, debit.in_file.file_id)
     const refusal = refuseUnfetched(file!)

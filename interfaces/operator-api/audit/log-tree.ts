@@ -90,7 +90,7 @@ export const logTreeEndpoints = [
     summary: 'Prove that an event is in the log',
     description:
       'The proof leads to a checkpoint that covers it; `compstream audit check` checks it with nothing but the verifier key.',
-    params: z.object({ event_id: z.uuid().describe('Id of the event') }),
+    params: z.object({ event_id: z.uuid('The log has no such event').describe('Id of the event') }),
     answers: { 200: Inclusion },
     errors: {
       404: 'The log has no such event',

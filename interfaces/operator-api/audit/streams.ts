@@ -73,7 +73,7 @@ export const streamEndpoints = [
     answers: { 200: z.array(Event).readonly() },
     pagination: z.object({ next: z.int().nullable() }),
     errors: NONE,
-    command: { name: 'streams show', columns },
+    command: { name: 'streams show', items: 'events', columns },
     async handle(call) {
       const { from, reveal } = call.query
       const stream = streamName(call.params.stream)

@@ -12,6 +12,7 @@ import {
 import { accepted } from '../../endpoints/endpoint.ts'
 import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { inPath } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { shownTime, withNote } from '../host/values.ts'
 
@@ -67,6 +68,11 @@ const Report = Row.omit({ parked: true })
   .meta({ id: 'BankReport' })
 
 const one = ofOne('report_id', 'bank report')
+const line = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'No item is parked under this line')
+  .describe('The line of the report that brought the item')
+const oneItem = one.params.extend({ line: inPath('parked_item_not_found', line) })
 
 export const bankReportEndpoints = [
   endpoint({
@@ -122,7 +128,7 @@ export const bankReportEndpoints = [
     operation: 'resolveBankReportItem',
     route: 'POST /bank-reports/{report_id}/items/{line}/resolve',
     summary: 'Take note of a parked item: a person has seen to it',
-    params: one.params.extend({ line: z.string() }),
+    params: oneItem,
     body: withNote,
     answers: { 200: Report },
     errors: {
@@ -141,7 +147,7 @@ export const bankReportEndpoints = [
     description:
       'For a return that does not name its debit rightly, or has no code that can be read. The item is applied, and the ' +
       'debit returned, once; an item that was resolved can be applied still. The same again changes nothing.',
-    params: one.params.extend({ line: z.string() }),
+    params: oneItem,
     body: z.object({
       transaction_id: id().describe(
         'The debit: it stands in a file for the bank, and has the amount of the item',

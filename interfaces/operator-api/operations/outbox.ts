@@ -31,6 +31,7 @@ export const outboxEndpoints = [
     ...listOf(Message),
     command: {
       name: 'outbox list',
+      items: 'messages',
       columns: { at: 'at', channel: 'channel', to: 'to', subject: 'subject', text: 'text' },
     },
     async handle(call) {

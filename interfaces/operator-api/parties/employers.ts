@@ -182,6 +182,7 @@ export const employerEndpoints = [
     ...listOf(RegisteredEmployee),
     command: {
       name: 'employers register',
+      items: 'employees',
       columns: {
         subject: 'subject',
         status: 'status',

@@ -25,15 +25,16 @@ const Subscription = z
   })
   .meta({ id: 'TenantWebhookSubscription' })
 
-const params = z.object({ tenant_id: idOf('tenant'), subscription_id: idOf('webhook subscription') })
-const NONE = { 404: 'The tenant has no such webhook subscription' } as const
+const ofTenant = ofOne('tenant_id', 'tenant')
+const params = ofTenant.params.extend({ subscription_id: idOf('webhook subscription') })
+const NONE = { 404: 'There is no such tenant, or it has no such webhook subscription' } as const
 
 export const webhookSubscriptionEndpoints = [
   endpoint({
     operation: 'listTenantWebhooks',
     route: 'GET /tenants/{tenant_id}/webhooks',
     summary: 'List the webhook subscriptions of a tenant, newest first, without secrets',
-    ...ofOne('tenant_id', 'tenant'),
+    ...ofTenant,
     answers: { 200: z.array(Subscription).readonly() },
     command: {
       name: 'webhook-subscriptions list',
@@ -62,6 +63,7 @@ export const webhookSubscriptionEndpoints = [
     refuses: { 404: ['subscription_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
+      await loaded(call.host, tenant, tenant_id, 'tenant')
       const found = await subscriptions.disable(call.host.app, tenant_id, subscription_id, contextOf(call))
       return isRejection(found) ? found : shown(found)
     },
@@ -78,6 +80,7 @@ export const webhookSubscriptionEndpoints = [
     refuses: { 404: ['subscription_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
+      await loaded(call.host, tenant, tenant_id, 'tenant')
       const found = await subscriptions.remove(call.host.app, tenant_id, subscription_id, contextOf(call))
       return isRejection(found) ? found : shown(found)
     },

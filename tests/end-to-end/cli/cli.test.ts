@@ -151,6 +151,12 @@ describe('payroll submit', () => {
     })
   })
 
+  test('prints what was stored, with code 5, where the tool server does not say why rows are red', async () => {
+    const { code, stdout, stderr } = await submit(await csv(MIXED), '--agent-key', 'mcp_none')
+    expect([code, stdout]).toEqual([5, expect.stringContaining('$127.01')])
+    expect(stderr).toMatch(/^error: The report was stored; why rows are red could not be read: /)
+  })
+
   test('without an agent key says how to see why rows are red', async () => {
     const { code, stdout } = await submit(await csv(MIXED))
     expect(code).toBe(0)

@@ -1,9 +1,9 @@
-import { execFile, execFileSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { clientOf } from '../../../clients/node/client.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type Try,
 } from '../../../clients/node/index.ts'
 import { allEvents, employeeRecord, serviceTime } from '../../support/core.ts'
+import { exampleIn, expectQuickstart, quickstartOf, ran } from '../../support/quickstarts.ts'
 import { operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
 
@@ -88,50 +89,29 @@ function pass(
   request.pipe(further)
 }
 
-/** A project of a partner, with the package as it is handed out. */
+/** A project of a partner, with the package as the service hands it out. */
 async function partnerProject(): Promise<string> {
   const cwd = await mkdtemp(join(tmpdir(), 'compstream-partner-'))
   closers.push(() => rm(cwd, { recursive: true, force: true }))
-  const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', cwd, resolve('dist/client')])
+  const answer = await fetch(`${service.coreUrl}/client.tgz`)
+  await writeFile(join(cwd, 'client.tgz'), Buffer.from(await answer.arrayBuffer()))
   await writeFile(join(cwd, 'package.json'), '{"private":true}')
   const options = ['--offline', '--no-audit', '--no-fund', '--silent']
-  execFileSync('npm', ['install', ...options, `./${String(packed).trim()}`], { cwd })
+  execFileSync('npm', ['install', ...options, './client.tgz'], { cwd })
   expect(await readdir(join(cwd, 'node_modules'))).toEqual(['.package-lock.json', 'compstream'])
   return cwd
 }
 
-// unit/config/package has what is handed out, the others here each call
-test('the example of its README runs with the package as it is handed out', { tags: 'long' }, async () => {
+test('the quickstart of its README sells, reports, debits and catches up, with the package as it is served', async () => {
   const cwd = await partnerProject()
-  const readme = await readFile('clients/node/README.md', 'utf8')
-  const example = /```js\n([\s\S]*?)```/.exec(readme)![1]!
-  const run = (env: Record<string, string>) =>
-    new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
-      const program = execFile(
-        process.execPath,
-        ['--input-type=module'],
-        {
-          cwd,
-          env: {
-            COMPSTREAM_URL: service.coreUrl,
-            COMPSTREAM_CLIENT_ID: tenant.clientId,
-            COMPSTREAM_CLIENT_SECRET: tenant.clientSecret,
-            EMPLOYER_FEIN: tenant.fein,
-            POLICY_NUMBER: tenant.policyNumber,
-            RUN_ID: '17',
-            ...env,
-          },
-        },
-        (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }),
-      )
-      program.stdin!.end(example)
-    })
-  const done = await run({})
-  expect(done).toMatchObject({ code: 0, stderr: '' })
-  expect(done.stdout).toMatch(/^NORMALIZED .*green_rows: 1/)
-  const refused = await run({ POLICY_NUMBER: 'unknown', RUN_ID: '18' })
-  expect(refused).toMatchObject({ code: 1, stdout: '' })
-  expect(refused.stderr).toMatch(/^404 Policy not found: .* \(request [0-9a-f]{24}\)\n$/)
+  const env = await quickstartOf(service)
+  const example = await exampleIn('clients/node/README.md', 'js')
+  const run = (further: Record<string, string>) =>
+    ran(process.execPath, ['--input-type=module'], example, { cwd, env: { ...env, ...further } })
+  expectQuickstart(await run({ RUN_ID: '17' }))
+  const refused = await run({ EMPLOYER_FEIN: '12-0000000', RUN_ID: '18' })
+  expect(refused).toMatchObject({ code: 1 })
+  expect(refused.stderr).toMatch(/^404 Employer not found: .* \(request [0-9a-f]{24}\)\n$/)
 })
 
 describe('a call', () => {

@@ -1,12 +1,11 @@
-import { execFile, spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type SeededTenant, seedTenant } from '../../support/seed.ts'
-import { type SharedService, sharedService } from '../../support/service.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { exampleIn, expectQuickstart, quickstartOf, ran } from '../../support/quickstarts.ts'
+import { sharedService } from '../../support/service.ts'
 
 /** The Python client of partners against the service as it is. */
 
@@ -21,46 +20,16 @@ test.skipIf(!has('mypy'))('the Python client has types that mypy --strict finds 
 })
 
 describe.skipIf(!has('python3'))('the Python client (needs python3)', () => {
-  let service: SharedService
-  let tenant: SeededTenant
-  beforeAll(async () => {
-    service = await sharedService()
-    tenant = await seedTenant(service)
-  })
+  const python = (code: string, env: Record<string, string> = {}) =>
+    ran('python3', ['-B', '-'], code, { env: { PATH: process.env.PATH, PYTHONPATH: folder, ...env } })
 
-  function python(code: string, env: Record<string, string> = {}) {
-    return new Promise<{ code: unknown; stdout: string; stderr: string }>((done) => {
-      const program = execFile(
-        'python3',
-        ['-B', '-'],
-        {
-          env: {
-            PATH: process.env.PATH,
-            PYTHONPATH: folder,
-            COMPSTREAM_URL: service.coreUrl,
-            COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
-            COMPSTREAM_CLIENT_ID: tenant.clientId,
-            COMPSTREAM_CLIENT_SECRET: tenant.clientSecret,
-            EMPLOYER_FEIN: tenant.fein,
-            POLICY_NUMBER: tenant.policyNumber,
-            ...env,
-          },
-        },
-        (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }),
-      )
-      program.stdin!.end(code)
-    })
-  }
-
-  test('runs the example of its README: a report is taken, a refusal is told', async () => {
-    const readme = await readFile(join(folder, 'README.md'), 'utf8')
-    const example = /```python\n([\s\S]*?)```/.exec(readme)![1]!
-    const done = await python(example, { RUN_ID: 'p-17' })
-    expect(done).toMatchObject({ code: 0, stderr: '' })
-    expect(done.stdout).toMatch(/^NORMALIZED .*'green_rows': 1/)
-    const refused = await python(example, { RUN_ID: 'p-18', POLICY_NUMBER: 'unknown' })
-    expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toMatch(/^404 Policy not found: .* \(request [0-9a-f]{24}\)\n$/)
+  test('runs the quickstart of its README: it sells, reports, debits and catches up', async () => {
+    const env = await quickstartOf(await sharedService())
+    const example = await exampleIn(join(folder, 'README.md'), 'python')
+    expectQuickstart(await python(example, { ...env, RUN_ID: 'p-17' }))
+    const refused = await python(example, { ...env, EMPLOYER_FEIN: '12-0000000', RUN_ID: 'p-18' })
+    expect(refused).toMatchObject({ code: 1 })
+    expect(refused.stderr).toMatch(/^404 Employer not found: .* \(request [0-9a-f]{24}\)\n$/)
   })
 
   test('tries again under one key, and gives a redirect no secrets', async () => {

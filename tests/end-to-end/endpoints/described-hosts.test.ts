@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +57,16 @@ describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s host', (ap
     for (const path of loaded.filter((one) => !one.startsWith('data:'))) {
       expect((await send(`${address()}${path}`)).status, path).toBe(200)
     }
+  })
+
+  test('hands out the client for Node.js, with the hash that its page names', async () => {
+    const answer = await fetch(`${address()}/client.tgz`)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/gzip'])
+    const sha256 = createHash('sha256')
+      .update(Buffer.from(await answer.arrayBuffer()))
+      .digest('hex')
+    expect(answer.headers.get('etag')).toBe(`"${sha256}"`)
+    expect((await send(`${address()}/docs`)).text).toContain(sha256)
   })
 
   test.runIf(browserPath)(

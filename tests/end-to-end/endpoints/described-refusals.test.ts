@@ -21,7 +21,7 @@ import { type SharedService, sharedService } from '../../support/service.ts'
 /**
  * What the description of an operation forbids is refused with 400, which names the field, and stores nothing: a
  * required field that is missing, one of another kind or beyond its limits, one that is not known, in the body or the
- * query, with a new key, too.
+ * query, with a new key, too. An id in a path that is none, or that of nothing, is 404, which names it likewise.
  */
 
 let service: SharedService
@@ -32,8 +32,9 @@ let parts: Readonly<Record<string, string>>
 beforeAll(async () => {
   service = await sharedService()
   callers = await newCallers(service)
-  const { connection, sold } = callers
-  parts = { connection_id: connection.connection_id, token: tokenOf(await newSession(service, sold)) }
+  const { connection, sold, tenant } = callers
+  const token = tokenOf(await newSession(service, sold))
+  parts = { connection_id: connection.connection_id, tenant_id: tenant.tenantId, token }
 })
 
 /** Values of fields with rules beyond what their schemas say. */
@@ -57,6 +58,14 @@ describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s API', (api
     for (let at = 0; at < calls.length; at += AT_ONCE) {
       await Promise.all(calls.slice(at, at + AT_ONCE).map((call) => expectRefused(described, call)))
     }
+  })
+
+  const named = operationsOf(api).flatMap(([name, described]) =>
+    namesIn(described).map((field) => [`${name}: ${field}`, described, field] as const),
+  )
+
+  test.each(named)('%s that names nothing', async (_name, described, field) => {
+    for (const id of NAMES_NOTHING) await expectNothing(described, field, id, faults)
   })
 
   test('stores nothing of all that', async () => {
@@ -90,6 +99,33 @@ async function expectRefused(described: Described, { field, ...call }: Forbidden
     named.some((one: string) => one === field || one.startsWith(`${field}.`)),
     told,
   ).toBe(true)
+}
+
+/** What no parameter of a path names: what has the form of no id, and ids that were given to nothing. */
+const NAMES_NOTHING = ['no such id', '0'.repeat(24), '00000000-0000-4000-8000-000000000000', "../%00'é"]
+
+/** The parameters of an operation's path. */
+function namesIn({ operation }: Described): string[] {
+  return operation.parameters.flatMap((one) => ('name' in one && one.in === 'path' ? [one.name] : []))
+}
+
+async function expectNothing(
+  described: Described,
+  field: string,
+  id: string,
+  faults: DescribedFaults,
+): Promise<void> {
+  const schema = bodySchemaOf(described.operation)
+  const path = described.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(name === field ? id : (parts[name] ?? '0'.repeat(24))),
+  )
+  const call = { path, query: {}, key: null, body: schema && faults.whole(schema) }
+  const { status, body, text } = await sendTo(callers, described, call)
+  const told = `${path} is answered ${status} ${text}`
+  expect(status, told).toBe(404)
+  const nothing = namesIn(described).filter((name) => name === field || !parts[name])
+  expect(nothing, told).toContain(body.field)
+  expect(body.code, told).toMatch(/^\w+$/)
 }
 
 function wordsOfCore(field: string): readonly string[] {

@@ -23,7 +23,7 @@ async function tour(paymentsUrl: string, receiverPort: number): Promise<string> 
 const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['curl'])) !== null
 
 test.skipIf(!canRun)(
-  'the quickstart of partners sells, verifies and prices (needs bash and curl)',
+  'the quickstart of partners sells, verifies, debits, catches up and prices (needs bash and curl)',
   async () => {
     const service = await startService({ env: { CLOCK: 'system' } })
     try {
@@ -44,6 +44,8 @@ test.skipIf(!canRun)(
       const code = await new Promise((resolve) => shell.on('close', resolve))
       expect([code, output]).toEqual([0, expect.stringMatching(/^verified payment\.completed /m)])
       expect(output).toMatch(/"amount_paid_cents":412300/)
+      expect(output).toMatch(/"transaction_id":"[0-9a-f]{24}","status":"PENDING"/)
+      expect(output).toMatch(/"resent":1\b/)
       expect(output).toContain('1176 green, 24 red')
       expect(output).toContain('$196,892.83')
       expect(output).toMatch(/verified +│ true/)

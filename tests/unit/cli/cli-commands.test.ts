@@ -135,6 +135,15 @@ describe('a command', () => {
     expect((await cli(['help', 'policies'])).stdout).toMatch(/^ {2}update +change terms of a policy$/m)
   })
 
+  test('has a group that says in a sentence what it is for', async () => {
+    const groups = commands
+      .map(({ name }) => name.split(' '))
+      .flatMap(([first, ...verbs]) => (verbs[0] ? [first!] : []))
+    for (const name of new Set([...groups, 'payroll', 'webhooks'])) {
+      expect((await cli([name, '--help'])).stdout).toMatch(/^Usage: .*\n\n[A-Z][^.]*\.\n\n/)
+    }
+  })
+
   test('creates once although an answer was lost: the key stays the same', async () => {
     seen.length = 0
     const { code } = await run('tenants', 'create', '--name', 'Acme')

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resource, rows } from '../../../interfaces/cli/output.ts'
 
 test('an object that is too long for a line has a line for each field, whatever lies in it', () => {
@@ -17,7 +17,7 @@ test('an object that is too long for a line has a line for each field, whatever 
 
 // the library measures all of a cell for each of its lines
 test('a line of a cell is a row of the table, and one of 500 characters at the most', () => {
-  const text = rows([{ one: 'first\nsecond', other: 'beside' }], { One: 'one', Other: 'other' })
+  const text = rows([{ one: 'first\nsecond', other: 'beside' }], { One: 'one', Other: 'other' }, 'things')
   expect(text.split('\n').slice(1, -1)).toEqual([
     '│ One    │ Other  │',
     '│ first  │ beside │',
@@ -25,4 +25,33 @@ test('a line of a cell is a row of the table, and one of 500 characters at the m
   ])
   const long = resource({ long: 'y'.repeat(1_200) }).text.match(/y+/g)
   expect(long?.map(({ length }) => length)).toEqual([500, 500, 200])
+})
+
+describe('on a terminal that is too narrow', () => {
+  const debit = { id: '65f0c0ffee0123456789abcd', status: 'pending', note: 'n'.repeat(200) }
+  const columns = { id: 'id', status: 'status', note: 'note' }
+
+  test.for([80, 60, 50])(
+    'the widest columns of a list are cut: no line has more than %d characters',
+    (width) => {
+      const lines = rows([debit, { ...debit, note: 'short' }], columns, 'debits', width).split('\n')
+      expect(Math.max(...lines.map(({ length }) => length))).toBeOneOf([width - 1, width])
+      expect(lines[2]).toMatch(/│ 65f0c0[0-9a-f]*…? *│ pending │ n+… │$/)
+    },
+  )
+
+  test('no column is cut where all fit, or nobody reads along', () => {
+    expect(rows([debit], columns, 'debits', 300)).toContain(debit.note)
+    expect(rows([debit], columns, 'debits')).toContain(debit.note)
+  })
+
+  test('a resource loses nothing: what is shown once goes on in the next line', () => {
+    const { text } = resource({ client_id: 'c', client_secret: 's'.repeat(100) }, 60)
+    expect(Math.max(...text.split('\n').map(({ length }) => length))).toBe(60)
+    expect(text.match(/s{5,}/g)!.join('')).toBe('s'.repeat(100))
+  })
+})
+
+test('an empty list says of what', () => {
+  expect(rows([], { id: 'id' }, 'bank files')).toBe('No bank files')
 })

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
 
 let directory: string
@@ -30,3 +32,33 @@ describe('a value that neither an option nor a variable gives is wrong usage, wh
 function submit(): readonly string[] {
   return ['payroll', 'submit', 'FILE', '--employer-fein', '12-3456789', '--policy-number', 'WC-1']
 }
+
+test('payroll submit prints what was stored, with code 4, where nobody says how far it is', async () => {
+  const server = createServer((request, response) => {
+    const isReport = request.method === 'POST'
+    response.writeHead(isReport ? 202 : 401, { 'Content-Type': 'application/json' })
+    response.end(
+      JSON.stringify(
+        isReport
+          ? { file_id: 'f'.repeat(24), file_name: 'rows_1.csv', status: 'processing', employee_count: 1 }
+          : { error: 'Invalid client_secret', message: 'The key was rotated' },
+      ),
+    )
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  const line = submit().map((arg) => (arg === 'FILE' ? csv : arg))
+  const env = {
+    COMPSTREAM_CORE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    COMPSTREAM_CLIENT_ID: 'id',
+    COMPSTREAM_CLIENT_SECRET: 'secret',
+  }
+  const { code, stdout, stderr } = await cli(line, { env })
+  expect([code, stdout]).toEqual([
+    4,
+    expect.stringContaining(`File ${'f'.repeat(24)} (rows_1.csv): processing`),
+  ])
+  expect(stderr).toMatch(/^error: File f+ was stored; .*: Invalid client_secret: The key was rotated\n$/)
+  const machine = await cli([...line, '--json'], { env })
+  expect([machine.code, machine.json().file_id]).toEqual([4, 'f'.repeat(24)])
+})

@@ -24,7 +24,7 @@ describe('the package that npm pack makes', () => {
     files.filter((path) => /\.m?js$/.test(path) && !/^(dist\/viewer\/|scripts\/build\.mjs)/.test(path))
 
   test('has the programs, the client with its types, the viewer and the licenses', () => {
-    const built = ['main.js', 'cli.js', 'client/index.js', 'client/index.d.ts', 'viewer/swagger-ui.css']
+    const built = ['main.js', 'cli.js', 'client/index.js', 'client.tgz', 'viewer/swagger-ui.css']
     expect(files).toEqual(
       expect.arrayContaining(
         [...built, 'LICENSES.txt'].map((name) => `dist/${name}`).concat(Object.values(manifest.bin)),
@@ -42,6 +42,16 @@ describe('the package that npm pack makes', () => {
         expect(files, page).toContain(posix.join(posix.dirname(page), target!))
       }
     }
+  })
+
+  test('has the package of the client, which is the same whenever it is made', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'compstream-client-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder, './dist/client'], {
+      cwd: root,
+    })
+    const again = await readFile(join(folder, stdout.trim()))
+    expect(again.equals(await readFile(join(root, 'dist/client.tgz')))).toBe(true)
   })
 
   test('imports only packages that are installed with it', async () => {

@@ -6,7 +6,6 @@ import { type Access, endpointsOf } from '../../../interfaces/endpoints/endpoint
 import {
   date,
   flagText,
-  idOf,
   optional,
   rows,
   text,
@@ -52,7 +51,7 @@ const things = [
     operation: 'makeThing',
     route: 'POST /things/{thing_id}',
     summary: 'Make a thing',
-    params: z.object({ thing_id: idOf('thing') }),
+    params: z.object({ thing_id: z.string().describe('The id of the thing') }),
     query: z.object({
       limit: wholeNumberText({ min: 1, max: 9, missing: 5 }).describe('How many'),
       deep: flagText(),

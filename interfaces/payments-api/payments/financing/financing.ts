@@ -13,6 +13,7 @@ import type { FinancingSession } from '../../../../domain/payments/financing/fin
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted, Rejected } from '../../../endpoints/endpoint.ts'
 import { bytes, idOf } from '../../../endpoints/fields.ts'
+import { inPath } from '../../../endpoints/not-found.ts'
 import {
   contextOf,
   endpoint,
@@ -150,7 +151,9 @@ export const financingEndpoints = [
     summary: 'Download the agreement of a quote',
     description: 'A PDF. It is neither signed nor a receipt.',
     access: sandbox,
-    params: params.extend({ quote_key: z.string().describe('Of a quote that is stored with the session') }),
+    params: params.extend({
+      quote_key: inPath('quote_not_found', z.string().describe('Of a quote that is stored with the session')),
+    }),
     answers: { 200: bytes() },
     produces: 'application/pdf',
     errors: {
@@ -181,7 +184,12 @@ export const publicFinancingEndpoints = [
     route: 'GET /financing-checkouts/{finance_access_token}',
     summary: 'What the page of a financing session shows; nothing can be paid by it',
     access: payerOf('financing checkout'),
-    params: z.object({ finance_access_token: z.string().describe('The token in the address of the page') }),
+    params: z.object({
+      finance_access_token: inPath(
+        'financing_session_not_found',
+        z.string().describe('The token in the address of the page'),
+      ),
+    }),
     answers: { 200: FinancingPageAnswer },
     errors: {
       403: 'The account that offers it is not active',

@@ -11,10 +11,12 @@ import {
 import { SESSION_STATUSES } from '../../../../domain/payments/sessions/payment-session-status.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, isoMoment } from '../../../endpoints/fields.ts'
+import { inPath } from '../../../endpoints/not-found.ts'
 import { payersAccount, payersAccountRequest } from '../../../endpoints/payers-account.ts'
 import { type PaymentsHost, publicEndpoint } from '../../host/api.ts'
 
-const params = z.object({ token: z.string().describe('The token in the address of the page') })
+const token = z.string().describe('The token in the address of the page')
+const params = z.object({ token: inPath('payment_session_not_found', token) })
 const NONE = { 404: 'There is no such payment session' } as const
 const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
 const AWAY = { 502: 'The card processor could not be reached' } as const
