@@ -76,7 +76,8 @@ function keyFileOf(place: DatabasePlace): string | null {
   return existsSync(path) ? readSecretFile(path, path) : null
 }
 
-function settingOf(name: string, env: Env): string | null {
+/** A setting from the environment, or from the file that `<NAME>_FILE` names; null where there is none. @throws ConfigError */
+export function settingOf(name: string, env: Env): string | null {
   const file = env[`${name}_FILE`]?.trim()
   return (file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()) || null
 }
