@@ -28,7 +28,9 @@ export async function* seal(key: KeyObject, plain: AsyncIterable<Buffer>): Async
 export async function* unseal(key: KeyObject, sealed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const { number, isLast, bytes } of chunksOf(sealed, SEALED_BYTES)) {
     if (bytes.length < TAG_BYTES) throw new SealBroken()
-    const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(number, isLast), { authTagLength: TAG_BYTES })
+    const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(number, isLast), {
+      authTagLength: TAG_BYTES,
+    })
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
     let plain: Buffer
     try {

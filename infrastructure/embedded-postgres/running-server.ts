@@ -12,5 +12,7 @@ export async function runningServerUrl(dataDir: string): Promise<string | null> 
   const postmaster = await readPostmasterFile(clusterDir)
   if (postmaster === null || !(await listServerProcesses(clusterDir)).includes(postmaster.pid)) return null
   const password = await readPrivate(join(dataDir, 'postgres-password'))
-  return password === null ? null : `postgresql://${ROLE}:${password}@127.0.0.1:${postmaster.port}/${DATABASE}`
+  return password === null
+    ? null
+    : `postgresql://${ROLE}:${password}@127.0.0.1:${postmaster.port}/${DATABASE}`
 }

@@ -103,7 +103,9 @@ export async function* readTables(from: pg.ClientBase): AsyncGenerator<CarriedRo
 async function* readTable(from: pg.ClientBase, given: CarriedTable): AsyncGenerator<CarriedRows> {
   const { order, without = [], carry = (row) => row, rowsAtOnce = ROWS_AT_ONCE } = given
   const table = nameOf(given)
-  const columns = (await columnsOf(from, table)).map(({ name }) => name).filter((one) => !without.includes(one))
+  const columns = (await columnsOf(from, table))
+    .map(({ name }) => name)
+    .filter((one) => !without.includes(one))
   const texts = columns.map((column) => `${column}::text AS ${column}`).join(', ')
   await from.query(`DECLARE carried NO SCROLL CURSOR FOR SELECT ${texts} FROM ${table} ORDER BY ${order}`)
   for (let isFirst = true; ; isFirst = false) {

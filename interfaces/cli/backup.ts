@@ -142,10 +142,10 @@ function databaseOf(env: Given['env']): DatabasePlace {
 }
 
 function keysFor(place: DatabasePlace, env: Given['env']): MasterKeys {
-  const keys = masterKeysFor(place, place, env)
+  const keys = masterKeysFor(place, null, env)
   if (keys) return keys
   const file = 'dataDir' in place ? `, or the file ${join(place.dataDir, 'master-key')}` : ''
-  throw new ConfigError(`MASTER_KEY is missing: expected the one of the installation that is backed up${file}`)
+  throw new ConfigError(`MASTER_KEY is missing: expected that of the installation that is backed up${file}`)
 }
 
 /** The embedded server that runs already, or else one of our own as long as this takes. */

@@ -8,7 +8,7 @@ import { MoveRefused } from '../../../application/ports/movable-log.ts'
 import type { MasterKeys } from '../../crypto/master-keys.ts'
 import { SealBroken, seal, unseal } from '../../crypto/sealed-stream.ts'
 import { errorCode } from '../../error-code.ts'
-import { type CarriedRows, CARRIED_TABLES, type Row } from '../carried-tables.ts'
+import { CARRIED_TABLES, type CarriedRows, type Row } from '../carried-tables.ts'
 import { keyOf, type Manifest } from './manifest.ts'
 
 /** The files of a backup beside its manifest: JSON lines, sealed. An event is a line; so is the head of a table, and a row. */
@@ -17,7 +17,14 @@ export const TABLES = 'tables.sealed'
 
 const READ_BYTES = 1024 * 1024
 
-type EventLine = [stream: string, revision: number, eventId: string, type: string, data: string, metadata: string]
+type EventLine = [
+  stream: string,
+  revision: number,
+  eventId: string,
+  type: string,
+  data: string,
+  metadata: string,
+]
 
 export function eventLine({ stream, revision, eventId, type, data, metadata }: StoredEvent): string {
   return JSON.stringify([stream, revision, eventId, type, data, metadata] satisfies EventLine)
@@ -83,7 +90,8 @@ export class BackupFiles {
         if (rows.length > 0) yield { table, columns, rows }
         rows = []
         ;({ table, columns } = value)
-        if (!CARRIED_TABLES.includes(table)) throw this.#refuse(TABLES, `this release knows no table ${table}`)
+        if (!CARRIED_TABLES.includes(table))
+          throw this.#refuse(TABLES, `this release knows no table ${table}`)
         yield { table, columns, rows }
       }
       if (rows.length > 0) yield { table, columns, rows }

@@ -5,7 +5,7 @@ import { leafOf } from '../../../application/audit/leaf.ts'
 import { GrowingRoot, leafHash } from '../../../application/audit/merkle.ts'
 import { hashOf } from '../../../application/commands/hash-chain.ts'
 import { MoveRefused } from '../../../application/ports/movable-log.ts'
-import { type MasterKeys, MasterKeyError } from '../../crypto/master-keys.ts'
+import { MasterKeyError, type MasterKeys } from '../../crypto/master-keys.ts'
 import { BackupFiles, EVENTS, TABLES } from './backup-files.ts'
 import { MANIFEST, readManifest } from './manifest.ts'
 
@@ -44,7 +44,9 @@ export async function checkBackup(
     for (const { position, master_key_id: keyId } of some) {
       if (table === 'runtime.process_managers') positions.add(BigInt(position!))
       if (keyId != null && !masterKeys.has(keyId)) {
-        throw new MasterKeyError(`MASTER_KEY does not contain the key ${keyId} that keys in ${folder} are wrapped with`)
+        throw new MasterKeyError(
+          `MASTER_KEY does not contain the key ${keyId} that keys in ${folder} are wrapped with`,
+        )
       }
     }
   }

@@ -91,7 +91,9 @@ async function writeMoment(
         tree.add(leafHash(leafOf(event)))
         if (tree.size === 1) firstEventId = event.eventId
         if (tree.size === checkpoint?.size && !readNote(checkpoint.note)?.root.equals(tree.root)) {
-          throw new MoveRefused(`The log in ${log.name} was changed: its checkpoint of ${tree.size} events does not fit it`)
+          throw new MoveRefused(
+            `The log in ${log.name} was changed: its checkpoint of ${tree.size} events does not fit it`,
+          )
         }
         lines.push(eventLine(event))
       }
@@ -101,7 +103,9 @@ async function writeMoment(
   }
   await writeLines(join(draft, EVENTS), keyOf(masterKeys, backup, 'events'), events())
   if (checkpoint && checkpoint.size > tree.size) {
-    throw new MoveRefused(`The log in ${log.name} ends after ${tree.size} events, and its checkpoint is of ${checkpoint.size}`)
+    throw new MoveRefused(
+      `The log in ${log.name} ends after ${tree.size} events, and its checkpoint is of ${checkpoint.size}`,
+    )
   }
   const tables: Record<string, number> = {}
   const rows = async function* () {
@@ -142,7 +146,11 @@ function logOf(client: pg.Client, name: string): MovableLog {
     readPage: (options) => ask(() => readPage(client, options)),
     eventAt: (stream, revision) =>
       ask(async () => {
-        const [event] = await readStream(client, stream, { from: revision, maxCount: 1, direction: 'forwards' })
+        const [event] = await readStream(client, stream, {
+          from: revision,
+          maxCount: 1,
+          direction: 'forwards',
+        })
         return event?.revision === revision ? event : null
       }),
     findCut: async () => null,
@@ -164,10 +172,14 @@ async function refuseUnfit(client: pg.Client, name: string, masterKeys: MasterKe
     )
   }
   const pairing = await readPairing(client)
-  if (pairing?.movedTo === '') throw new MoveRefused(`a move to PostgreSQL at ${name} has not ended: repeat it first`)
-  if (pairing?.movedTo) throw new MoveRefused(`the installation was moved from here to ${pairing.movedTo}: back it up there`)
+  if (pairing?.movedTo === '')
+    throw new MoveRefused(`a move to PostgreSQL at ${name} has not ended: repeat it first`)
+  if (pairing?.movedTo)
+    throw new MoveRefused(`the installation was moved from here to ${pairing.movedTo}: back it up there`)
   if (pairing?.engine === 'eventstoredb') throw new MoveRefused(LOG_ELSEWHERE)
-  if ((await new PostgresSecretVault(client as never, masterKeys, systemClock).get(FINGERPRINT_ROOT)) === null) {
+  if (
+    (await new PostgresSecretVault(client as never, masterKeys, systemClock).get(FINGERPRINT_ROOT)) === null
+  ) {
     throw new MoveRefused(`PostgreSQL at ${name} holds no installation`)
   }
   for (const [setting, value] of Object.entries(LOG_SESSION)) {
@@ -192,7 +204,8 @@ async function refuseFull(folder: string): Promise<void> {
     if (errorCode(error) === 'ENOENT') return []
     throw orRefused(folder, error)
   })
-  if (names.length > 0) throw new MoveRefused(`${folder} is not empty: a backup takes a new folder, or an empty one`)
+  if (names.length > 0)
+    throw new MoveRefused(`${folder} is not empty: a backup takes a new folder, or an empty one`)
 }
 
 /** A file system's error as one clear line. */

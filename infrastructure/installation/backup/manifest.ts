@@ -72,7 +72,9 @@ export async function readManifest(folder: string, masterKeys: MasterKeys): Prom
   } catch (error) {
     const code = errorCode(error)
     const isMissing = code === 'ENOENT' || code === 'ENOTDIR'
-    throw new MoveRefused(`${folder} ${isMissing ? 'holds no backup' : 'cannot be read'}: ${MANIFEST}: ${code}`)
+    throw new MoveRefused(
+      `${folder} ${isMissing ? 'holds no backup' : 'cannot be read'}: ${MANIFEST}: ${code}`,
+    )
   }
   const damaged = new MoveRefused(`The backup in ${folder} is damaged: ${MANIFEST} was changed or cut`)
   const { mac, ...rest } = objectIn(text) ?? {}
@@ -102,5 +104,7 @@ function objectIn(text: string): Record<string, unknown> | null {
 function macOf(manifest: Manifest, masterKeys: MasterKeys): Buffer {
   // in the order of the schema, whatever that of the file
   const text = JSON.stringify(Manifest.parse(manifest))
-  return createHmac('sha256', keyOf(masterKeys, manifest, 'manifest')).update(text).digest()
+  return createHmac('sha256', keyOf(masterKeys, manifest, 'manifest'))
+    .update(text)
+    .digest()
 }

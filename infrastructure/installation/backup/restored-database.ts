@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts'
 import { migrationsOf } from '../../database/migrate.ts'
 import { inTransaction } from '../../database/transaction.ts'
 import { rewrapAll } from '../../secrets/rewrap.ts'
-import { carriedOf, CARRIED_TABLES, storeTables } from '../carried-tables.ts'
+import { CARRIED_TABLES, carriedOf, storeTables } from '../carried-tables.ts'
 import { type LogEngine, storePairing } from '../log-pairing.ts'
 import { refuseWhileInUse, translate } from '../moved-database.ts'
 import type { CheckedBackup } from './check-backup.ts'
@@ -69,7 +69,9 @@ export function refuseOccupied(database: Database, engine: LogEngine, manifest: 
     const name = `PostgreSQL at ${database.name}`
     const beyond = (await migrationsOf(client)).find((one) => one > manifest.schema)
     if (beyond !== undefined) {
-      throw new MoveRefused(`${name} has tables of a newer release than the backup (${beyond}): take an empty database`)
+      throw new MoveRefused(
+        `${name} has tables of a newer release than the backup (${beyond}): take an empty database`,
+      )
     }
     await refuseRows(client, name)
     if (!(await isThere(client, 'event_log.events'))) return
@@ -91,12 +93,15 @@ async function refuseRows(client: pg.Client, name: string): Promise<void> {
   for (const table of CARRIED_TABLES) {
     // of erasures there is always the count
     if (table === 'runtime.erasures' || !(await isThere(client, table))) continue
-    if ((await client.query(`SELECT FROM ${table} LIMIT 1`)).rowCount !== 0) throw notEmpty(name, `it has rows in ${table}`)
+    if ((await client.query(`SELECT FROM ${table} LIMIT 1`)).rowCount !== 0)
+      throw notEmpty(name, `it has rows in ${table}`)
   }
 }
 
 async function isThere(client: pg.Client, table: string): Promise<boolean> {
-  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [table])
+  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    table,
+  ])
   return rows[0]!.there
 }
 
