@@ -169,9 +169,10 @@ export class LogTree {
     const { store, clock, copies } = this.#parts
     const { size } = await this.grow(signal)
     const [last] = await store.checkpoints(1)
-    if (size === 0 || last?.size === size) return last ?? null
-    const nodes = this.nodes()
+    if (size === 0) return last ?? null
     const { origin, ...signed } = await this.#lastSigned(last)
+    if (last?.size === size && signed.size === size) return last
+    const nodes = this.nodes()
     if (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))
       throw new LogDiffers(signed.size)
     const signer = await this.#signing()

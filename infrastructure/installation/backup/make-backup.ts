@@ -177,9 +177,7 @@ async function refuseUnfit(client: pg.Client, name: string, masterKeys: MasterKe
   if (pairing?.movedTo)
     throw new MoveRefused(`the installation was moved from here to ${pairing.movedTo}: back it up there`)
   if (pairing?.engine === 'eventstoredb') throw new MoveRefused(LOG_ELSEWHERE)
-  if (
-    (await new PostgresSecretVault(client as never, masterKeys, systemClock).get(FINGERPRINT_ROOT)) === null
-  ) {
+  if ((await new PostgresSecretVault(client, masterKeys, systemClock).get(FINGERPRINT_ROOT)) === null) {
     throw new MoveRefused(`PostgreSQL at ${name} holds no installation`)
   }
   for (const [setting, value] of Object.entries(LOG_SESSION)) {

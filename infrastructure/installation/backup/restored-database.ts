@@ -52,7 +52,7 @@ export class RestoredDatabase implements MovedDatabase {
         const carried = carriedOf(await storeTables(client, backup.files.tables()))
         await translate(client, translated)
         await storePairing(client, { engine, ...log! }, null)
-        await rewrapAll(client as unknown as pg.Pool, masterKeys)
+        await rewrapAll(client, masterKeys)
         return { outcome: 'moved', carried }
       }),
     )

@@ -93,7 +93,7 @@ async function askAboutMoney(service: RunningService) {
     { method: 'POST', path: '/payment-links', body: linkBody(tenant), key: 'link-1' },
     { method: 'POST', path: '/ach/debits', body: debit, key: 'debit-1' },
     { method: 'GET', path: '/payment-links' },
-    { method: 'GET', path: '/ach/debits' },
+    { method: 'GET', path: '/ach/transactions' },
   ]
   const all: (typeof asked)[number][] = []
   for (const { method, path, body, key } of requests) {
@@ -185,6 +185,25 @@ test.skipIf(!hasEventStore)('restored onto EventStoreDB, it answers what it answ
   expect(await service.end()).toBe(0)
 })
 
+test('a restore that was interrupted goes on when it is started again', async () => {
+  const database = await createTestDatabase({ migrate: false })
+  closers.push(database.drop)
+  const env = { DATABASE_URL: database.url, MASTER_KEY: masterKey }
+  expect((await cli(['restore', backup], { env })).code).toBe(0)
+  const secrets = await withClient(database.url, async (client) => {
+    const { rowCount } = await client.query('SELECT FROM runtime.secrets')
+    // as it is when the log was written, and the last transaction was not
+    for (const table of [...CARRIED_TABLES, 'runtime.log_binding']) await client.query(`DELETE FROM ${table}`)
+    return rowCount
+  })
+  expect((await cli(['restore', backup], { env })).code).toBe(0)
+  await withClient(database.url, async (client) => {
+    expect((await client.query('SELECT FROM runtime.secrets')).rowCount).toBe(secrets)
+    const { rows } = await client.query('SELECT count(*)::int AS events FROM event_log.events')
+    expect(rows).toEqual([{ events: made.log.events }])
+  })
+})
+
 describe('nothing is written by', () => {
   /** A copy of the backup with something done to it. */
   async function altered(change: (folder: string) => Promise<unknown>): Promise<string> {
@@ -224,7 +243,7 @@ describe('nothing is written by', () => {
     [
       'another count of events',
       (at) =>
-        edit(join(at, 'manifest.json'), (bytes) => bytes.write('"events": 1', bytes.indexOf('"events": '))),
+        edit(join(at, 'manifest.json'), (bytes) => bytes.write('"events": 9', bytes.indexOf('"events": '))),
       /manifest\.json was changed or cut$/m,
     ],
     ['no manifest', (at) => rm(join(at, 'manifest.json')), /holds no backup: manifest\.json: ENOENT$/m],
