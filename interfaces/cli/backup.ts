@@ -66,50 +66,54 @@ export function verifyBackup({ env, report, signal, ...given }: GivenFolder) {
 
 /** Restores a backup into the empty installation of the settings. @throws CliError */
 export function restore({ env, report, signal, ...given }: GivenFolder) {
-  return withClosers(signal, async (closers) => {
-    const folder = resolve(given.folder)
-    const place = databaseOf(env)
-    const masterKeys = keysFor(place, env)
-    const backup = await checkBackup(folder, masterKeys, report, signal)
-    const { manifest } = backup.files
-    const eventStoreUrl = settingOf('EVENTSTORE_URL', env)
-    const engine = eventStoreUrl === null ? 'postgresql' : 'eventstoredb'
-    const eventStore = eventStoreUrl === null ? null : await openMovableEventStoreLog(eventStoreUrl)
-    if (eventStore) {
-      closers.push(() => eventStore.close())
-      await refuseOtherEvents(eventStore, manifest)
-    }
-    const url = 'url' in place ? place.url : await ownEmbeddedUrl(place.dataDir, closers)
-    const named = { url, ...nameOf(place), applicationName: 'compstream-restore' }
-    const found = await openDatabase(named)
-    await refuseOccupied(found, engine, manifest).finally(() => found.close())
-    await migrate({ url, upTo: manifest.schema })
-    const database = await openDatabase(named)
-    closers.push(() => database.close())
-    let target: MovableLog
-    if (eventStore) target = eventStore
-    else {
-      target = await openMovablePostgresLog(database)
-      closers.push(() => target.close())
-    }
-    const source = new BackupLog(backup.files, target)
-    closers.push(() => source.close())
-    const moved = await moveLog({
-      source,
-      target,
-      database: new RestoredDatabase({ backup, to: database, engine, masterKeys }),
-      report: ({ phase, events, share }) => report(phase, events, share),
-      signal,
-    })
-    return {
-      ...accountOf(backup),
-      backup: folder,
-      restored: true,
-      to: moved.to,
-      database: moved.database?.to,
-      not_restored: moved.not_carried,
-    }
-  })
+  return withClosers(
+    signal,
+    async (closers) => {
+      const folder = resolve(given.folder)
+      const place = databaseOf(env)
+      const masterKeys = keysFor(place, env)
+      const backup = await checkBackup(folder, masterKeys, report, signal)
+      const { manifest } = backup.files
+      const eventStoreUrl = settingOf('EVENTSTORE_URL', env)
+      const engine = eventStoreUrl === null ? 'postgresql' : 'eventstoredb'
+      const eventStore = eventStoreUrl === null ? null : await openMovableEventStoreLog(eventStoreUrl)
+      if (eventStore) {
+        closers.push(() => eventStore.close())
+        await refuseOtherEvents(eventStore, manifest)
+      }
+      const url = 'url' in place ? place.url : await ownEmbeddedUrl(place.dataDir, closers)
+      const named = { url, ...nameOf(place), applicationName: 'compstream-restore' }
+      const found = await openDatabase(named)
+      await refuseOccupied(found, engine, manifest).finally(() => found.close())
+      await migrate({ url, upTo: manifest.schema })
+      const database = await openDatabase(named)
+      closers.push(() => database.close())
+      let target: MovableLog
+      if (eventStore) target = eventStore
+      else {
+        target = await openMovablePostgresLog(database)
+        closers.push(() => target.close())
+      }
+      const source = new BackupLog(backup.files, target)
+      closers.push(() => source.close())
+      const moved = await moveLog({
+        source,
+        target,
+        database: new RestoredDatabase({ backup, to: database, engine, masterKeys }),
+        report: ({ phase, events, share }) => report(phase, events, share),
+        signal,
+      })
+      return {
+        ...accountOf(backup),
+        backup: folder,
+        restored: true,
+        to: moved.to,
+        database: moved.database?.to,
+        not_restored: moved.not_carried,
+      }
+    },
+    '; the same command goes on from here',
+  )
 }
 
 function accountOf({ files: { manifest }, bytes }: CheckedBackup) {
@@ -168,15 +172,19 @@ function nameOf(place: DatabasePlace): { readonly name?: string } {
 
 type Closer = () => Promise<unknown>
 
-async function withClosers<T>(signal: AbortSignal, work: (closers: Closer[]) => Promise<T>): Promise<T> {
+/** @param goesOn what is said of a command that may be started again. */
+async function withClosers<T>(
+  signal: AbortSignal,
+  work: (closers: Closer[]) => Promise<T>,
+  goesOn = '',
+): Promise<T> {
   const closers: Closer[] = []
   try {
     return await work(closers)
   } catch (error) {
-    if (signal.aborted) throw new CliError('stopped')
+    if (signal.aborted) throw new CliError(`stopped${goesOn}`)
     if (!EXPECTED.some((kind) => error instanceof kind)) throw error
-    const hint = error instanceof MoveInterrupted ? '; the same command goes on from here' : ''
-    throw new CliError(`${(error as Error).message}${hint}`)
+    throw new CliError(`${(error as Error).message}${error instanceof MoveInterrupted ? goesOn : ''}`)
   } finally {
     for (const close of closers.reverse()) await close().catch(() => undefined)
   }

@@ -185,10 +185,10 @@ test.skipIf(!hasEventStore)('restored onto EventStoreDB, it answers what it answ
   expect(await service.end()).toBe(0)
 })
 
-test('a restore that was interrupted goes on when it is started again', async () => {
+test('a restore that was interrupted goes on when it is started again, and wraps all keys with a new master key', async () => {
   const database = await createTestDatabase({ migrate: false })
   closers.push(database.drop)
-  const env = { DATABASE_URL: database.url, MASTER_KEY: masterKey }
+  const env = { DATABASE_URL: database.url, MASTER_KEY: `${newKey()},${masterKey}` }
   expect((await cli(['restore', backup], { env })).code).toBe(0)
   const secrets = await withClient(database.url, async (client) => {
     const { rowCount } = await client.query('SELECT FROM runtime.secrets')
@@ -201,6 +201,11 @@ test('a restore that was interrupted goes on when it is started again', async ()
     expect((await client.query('SELECT FROM runtime.secrets')).rowCount).toBe(secrets)
     const { rows } = await client.query('SELECT count(*)::int AS events FROM event_log.events')
     expect(rows).toEqual([{ events: made.log.events }])
+    const { rows: keys } = await client.query(
+      `SELECT master_key_id AS id FROM runtime.secrets UNION SELECT master_key_id FROM runtime.data_keys WHERE wrapped IS NOT NULL`,
+    )
+    const { master_key_id: old } = JSON.parse(await readFile(join(backup, 'manifest.json'), 'utf8'))
+    expect(keys).toEqual([{ id: expect.not.stringContaining(old) }])
   })
 })
 
