@@ -45,7 +45,7 @@ export async function checkBackup(
       if (table === 'runtime.process_managers') positions.add(BigInt(position!))
       if (keyId != null && !masterKeys.has(keyId)) {
         throw new MasterKeyError(
-          `MASTER_KEY does not contain the key ${keyId} that keys in ${folder} are wrapped with`,
+          `MASTER_KEY does not contain the key ${keyId} that keys of the backup are wrapped with`,
         )
       }
     }

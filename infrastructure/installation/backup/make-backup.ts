@@ -73,6 +73,9 @@ async function writeMoment(
   parts: Parameters<typeof makeBackup>[0] & { readonly draft: string },
 ): Promise<void> {
   const { database, draft, masterKeys, signal } = parts
+  for (const [setting, value] of Object.entries(LOG_SESSION)) {
+    await client.query('SELECT set_config($1, $2, true)', [setting, value])
+  }
   const backup = { id: newBackupId(), master_key_id: masterKeys.currentId }
   const log = logOf(client, `PostgreSQL at ${database.name}`)
   const checkpoint = await newestCheckpoint(client)
@@ -161,7 +164,7 @@ function logOf(client: pg.Client, name: string): MovableLog {
   }
 }
 
-/** What cannot be backed up is refused before anything is written; nothing holds the log's statements off its indexes. */
+/** What cannot be backed up is refused before anything is written. @throws MoveRefused, MasterKeyError */
 async function refuseUnfit(client: pg.Client, name: string, masterKeys: MasterKeys): Promise<void> {
   const [own, found] = [latest(Object.keys(migrations)), latest(await migrationsOf(client))]
   if (found === '') throw new MoveRefused(`PostgreSQL at ${name} holds no installation`)
@@ -179,9 +182,6 @@ async function refuseUnfit(client: pg.Client, name: string, masterKeys: MasterKe
   if (pairing?.engine === 'eventstoredb') throw new MoveRefused(LOG_ELSEWHERE)
   if ((await new PostgresSecretVault(client, masterKeys, systemClock).get(FINGERPRINT_ROOT)) === null) {
     throw new MoveRefused(`PostgreSQL at ${name} holds no installation`)
-  }
-  for (const [setting, value] of Object.entries(LOG_SESSION)) {
-    await client.query('SELECT set_config($1, $2, true)', [setting, value])
   }
 }
 
