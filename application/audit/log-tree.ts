@@ -4,17 +4,17 @@ import type { Clock } from '../ports/clock.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
 import type { SecretVault } from '../ports/personal-data.ts'
-import { readNote, type Signer, signedNote, signerOf, verifierKey } from './checkpoint-note.ts'
-import { leafOf } from './leaf.ts'
 import {
-  consistencyProof,
-  HASH_BYTES,
-  type Hash,
-  inclusionProof,
-  leafHash,
-  type NodeAt,
-  rootOf,
-} from './merkle.ts'
+  type Checkpoint,
+  readNote,
+  type Signer,
+  signedBy,
+  signedNote,
+  signerOf,
+  verifierKey,
+} from './checkpoint-note.ts'
+import { leafOf } from './leaf.ts'
+import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
 import { TreeCheck } from './tree-check.ts'
 import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
@@ -75,6 +75,7 @@ const NO_EVENTS = Buffer.alloc(0)
 export class LogTree {
   readonly #parts: LogTreeParts
   #signer: Promise<Signer> | undefined
+  #furthest: Checkpoint | null | undefined
 
   constructor(parts: LogTreeParts) {
     this.#parts = parts
@@ -162,15 +163,16 @@ export class LogTree {
   /**
    * Signs how the log stands, where it has gone on since the last checkpoint.
    * @returns the newest checkpoint; null of a log without events.
-   * @throws LogDiffers when the log does not begin with what the last checkpoint says.
+   * @throws LogDiffers when the log does not begin with what the last checkpoint says, or one that is kept outside it.
    */
   async checkpoint(signal?: AbortSignal): Promise<StoredCheckpoint | null> {
     const { store, clock, copies } = this.#parts
     const { size } = await this.grow(signal)
     const [last] = await store.checkpoints(1)
-    if (size === 0 || last?.size === size) return last ?? null
-    const nodes = this.nodes()
+    if (size === 0) return last ?? null
     const { origin, ...signed } = await this.#lastSigned(last)
+    if (last?.size === size && signed.size === size) return last
+    const nodes = this.nodes()
     if (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))
       throw new LogDiffers(signed.size)
     const signer = await this.#signing()
@@ -186,11 +188,24 @@ export class LogTree {
     return this.#parts.store.checkpoints(limit)
   }
 
-  async #lastSigned(
-    last: StoredCheckpoint | undefined,
-  ): Promise<{ origin: string; size: number; root: Hash }> {
-    if (last) return readNote(last.note)!
-    return { origin: await this.#origin(), size: 0, root: await rootOf(0, this.nodes()) }
+  /** What was signed last, also where that is known outside the database alone, because an older one was restored. */
+  async #lastSigned(last: StoredCheckpoint | undefined): Promise<Checkpoint> {
+    const inside = last
+      ? readNote(last.note)!
+      : { origin: await this.#origin(), size: 0, root: await rootOf(0, this.nodes()) }
+    // what this process signs itself goes further
+    if (this.#furthest === undefined) this.#furthest = await this.#furthestCopy()
+    return this.#furthest && this.#furthest.size > inside.size ? this.#furthest : inside
+  }
+
+  async #furthestCopy(): Promise<Checkpoint | null> {
+    const { copies, store } = this.#parts
+    if (!copies) return null
+    const keys = [verifierKey(await this.#signing()), ...(await store.keys())]
+    return (await copies.kept())
+      .filter((note) => signedBy(note, keys) !== null)
+      .flatMap((note) => readNote(note) ?? [])
+      .reduce<Checkpoint | null>((most, one) => (one.size > (most?.size ?? 0) ? one : most), null)
   }
 
   /** A log is known by its first event. */

@@ -24,6 +24,34 @@ export function nodeHash(left: Hash, right: Hash): Hash {
   return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer')
 }
 
+/** The root of a tree whose leaves come one after the other. */
+export class GrowingRoot {
+  /** Roots of the largest complete subtrees so far, from the left. */
+  readonly #roots: { hash: Hash; leaves: number }[] = []
+  #size = 0
+
+  add(leaf: Hash): void {
+    this.#size += 1
+    let node = { hash: leaf, leaves: 1 }
+    for (let left = this.#roots.at(-1); left?.leaves === node.leaves; left = this.#roots.at(-1)) {
+      this.#roots.pop()
+      node = { hash: nodeHash(left.hash, node.hash), leaves: 2 * node.leaves }
+    }
+    this.#roots.push(node)
+  }
+
+  /** Leaves so far. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Of all leaves so far. */
+  get root(): Hash {
+    const [last, ...before] = [...this.#roots].reverse().map(({ hash }) => hash)
+    return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT)
+  }
+}
+
 /** The hash of a complete subtree: of the 2^level leaves from index × 2^level on. */
 export type NodeAt = (level: number, index: number) => Promise<Hash>
 

@@ -2,7 +2,7 @@ import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, TreeEnd } from '../ports/log-tree-store.ts'
 import { type Checkpoint, readNote, signedBy } from './checkpoint-note.ts'
 import { leafOf } from './leaf.ts'
-import { EMPTY_ROOT, HASH_BYTES, type Hash, leafHash, nodeHash } from './merkle.ts'
+import { GrowingRoot, HASH_BYTES, type Hash, leafHash } from './merkle.ts'
 import { TILE_HASHES } from './tree-tiles.ts'
 
 /**
@@ -41,9 +41,7 @@ export class TreeCheck {
   /** Ascending. */
   readonly #checkpoints: readonly Checkpoint[]
   #next = 0
-  /** Roots of the largest complete subtrees so far, from the left. */
-  readonly #roots: { hash: Hash; leaves: number }[] = []
-  #size = 0
+  readonly #read = new GrowingRoot()
   #tile: { readonly index: number; readonly hashes: Buffer; readonly eventIds: Buffer } | undefined
   #suspect: TreeDifference | null = null
 
@@ -76,17 +74,16 @@ export class TreeCheck {
 
   /** Of all events so far. */
   get root(): Hash {
-    const [last, ...before] = [...this.#roots].reverse().map(({ hash }) => hash)
-    return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT)
+    return this.#read.root
   }
 
   /** Takes the next event; most are compared at once. @returns how the log differs, once that is certain. */
   take(event: StoredEvent): TreeDifference | null | Promise<TreeDifference | null> {
     const leaf = leafHash(leafOf(event))
-    const index = this.#size
-    this.#add(leaf)
+    const index = this.#read.size
+    this.#read.add(leaf)
     const isAlike = this.#suspect !== null || index >= this.#end.size || this.#leafAtHand(index)?.equals(leaf)
-    const isSigned = (this.#checkpoints[this.#next]?.size ?? Number.POSITIVE_INFINITY) <= this.#size
+    const isSigned = (this.#checkpoints[this.#next]?.size ?? Number.POSITIVE_INFINITY) <= this.#read.size
     return isAlike && !isSigned ? null : this.#compare(index, leaf, event)
   }
 
@@ -94,7 +91,7 @@ export class TreeCheck {
     if (!this.#suspect && index < this.#end.size && !(await this.#storedLeaf(index))?.equals(leaf)) {
       this.#suspect = await this.#differenceAt(index, leaf, event)
     }
-    for (let found = this.#checkpoints[this.#next]; found && found.size <= this.#size; ) {
+    for (let found = this.#checkpoints[this.#next]; found && found.size <= this.#read.size; ) {
       if (!found.root.equals(this.root)) {
         return this.#suspect ?? { problem: 'differs_from_checkpoint', at: event, eventId: null }
       }
@@ -112,7 +109,7 @@ export class TreeCheck {
   async finish(): Promise<TreeDifference | { readonly missing: string | null } | null> {
     if (this.#suspect) return this.#suspect
     const most = Math.max(this.#end.size, this.#checkpoints.at(-1)?.size ?? 0)
-    return most > this.#size ? { missing: await this.#storedId(this.#size) } : null
+    return most > this.#read.size ? { missing: await this.#storedId(this.#read.size) } : null
   }
 
   async #differenceAt(index: number, leaf: Hash, event: StoredEvent): Promise<TreeDifference> {
@@ -127,16 +124,6 @@ export class TreeCheck {
     }
     if (isNext) return { problem: 'removed_event', at, eventId: await this.#storedId(index) }
     return { problem: 'changed_event', at, eventId }
-  }
-
-  #add(leaf: Hash): void {
-    this.#size += 1
-    let node = { hash: leaf, leaves: 1 }
-    for (let left = this.#roots.at(-1); left?.leaves === node.leaves; left = this.#roots.at(-1)) {
-      this.#roots.pop()
-      node = { hash: nodeHash(left.hash, node.hash), leaves: 2 * node.leaves }
-    }
-    this.#roots.push(node)
   }
 
   async #storedLeaf(index: number): Promise<Hash | null> {

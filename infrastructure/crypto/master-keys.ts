@@ -1,4 +1,4 @@
-import { createHash, createSecretKey, type KeyObject } from 'node:crypto'
+import { createHash, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import { ConfigError } from '../config-error.ts'
 import { decrypt, encrypt, KEY_BYTES, OVERHEAD_BYTES } from './aes-gcm.ts'
 
@@ -54,6 +54,22 @@ export class MasterKeys {
     } catch {
       throw new MasterKeyError(`The stored key of ${purpose} was changed, it cannot be unwrapped`)
     }
+  }
+
+  /** Whether a key is among them. */
+  has(masterKeyId: string): boolean {
+    return this.#keys.has(masterKeyId)
+  }
+
+  /**
+   * A key of 32 bytes for one use, by HKDF-SHA256: it tells nothing of the master key.
+   * @param salt what makes it another one than all others for the same use.
+   * @throws MasterKeyError when the master key is not among the keys.
+   */
+  derive(masterKeyId: string, salt: Buffer, use: string): KeyObject {
+    const key = this.#keys.get(masterKeyId)
+    if (!key) throw new MasterKeyError(`MASTER_KEY does not contain the key ${masterKeyId} of the ${use}`)
+    return createSecretKey(Buffer.from(hkdfSync('sha256', key, salt, `compstream ${use}`, KEY_BYTES)))
   }
 }
 

@@ -24,9 +24,14 @@ const LOCK_NOT_AVAILABLE = '55P03'
  * Brings the database to this program's schema, as the connecting user: at every start, under a lock, each pending
  * migration in a transaction of its own. One that does not get the lock of a table within {@link TABLE_LOCK_MS} lets
  * readers pass and tries again, for an hour at the most. Nothing is ever migrated backwards.
+ * @param options.upTo the last migration to make, default all.
  * @throws DatabaseUnavailable when it cannot be reached, is newer than the program, or a migration fails.
  */
-export async function migrate(options: { readonly url: string; readonly log?: DatabaseLog }): Promise<void> {
+export async function migrate(options: {
+  readonly url: string
+  readonly log?: DatabaseLog
+  readonly upTo?: string
+}): Promise<void> {
   const target = parseDatabaseUrl(options.url)
   const pool = new DeadlinePool(target, {
     ...target.config('compstream migrate', STATEMENT_LIMIT_MS.long),
@@ -35,11 +40,11 @@ export async function migrate(options: { readonly url: string; readonly log?: Da
   pool.on('error', () => undefined)
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
-    await refuseNewerDatabase(kysely, target.name)
+    await refuseNewerDatabase(pool, target.name)
     const serviceRole = await onClient(pool, ensureServiceRole)
     const migrator = new Migrator({
       db: kysely,
-      provider: { getMigrations: async () => impatient },
+      provider: { getMigrations: async () => upTo(options.upTo) },
       migrationTableName: MIGRATION_TABLE,
       migrationLockTableName: `${MIGRATION_TABLE}_lock`,
       migrationTableSchema: MIGRATION_SCHEMA,
@@ -72,6 +77,11 @@ const impatient = Object.fromEntries(
   ]),
 )
 
+/** The migrations up to one, all without one. */
+function upTo(last: string | undefined): typeof impatient {
+  return Object.fromEntries(Object.entries(impatient).filter(([name]) => last === undefined || name <= last))
+}
+
 /** Makes the next pending migration. @returns it; nothing when there is none. */
 async function nextMigration(
   migrator: Migrator,
@@ -94,15 +104,19 @@ async function nextMigration(
   }
 }
 
-async function refuseNewerDatabase(kysely: Kysely<unknown>, name: string): Promise<void> {
-  const table = sql.table(`${MIGRATION_SCHEMA}.${MIGRATION_TABLE}`)
-  const { rows: found } = await sql<{ oid: string | null }>`
-    SELECT to_regclass(${`${MIGRATION_SCHEMA}.${MIGRATION_TABLE}`})::text AS oid`.execute(kysely)
-  if (found[0]?.oid === null) return
-  const { rows } = await sql<{ name: string }>`SELECT name FROM ${table} ORDER BY name`.execute(kysely)
-  const unknown = rows.find((row) => !(row.name in migrations))
-  if (unknown) {
-    throw new DatabaseUnavailable(name, `it is newer than this program (it has migration ${unknown.name})`)
+/** The names of the migrations that a database has had, ascending; none of one that has never been migrated. */
+export async function migrationsOf(db: Pick<pg.ClientBase | pg.Pool, 'query'>): Promise<readonly string[]> {
+  const table = `${MIGRATION_SCHEMA}.${MIGRATION_TABLE}`
+  const found = await db.query<{ oid: string | null }>('SELECT to_regclass($1)::text AS oid', [table])
+  if (found.rows[0]?.oid === null) return []
+  const { rows } = await db.query<{ name: string }>(`SELECT name FROM ${table} ORDER BY name`)
+  return rows.map(({ name }) => name)
+}
+
+async function refuseNewerDatabase(pool: pg.Pool, name: string): Promise<void> {
+  const unknown = (await migrationsOf(pool)).find((one) => !(one in migrations))
+  if (unknown !== undefined) {
+    throw new DatabaseUnavailable(name, `it is newer than this program (it has migration ${unknown})`)
   }
 }
 

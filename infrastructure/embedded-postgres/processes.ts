@@ -126,13 +126,13 @@ export async function endPreviousServer(clusterDir: string, log: (line: string) 
   )
 }
 
-/** The pid and status words of `postmaster.pid`, or null when there is none. */
+/** The pid, port and status words of `postmaster.pid`, or null when there is none. */
 export async function readPostmasterFile(
   clusterDir: string,
-): Promise<{ readonly pid: number; readonly status: string } | null> {
+): Promise<{ readonly pid: number; readonly port: number; readonly status: string } | null> {
   try {
     const lines = (await readFile(join(clusterDir, 'postmaster.pid'), 'utf8')).split('\n')
-    return { pid: Number(lines[0]), status: lines[7]?.trim() ?? '' }
+    return { pid: Number(lines[0]), port: Number(lines[3]), status: lines[7]?.trim() ?? '' }
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null
     throw error

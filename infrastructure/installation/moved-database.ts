@@ -176,7 +176,8 @@ async function carryAll(from: pg.ClientBase, to: pg.ClientBase, masterKeys: Mast
   return carried
 }
 
-async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {
+/** Stores positions of one log instead of those of another one. */
+export async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {
   await client.query(
     `UPDATE runtime.process_managers AS stored SET position = moved.after
      FROM unnest($1::bigint[], $2::bigint[]) AS moved (before, after) WHERE stored.position = moved.before`,
@@ -194,7 +195,7 @@ async function dropReadModels(client: pg.Client): Promise<void> {
 }
 
 /** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws MoveRefused */
-async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'query'>): Promise<void> {
+export async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'query'>): Promise<void> {
   for (const deadline = performance.now() + technicalDeadline(WAIT_MS); ; ) {
     const { rows } = await db.query<{ sessions: number }>(
       `SELECT count(*)::int AS sessions FROM pg_stat_activity

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
 import { auditCheckCommand } from './audit-check.ts'
+import { backupCommands } from './backup-commands.ts'
 import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
 import { partnerOptions } from './partner-client.ts'
@@ -127,6 +128,7 @@ async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promi
   payrollCommands(io, program)
   webhookCommands(io, program)
   logCommands(io, group(program, 'events'))
+  backupCommands(io, program)
   auditCheckCommand(io, group(program, 'audit'))
   return program
 }

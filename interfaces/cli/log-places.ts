@@ -53,13 +53,18 @@ function fromEnvironment(option: string, name: string, env: Env): string {
 /**
  * The master keys to open and wrap keys with when they move: the first is that of the service on the target, from
  * MASTER_KEY, MASTER_KEY_FILE or the target's data directory; the one in the source's data directory only opens.
+ * @param source null: nothing moves, the service's own keys are wanted.
  * @returns null when the target's is not known.
  * @throws ConfigError
  */
-export function masterKeysFor(target: DatabasePlace, source: DatabasePlace, env: Env): MasterKeys | null {
+export function masterKeysFor(
+  target: DatabasePlace,
+  source: DatabasePlace | null,
+  env: Env,
+): MasterKeys | null {
   const ofTarget = settingOf('MASTER_KEY', env) ?? keyFileOf(target)
   if (ofTarget === null) return null
-  const texts = [ofTarget, keyFileOf(source)].filter((text) => text !== null)
+  const texts = [ofTarget, source && keyFileOf(source)].filter((text) => text !== null)
   const keys = texts.map((text) => {
     const parsed = parseKeys(text)
     if (!parsed)
@@ -76,7 +81,8 @@ function keyFileOf(place: DatabasePlace): string | null {
   return existsSync(path) ? readSecretFile(path, path) : null
 }
 
-function settingOf(name: string, env: Env): string | null {
+/** A setting from the environment, or from the file that `<NAME>_FILE` names; null where there is none. @throws ConfigError */
+export function settingOf(name: string, env: Env): string | null {
   const file = env[`${name}_FILE`]?.trim()
   return (file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()) || null
 }

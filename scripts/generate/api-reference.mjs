@@ -133,7 +133,9 @@ function operationText({ path, method, operation }, common, document) {
     own.length > 0 &&
       own
         .map(([status, response]) =>
-          [`- **${status}**: ${refusalOf(response)}`, listOf(codes(status, response))].filter(Boolean).join(': '),
+          [`- **${status}**: ${refusalOf(response)}`, listOf(codes(status, response))]
+            .filter(Boolean)
+            .join(': '),
         )
         .join('\n')
         .replace(/^/, 'Refused with\n\n'),

@@ -193,6 +193,20 @@ describe('the tree over the log', () => {
       })
     })
 
+    test('a later checkpoint in the folder, and does not sign over it, as after a restore of an older log', async () => {
+      await append(1)
+      const { size } = (await tree().checkpoint())!
+      await append(1)
+      const later = (await tree().checkpoint())!
+      await asOwner('DELETE FROM event_log.events WHERE position > $1', [size])
+      await bench.database.pool.query('DELETE FROM runtime.log_checkpoints WHERE size > $1', [size])
+      for (const _ of ['shorter', 'grown again']) {
+        await expect(tree().checkpoint()).rejects.toThrow(new LogDiffers(later.size))
+        await append(2)
+      }
+      expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(later.note)
+    })
+
     test('that not the log was changed, but the tree', async () => {
       await append(1)
       await tree().checkpoint()

@@ -65,9 +65,13 @@ async function terminate(name: string, application: string): Promise<void> {
 }
 
 describe('migrations', () => {
-  test('bring an empty database up to date, and are not repeated', async () => {
+  test('bring an empty database up to date, up to one and then to the last, and are not repeated', async () => {
     const { url } = await aDatabase({ migrate: false })
     const info = vi.fn()
+    for (let n = 0; n < 2; n += 1) {
+      await migrate({ url, upTo: '0002-projections', log: { info, warn: () => undefined } })
+      expect(info).toHaveBeenCalledTimes(2)
+    }
     await migrate({ url, log: { info, warn: () => undefined } })
     expect(info).toHaveBeenCalledTimes(Object.keys(migrations).length)
     await migrate({ url, log: { info, warn: () => undefined } })
