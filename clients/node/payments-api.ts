@@ -3017,16 +3017,17 @@ export interface operations {
                 /**
                  * @example {
                  *       "billing_method": "PREMIUM_FINANCE",
-                 *       "idempotency_key": "policy-2026-0001",
+                 *       "idempotency_key": "financing-2026-0001",
                  *       "employer_id": "66838f2a5b1c4d7e9f012345",
                  *       "policy_id": "66838f2a5b1c4d7e9f012345",
+                 *       "premium_cents": 125000,
                  *       "customer": {
                  *         "name": "Acme Roofing LLC",
-                 *         "email": "ann.lee@acme-roofing.example"
+                 *         "email": "office@acme-roofing.example"
                  *       },
                  *       "insured": {
-                 *         "business_name": "business name",
-                 *         "address": "address",
+                 *         "business_name": "Acme Roofing LLC",
+                 *         "address": "100 Main Street",
                  *         "city": "Austin",
                  *         "state": "TX",
                  *         "zip_code": "78701"

@@ -136,7 +136,7 @@ export const bankReportEndpoints = [
       409: 'The item was applied to a debit',
     },
     command: { name: 'bank-reports resolve' },
-    refuses: { 404: ['bank_report_not_found'] },
+    refuses: { 404: ['bank_report_not_found', 'parked_item_not_found'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
   }),

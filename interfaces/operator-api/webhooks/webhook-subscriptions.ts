@@ -60,7 +60,7 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions disable' },
-    refuses: { 404: ['subscription_not_found'] },
+    refuses: { 404: ['subscription_not_found', 'tenant_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       await loaded(call.host, tenant, tenant_id, 'tenant')
@@ -77,7 +77,7 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions delete' },
-    refuses: { 404: ['subscription_not_found'] },
+    refuses: { 404: ['subscription_not_found', 'tenant_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       await loaded(call.host, tenant, tenant_id, 'tenant')

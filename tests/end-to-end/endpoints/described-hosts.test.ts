@@ -22,7 +22,12 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-const SERVERS = { core: 'https://api.example.com', operator: '/', payments: '/' }
+const READ_HERE = { url: '/', description: 'Where this was read' }
+const SERVERS = {
+  core: { url: 'https://api.example.com', description: 'The public address' },
+  operator: READ_HERE,
+  payments: READ_HERE,
+}
 
 describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s host', (api) => {
   const address = () =>
@@ -33,7 +38,7 @@ describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s host', (ap
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(await new Validator().validate(JSON.parse(answer.text))).toEqual({ valid: true })
-    expect(answer.body).toEqual({ ...descriptionOf(api), servers: [{ url: SERVERS[api] }] })
+    expect(answer.body).toEqual({ ...descriptionOf(api), servers: [SERVERS[api]] })
   })
 
   test('does not send again what the caller has', async () => {

@@ -102,6 +102,21 @@ export const financingEndpoints = [
       'are there: they are asked for once. A request of which nobody knows whether it got to the provider is `on_hold`.',
     access: sandbox,
     body: financingCheckoutRequest,
+    example: {
+      billing_method: 'PREMIUM_FINANCE',
+      idempotency_key: 'financing-2026-0001',
+      employer_id: '66838f2a5b1c4d7e9f012345',
+      policy_id: '66838f2a5b1c4d7e9f012345',
+      premium_cents: 125_000,
+      customer: { name: 'Acme Roofing LLC', email: 'office@acme-roofing.example' },
+      insured: {
+        business_name: 'Acme Roofing LLC',
+        address: '100 Main Street',
+        city: 'Austin',
+        state: 'TX',
+        zip_code: '78701',
+      },
+    },
     answers: { 200: FinancingCheckoutAnswer },
     errors: {
       ...OFF,
