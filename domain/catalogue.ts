@@ -1,6 +1,7 @@
 import { agentCredential } from './access/agent-credential.ts'
 import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
+import { operators } from './access/operators.ts'
 import { tenant } from './access/tenant.ts'
 import { achAccount } from './banking/accounts/ach-account.ts'
 import { bankAccount } from './banking/accounts/bank-account.ts'
@@ -104,6 +105,7 @@ export const aggregates: readonly Aggregate[] = [
   installation,
   virtualClock,
   operatorAction,
+  operators,
   operatorAlert,
   raisedAlert,
   readModelRebuild,

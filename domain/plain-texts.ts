@@ -218,6 +218,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       MicroDepositsLeftOut: 'note',
       OperatorActed: 'action details.* target',
       OperatorAlertAcknowledged: 'note',
+      OperatorRevoked: 'reason',
       PaymentLinkPaymentFailed: 'failure_message',
       PaymentSessionPaymentFailed: 'failure_message',
       ProcessorNoticeResolved: 'note',

@@ -16,6 +16,7 @@ export const NOT_FOUND_CODES = {
   'financing checkout': 'financing_session_not_found',
   'financing session': 'financing_session_not_found',
   'inbound connection': 'connection_not_found',
+  operator: 'operator_not_found',
   'payment link': 'payment_link_not_found',
   'payment link, payment session or subscription': 'payment_link_not_found',
   'payment session': 'payment_session_not_found',

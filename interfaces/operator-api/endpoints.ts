@@ -1,5 +1,6 @@
 import { apiClientEndpoints } from './access/api-clients.ts'
 import { inboundConnectionEndpoints } from './access/inbound-connections.ts'
+import { operatorAccessEndpoints } from './access/operators.ts'
 import { tenantEndpoints } from './access/tenants.ts'
 import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
@@ -39,6 +40,7 @@ export const operatorEndpoints = [
   ...policyEndpoints,
   ...apiClientEndpoints,
   ...inboundConnectionEndpoints,
+  ...operatorAccessEndpoints,
   ...webhookSubscriptionEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Operator } from '../../../domain/access/operators.ts'
 import { Answer, type Call } from '../../endpoints/endpoint.ts'
 import { optional, text, withDefault } from '../../endpoints/fields.ts'
 import { endpoint, type OperatorHost, record } from '../host/api.ts'
@@ -24,8 +25,8 @@ const REFUSED = {
 /** A verb on one projection, which must exist before it is recorded. */
 async function recorded<Result>(
   call: Pick<
-    Call<OperatorHost, null, { readonly name: string }, unknown, unknown>,
-    'host' | 'params' | 'requestId'
+    Call<OperatorHost, Operator, { readonly name: string }, unknown, unknown>,
+    'host' | 'caller' | 'params' | 'requestId'
   >,
   action: string | null,
   details: Readonly<Record<string, string | null>>,
