@@ -221,6 +221,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       OperatorRevoked: 'reason',
       PaymentLinkPaymentFailed: 'failure_message',
       PaymentSessionPaymentFailed: 'failure_message',
+      PersonalDataErased: 'reason',
       ProcessorNoticeResolved: 'note',
     },
   },

@@ -57,8 +57,9 @@ export function operatorWith(
   const isSame = (hash: Buffer) => timingSafeEqual(presented, hash)
   const first = all[FIRST_ADMIN]!
   const operator =
-    Object.values(all).find(({ token_hash }) => token_hash !== null && isSame(Buffer.from(token_hash, 'hex'))) ??
-    (first.token_hash === null && isSame(sha256(firstToken)) ? first : undefined)
+    Object.values(all).find(
+      ({ token_hash }) => token_hash !== null && isSame(Buffer.from(token_hash, 'hex')),
+    ) ?? (first.token_hash === null && isSame(sha256(firstToken)) ? first : undefined)
   if (!operator) return 'unknown'
   if (operator.status === 'revoked') return 'revoked'
   return hasExpired(operator, now) ? 'expired' : operator
@@ -151,7 +152,9 @@ async function shown(
   const sealedNames = all.flatMap(({ operator_id, name }) =>
     name === null ? [] : [{ value: name, context: nameContext(operator_id) }],
   )
-  const names = new Map((await openAll(personalData, sealedNames)).map((text, at) => [sealedNames[at]!.value, text]))
+  const names = new Map(
+    (await openAll(personalData, sealedNames)).map((text, at) => [sealedNames[at]!.value, text]),
+  )
   return all.map(({ token_hash: _hash, name, status, ...one }) => ({
     ...one,
     name: name === null ? 'First admin' : names.get(name)!,

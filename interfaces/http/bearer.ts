@@ -3,12 +3,7 @@ import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import { allOperators, isOperatorToken, operatorWith } from '../../application/access/operators.ts'
 import type { Application } from '../../application/commands/application.ts'
 import { isAway } from '../../application/ports/unavailable.ts'
-import {
-  type Operator,
-  type OperatorRole,
-  type Operators,
-  operators,
-} from '../../domain/access/operators.ts'
+import { type Operator, type OperatorRole, type Operators, operators } from '../../domain/access/operators.ts'
 import { requestIdOf } from './answers.ts'
 import { HttpError } from './errors.ts'
 import { limitAddress, type RateLimiter } from './rate-limit.ts'
@@ -115,11 +110,20 @@ export class OperatorGate {
     const isAgent = token !== null && found === 'unknown' && (await isActiveApiKey(app, token))
     this.report(request, response, token === null ? 'no token' : isAgent ? 'agent key' : REFUSED[found])
     if (isAgent) {
-      throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the token of an operator')
+      throw new HttpError(
+        403,
+        'Forbidden',
+        'An agent key does not open this route; send the token of an operator',
+      )
     }
-    throw new HttpError(401, 'Unauthorized', 'Send the token of an operator as Authorization: Bearer <token>', {
-      headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
-    })
+    throw new HttpError(
+      401,
+      'Unauthorized',
+      'Send the token of an operator as Authorization: Bearer <token>',
+      {
+        headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
+      },
+    )
   }
 
   /** @throws HttpError 403 for an operator of another role. */

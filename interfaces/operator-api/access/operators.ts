@@ -6,13 +6,15 @@ import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { ofOne, optional, text, time, word } from '../../endpoints/fields.ts'
 import { contextOf, endpoint, keyed } from '../host/api.ts'
-import { shownTime } from '../host/values.ts'
+import { reason, shownTime } from '../host/values.ts'
 
 const role = word(...OPERATOR_ROLES)
 
 const Operator = z
   .object({
-    operator_id: z.string().describe(`What events of the operator name as their actor; \`${FIRST_ADMIN}\` is the first admin`),
+    operator_id: z
+      .string()
+      .describe(`What events of the operator name as their actor; \`${FIRST_ADMIN}\` is the first admin`),
     name: z.string(),
     role,
     status: z.enum(['active', 'expired', 'revoked']),
@@ -85,7 +87,10 @@ export const operatorAccessEndpoints = [
     }),
     idempotent: REPEATED.secret,
     answers: { 200: OperatorWithToken },
-    errors: { ...one.errors, 409: `The operator is revoked, or \`expires_at\` is named and ${LAST.toLowerCase()}` },
+    errors: {
+      ...one.errors,
+      409: `The operator is revoked, or \`expires_at\` is named and ${LAST.toLowerCase()}`,
+    },
     command: { name: 'operators rotate' },
     handle(call) {
       const { operator_id } = call.params
@@ -101,12 +106,12 @@ export const operatorAccessEndpoints = [
     route: 'POST /operators/{operator_id}/revoke',
     summary: 'End an operator for good, from the next request on',
     ...one,
-    body: z.object({ reason: optional(text()).describe('Names nobody: it is kept as it is') }),
+    body: z.object({ reason: reason() }),
     answers: { 200: Operator },
     errors: { ...one.errors, 409: LAST },
     command: { name: 'operators revoke' },
     handle: (call) =>
-      operators.revoke(call.host.app, call.params.operator_id, call.body.reason, contextOf(call)),
+      operators.revoke(call.host.app, call.params.operator_id, call.body.reason ?? null, contextOf(call)),
   }),
 ]
 

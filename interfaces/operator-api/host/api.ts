@@ -3,6 +3,7 @@ import { LogDiffers } from '../../../application/audit/log-tree.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import { UnreadableEvent } from '../../../application/commands/event-registry.ts'
+import { maskedData } from '../../../application/commands/sealed-fields.ts'
 import { recordOperatorAction } from '../../../application/operations/operator-actions.ts'
 import type { Operator, OperatorRole } from '../../../domain/access/operators.ts'
 import type { Decider } from '../../../domain/kernel/decider.ts'
@@ -18,7 +19,7 @@ import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
-import { REVEALING, type RoledEndpoint, reveals, rolesOf } from './roles.ts'
+import { AUDITING, type RoledEndpoint, reveals, rolesOf } from './roles.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -71,9 +72,13 @@ export function forOperators<Host extends Pick<OperatorHost, 'app' | 'gate'>>(
       },
       async identify({ app, gate }, { request, response }) {
         const operator = await gate.require(app, request, response, roles)
-        if (reveals(endpoint, request)) gate.requireRole(operator, REVEALING, request, response)
+        if (reveals(endpoint, request)) gate.requireRole(operator, AUDITING, request, response)
         return operator
       },
+      seenBy: (host, { role }) =>
+        role === 'support'
+          ? { ...host, app: { ...host.app, personalData: maskedData(host.app.personalData) } }
+          : host,
     }
   }
 }
@@ -126,6 +131,21 @@ export async function record(
   details: Readonly<Record<string, string | number | null>> = {},
 ): Promise<void> {
   await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
+}
+
+/** Records that personal fields were opened, and why, before they are answered. @throws HttpError 400 for an auditor without a reason. */
+export async function recordReveal(
+  call: Pick<OperatorCall, 'host' | 'caller' | 'requestId'> & {
+    readonly query: { readonly reason?: string | undefined }
+  },
+  target: string,
+  details: Readonly<Record<string, string | number>>,
+): Promise<void> {
+  const { reason } = call.query
+  if (call.caller.role === 'auditor' && reason === undefined) {
+    throw badRequest('reason', 'reason is required: auditors open personal fields for a reason', 'field_missing')
+  }
+  await record(call, 'reveal', target, reason === undefined ? details : { ...details, reason })
 }
 
 /** A refusal of the request's shape; the message begins with the field's name. @param code what is wrong with it. */

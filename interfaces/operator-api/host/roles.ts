@@ -7,8 +7,8 @@ import { queryOf } from '../../http/server.ts'
 export type RoledEndpoint = Pick<Endpoint<never>, 'method' | 'roles' | 'query'>
 
 export const CHANGING: readonly OperatorRole[] = ['admin', 'operator']
-/** Who sees what is masked otherwise. */
-export const REVEALING: readonly OperatorRole[] = ['admin', 'operator', 'auditor']
+/** Who sees everything: what is masked to others, and what proves the log. */
+export const AUDITING: readonly OperatorRole[] = ['admin', 'operator', 'auditor']
 
 /** Whom an endpoint is for: what it declares; else reads are for everybody, changes for admins and operators. */
 export function rolesOf({ method, roles }: RoledEndpoint): readonly OperatorRole[] {
