@@ -143,7 +143,11 @@ export async function recordReveal(
 ): Promise<void> {
   const { reason } = call.query
   if (call.caller.role === 'auditor' && reason === undefined) {
-    throw badRequest('reason', 'reason is required: auditors open personal fields for a reason', 'field_missing')
+    throw badRequest(
+      'reason',
+      'reason is required: auditors open personal fields for a reason',
+      'field_missing',
+    )
   }
   await record(call, 'reveal', target, reason === undefined ? details : { ...details, reason })
 }

@@ -81,7 +81,15 @@ export const erasureEndpoints = [
 /** The data subject that is named, or those that a person of an employer stands under. @throws HttpError 400, 404. */
 async function subjectsOf(
   host: OperatorHost,
-  { subject, employer_id, connection_id, carrier_id, bank_account_id, reason: _why, ...person }: z.output<typeof body>,
+  {
+    subject,
+    employer_id,
+    connection_id,
+    carrier_id,
+    bank_account_id,
+    reason: _why,
+    ...person
+  }: z.output<typeof body>,
 ): Promise<readonly string[]> {
   const named = Object.entries({ subject, employer_id, connection_id, carrier_id, bank_account_id })
     .filter(([, value]) => value !== null)

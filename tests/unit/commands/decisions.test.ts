@@ -292,7 +292,12 @@ decisions(operators, [
     { kind: 'invalid', code: 'expiry_past' },
   ],
   ['give the first admin a token of its own', [], rotateToken('operator'), newToken('operator')],
-  ['give another token until the same time', [person(ONE, 'auditor', LATER)], rotateToken(ONE), newToken(ONE, LATER)],
+  [
+    'give another token until the same time',
+    [person(ONE, 'auditor', LATER)],
+    rotateToken(ONE),
+    newToken(ONE, LATER),
+  ],
   ['give another token for ever', [person(ONE, 'auditor', LATER)], rotateToken(ONE, null), newToken(ONE)],
   ['give another token for a while', [person(ONE, 'auditor')], rotateToken(ONE, LATER), newToken(ONE, LATER)],
   [
@@ -301,12 +306,22 @@ decisions(operators, [
     rotateToken(ONE, AT),
     { kind: 'invalid', code: 'expiry_past' },
   ],
-  ['give no token to who was revoked', [person(ONE, 'auditor'), gone(ONE)], rotateToken(ONE), 'operator_revoked'],
+  [
+    'give no token to who was revoked',
+    [person(ONE, 'auditor'), gone(ONE)],
+    rotateToken(ONE),
+    'operator_revoked',
+  ],
   ['give no token to who is unknown', [], rotateToken(ONE), 'operator_not_found'],
   ['let somebody go', [person(ONE, 'support')], revokeOperator(ONE), gone(ONE)],
   ['let somebody go once', [person(ONE, 'support'), gone(ONE)], revokeOperator(ONE), []],
   ['let nobody go who is unknown', [], revokeOperator(ONE), 'operator_not_found'],
-  ['let the first admin go where there is another', [person(ONE, 'admin')], revokeOperator('operator'), gone('operator')],
+  [
+    'let the first admin go where there is another',
+    [person(ONE, 'admin')],
+    revokeOperator('operator'),
+    gone('operator'),
+  ],
   ['keep the last admin', [], revokeOperator('operator'), 'last_admin'],
   ['keep the last admin beside others', [person(ONE, 'operator')], revokeOperator('operator'), 'last_admin'],
   [

@@ -167,11 +167,14 @@ describe('the operator gate', () => {
   it.each([
     ['rotated', { type: 'OperatorTokenRotated', data: { operator_id: 'operator', expires_at: null } }],
     ['revoked', { type: 'OperatorRevoked', data: { operator_id: 'operator', reason: null } }],
-  ])('takes the token of the setting no more once the first admin was %s, whatever it says', async (_how, event) => {
-    const token_hash = apiKeyHash(token('1'))
-    happened({ ...event, data: { ...event.data, ...(event.type.endsWith('Rotated') && { token_hash }) } })
-    expect(await statusOf('Bearer operator-token')).toBe(401)
-  })
+  ])(
+    'takes the token of the setting no more once the first admin was %s, whatever it says',
+    async (_how, event) => {
+      const token_hash = apiKeyHash(token('1'))
+      happened({ ...event, data: { ...event.data, ...(event.type.endsWith('Rotated') && { token_hash }) } })
+      expect(await statusOf('Bearer operator-token')).toBe(401)
+    },
+  )
 
   it("lets a named operator's token in as that operator, also where the setting says the same", async () => {
     happened(created('3', 'support'))
