@@ -154,7 +154,8 @@ export const SETTINGS = z.object({
       'What this process does, see [several processes](../operators/operations.md#several-processes)',
     ),
   OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional().meta({
-    description: 'Bearer token of the operator API; a warning below 32 characters',
+    description:
+      'Bearer token of the [first admin](../operators/operators.md#the-first-admin) until it is rotated or revoked; a warning below 32 characters',
     fallback: 'generated',
     isSecret: true,
   }),
