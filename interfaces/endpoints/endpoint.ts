@@ -29,8 +29,8 @@ export interface Access<Host, Caller> {
   readonly errors: Errors
   /** Authenticates the caller before a byte of the body is read. @throws HttpError 401, 403, 404, 429. */
   identify(host: Host, received: Received): Promise<Caller>
-  /** The host as the caller may see it; default: all of it. */
-  readonly seenBy?: (host: Host, caller: Caller) => Host
+  /** The `Host` as the caller may see it; default: all of it. */
+  readonly seenBy?: (host: Host, caller: Caller) => unknown
   /** Whether the raw bytes are wanted where an endpoint takes no body. */
   readonly signsBytes?: (caller: Caller) => boolean
   /** Nobody but {@link verify} looks at what a body says. */
