@@ -31,7 +31,7 @@ export interface RefusedOperator {
     | 'token of a revoked operator'
     | 'role'
   /** Whose role does not open the endpoint. */
-  readonly operatorId?: string
+  readonly operatorId?: string | undefined
 }
 
 export interface OperatorGateSettings {
@@ -59,6 +59,12 @@ export class OperatorGate {
     this.#settings = settings
   }
 
+  /** Whether a request carries the token of an operator as last known; nothing is looked up. */
+  knows(app: OperatorReads, request: IncomingMessage): boolean {
+    const token = bearerToken(request)
+    return token !== null && this.#isKnown(app, token)
+  }
+
   /** Whether a request carries the token of an operator; while the log is away, of one as last known. */
   async isOperator(app: OperatorReads, request: IncomingMessage): Promise<boolean> {
     const token = bearerToken(request)
@@ -82,7 +88,7 @@ export class OperatorGate {
       requestId: requestIdOf(response),
       address: remoteAddress ?? 'unknown',
       why,
-      ...(operatorId !== undefined && { operatorId }),
+      operatorId,
     })
   }
 

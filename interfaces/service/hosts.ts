@@ -60,7 +60,7 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         request_id: requestId,
         caller: address,
         reason: why,
-        ...(operatorId !== undefined && { operator_id: operatorId }),
+        operator_id: operatorId,
       })
 
   const hosts = new Map<HostName, express.Express>()

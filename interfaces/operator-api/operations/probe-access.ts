@@ -10,7 +10,7 @@ import { limitAddress, type RateLimiter } from '../../http/rate-limit.ts'
 export class ProbeAccess {
   readonly #ranges = new BlockList()
   readonly #app: Pick<Application, 'commands' | 'clock'>
-  readonly #gate: Pick<OperatorGate, 'isOperator' | 'report'>
+  readonly #gate: Pick<OperatorGate, 'knows' | 'isOperator' | 'report'>
   readonly #addresses: Pick<RateLimiter, 'take'>
 
   /**
@@ -20,7 +20,7 @@ export class ProbeAccess {
   constructor(
     ranges: readonly AddressRange[],
     app: Pick<Application, 'commands' | 'clock'>,
-    gate: Pick<OperatorGate, 'isOperator' | 'report'>,
+    gate: Pick<OperatorGate, 'knows' | 'isOperator' | 'report'>,
     addresses: Pick<RateLimiter, 'take'>,
   ) {
     for (const { address, prefix, family } of ranges) this.#ranges.addSubnet(address, prefix, family)
@@ -32,8 +32,8 @@ export class ProbeAccess {
   /** @throws HttpError 403 for an address outside the ranges without an operator's token, 429. */
   async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#isInRange(request.socket.remoteAddress)) return
+    if (!this.#gate.knows(this.#app, request)) limitAddress(this.#addresses, request)
     if (await this.#gate.isOperator(this.#app, request)) return
-    limitAddress(this.#addresses, request)
     if (bearerToken(request) !== null) this.#gate.report(request, response, 'wrong token')
     throw new HttpError(
       403,

@@ -7,6 +7,7 @@ import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts
 import { AUDITING, CHANGING, rolesOf } from '../../../interfaces/operator-api/host/roles.ts'
 import { type Answer, askOperator, type SeededTenant, seedTenant, send } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
+import { until } from '../../support/workbench.ts'
 
 let service: SharedService
 let seeded: SeededTenant
@@ -116,6 +117,12 @@ describe('an operator', () => {
       name: '•••',
       token_hash: '•••',
     })
+  })
+
+  test('is told of in the log with the id where the role does not suffice', async () => {
+    expect((await by('support', 'POST', '/debit-batches')).status).toBe(403)
+    const told = `"reason":"role","operator_id":"${people.support.operator_id}"`
+    await until(async () => (await service.output()).some((line) => line.includes(told)))
   })
 
   test('with the role support reads masked what others read in plain', async () => {

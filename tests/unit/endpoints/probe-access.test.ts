@@ -23,6 +23,7 @@ function statusesOf(
 
 function accessOf(env: Record<string, string>, isOperator = false, reported: string[] = []): ProbeAccess {
   const gate = {
+    knows: () => isOperator,
     isOperator: () => Promise.resolve(isOperator),
     report: (_request: IncomingMessage, _response: ServerResponse, why: string) => void reported.push(why),
   }
