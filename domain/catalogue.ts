@@ -29,6 +29,7 @@ import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
 import { operatorAlert } from './operations/operator-alert.ts'
+import { pendingActions } from './operations/pending-actions.ts'
 import { processClock } from './operations/process-clock.ts'
 import { raisedAlert } from './operations/raised-alert.ts'
 import { readModelRebuild } from './operations/read-model-rebuild.ts'
@@ -106,6 +107,7 @@ export const aggregates: readonly Aggregate[] = [
   virtualClock,
   operatorAction,
   operators,
+  pendingActions,
   operatorAlert,
   raisedAlert,
   readModelRebuild,

@@ -159,6 +159,11 @@ export const SETTINGS = z.object({
     fallback: 'generated',
     isSecret: true,
   }),
+  SECOND_OPERATOR: word(['off', 'on'])
+    .default('off')
+    .describe(
+      '`on`: an erasure, a release of a bank debit and the resending of an uncertain file [wait for a second operator](../operators/operators.md#a-second-operator)',
+    ),
   MASTER_KEY: keys().optional().meta({
     description: 'Wraps all other keys',
     fallback: 'generated; required with `DATABASE_URL`',

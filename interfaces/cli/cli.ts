@@ -20,6 +20,7 @@ const OPERATOR = {
   policies: "workers' compensation policies",
   'api-clients': 'key pairs of partners for the REST APIs',
   'inbound-connections': 'signed payroll from partners',
+  'pending-actions': 'what waits for a second operator',
   operators: 'people who may call the operator API, with roles and tokens',
   'webhook-subscriptions': 'addresses of partners that receive events',
   agents: 'credentials of AI agents on the tool server',

@@ -21,6 +21,7 @@ export const NOT_FOUND_CODES = {
   'payment link, payment session or subscription': 'payment_link_not_found',
   'payment session': 'payment_session_not_found',
   'payroll company': 'payroll_company_not_found',
+  'pending action': 'pending_action_not_found',
   policy: 'policy_not_found',
   'webhook event': 'webhook_event_not_found',
   'processor notice': 'processor_notice_not_found',

@@ -18,6 +18,7 @@ import { drainEndpoints } from './operations/drain.ts'
 import { erasureEndpoints } from './operations/erasures.ts'
 import { faultEndpoints } from './operations/faults.ts'
 import { outboxEndpoints } from './operations/outbox.ts'
+import { pendingActionEndpoints } from './operations/pending-actions.ts'
 import { projectionEndpoints } from './operations/projections.ts'
 import { workEndpoints } from './operations/work.ts'
 import { carrierEndpoints } from './parties/carriers.ts'
@@ -41,6 +42,7 @@ export const operatorEndpoints = [
   ...apiClientEndpoints,
   ...inboundConnectionEndpoints,
   ...operatorAccessEndpoints,
+  ...pendingActionEndpoints,
   ...webhookSubscriptionEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,

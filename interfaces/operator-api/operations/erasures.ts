@@ -15,6 +15,7 @@ import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { REQUIRED } from '../../endpoints/faults.ts'
 import { id, optional, text, withDefault } from '../../endpoints/fields.ts'
 import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from '../host/api.ts'
+import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { reason } from '../host/values.ts'
 
 const subjects = {
@@ -60,6 +61,7 @@ export const erasureEndpoints = [
         .object({ ...subjects, data_keys: z.int(), erased: z.literal(false), dry_run: z.literal(true) })
         .meta({ id: 'ErasureDryRun' }),
       201: z.object({ ...subjects, erased: z.literal(true) }).meta({ id: 'Erasure' }),
+      202: PendingAction,
     },
     errors: { 400: 'Who is to be erased is not named, or twice', 404: 'There is no such data subject' },
     command: { name: 'erase', operands: ['subject'] },
@@ -71,6 +73,10 @@ export const erasureEndpoints = [
         let data_keys = 0
         for (const one of subjects) data_keys += accepted(await dataKeysToErase(app, one))
         return new Answer(200, { subject, subjects, data_keys, erased: false, dry_run: true })
+      }
+      if (call.host.services.needsSecondOperator) {
+        for (const one of subjects) accepted(await dataKeysToErase(app, one))
+        return forSecond(call, { operation: 'erase', targets: subjects, reason: call.body.reason ?? null })
       }
       for (const one of subjects) accepted(await eraseSubject(app, one, call.body.reason, contextOf(call)))
       return new Answer(201, { subject, subjects, erased: true })

@@ -39,6 +39,11 @@ import { installation, KeyCheckValueRecorded } from '../../../domain/operations/
 import { OperatorActed, operatorAction } from '../../../domain/operations/operator-action.ts'
 import { OperatorAlertAcknowledged, operatorAlert } from '../../../domain/operations/operator-alert.ts'
 import {
+  ActionApproved,
+  ActionRequested,
+  pendingActions,
+} from '../../../domain/operations/pending-actions.ts'
+import {
   CLOCK_SKEW_LIMIT_MS,
   ProcessClockAgreed,
   ProcessClockDiffered,
@@ -337,6 +342,34 @@ decisions(operators, [
     'last_admin',
   ],
   ['let the token of the last admin never expire', [], rotateToken('operator', LATER), 'last_admin'],
+])
+
+const asked = (action_id: string, requested_at = AT, expires_at = LATER) =>
+  ActionRequested.of({
+    action_id,
+    operation: 'releaseDebit',
+    targets: [THREE],
+    reason: null,
+    requested_by: 'operator',
+    requested_at,
+    expires_at,
+  })
+const approve = (by: string, at = AT, actionId = ONE) => ({ type: 'Approve', actionId, by, at }) as const
+const approved = ActionApproved.of({ action_id: ONE, approved_by: TWO })
+decisions(pendingActions, [
+  ['take in what somebody asks for', [], { type: 'Request', data: asked(ONE).data }, asked(ONE)],
+  ['are approved by another operator', [asked(ONE)], approve(TWO), approved],
+  ['are not approved by who asked', [asked(ONE)], approve('operator'), 'second_operator_required'],
+  ['are approved once', [asked(ONE), approved], approve(THREE), 'action_approved'],
+  ['go on for who approved them', [asked(ONE), approved], approve(TWO), []],
+  ['expire', [asked(ONE)], approve(TWO, LATER), 'pending_action_not_found'],
+  ['that are unknown are not approved', [], approve(TWO), 'pending_action_not_found'],
+  [
+    'that have expired go with the next request',
+    [asked(ONE), asked(TWO, LATER, '2026-12-01T12:00:00.000Z')],
+    approve(TWO),
+    'pending_action_not_found',
+  ],
 ])
 
 const opened = InboundConnectionOpened.of({ connection_id: ID, ...OWNED, secret_ref: 'ref' })
