@@ -60,11 +60,7 @@ export const pendingActions: Decider<PendingActions, PendingActionsCommand, Pend
     const { actionId, by, at } = command
     const action = state[actionId]
     if (!action || action.expires_at <= at) {
-      return reject(
-        'not_found',
-        'pending_action_not_found',
-        'There is no such pending action, or it has expired',
-      )
+      return reject('not_found', 'pending_action_not_found', 'There is no such pending action')
     }
     if (action.requested_by === by) {
       return reject('conflict', 'second_operator_required', 'Another operator must approve it')
