@@ -1,6 +1,7 @@
 import { agentCredential } from './access/agent-credential.ts'
 import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
+import { operators } from './access/operators.ts'
 import { tenant } from './access/tenant.ts'
 import { achAccount } from './banking/accounts/ach-account.ts'
 import { bankAccount } from './banking/accounts/bank-account.ts'
@@ -28,6 +29,7 @@ import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
 import { operatorAlert } from './operations/operator-alert.ts'
+import { pendingActions } from './operations/pending-actions.ts'
 import { processClock } from './operations/process-clock.ts'
 import { raisedAlert } from './operations/raised-alert.ts'
 import { readModelRebuild } from './operations/read-model-rebuild.ts'
@@ -104,6 +106,8 @@ export const aggregates: readonly Aggregate[] = [
   installation,
   virtualClock,
   operatorAction,
+  operators,
+  pendingActions,
   operatorAlert,
   raisedAlert,
   readModelRebuild,

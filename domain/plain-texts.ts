@@ -203,6 +203,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
     why: 'auditors read why something was done; bodies of requests are not among the details',
     fields: {
       AchAccountEnabled: 'reason',
+      ActionRequested: 'reason',
       AchAccountVerified: 'note',
       BankDebitFailed: 'note',
       BankDebitRejected: 'note',
@@ -218,8 +219,10 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
       MicroDepositsLeftOut: 'note',
       OperatorActed: 'action details.* target',
       OperatorAlertAcknowledged: 'note',
+      OperatorRevoked: 'reason',
       PaymentLinkPaymentFailed: 'failure_message',
       PaymentSessionPaymentFailed: 'failure_message',
+      PersonalDataErased: 'reason',
       ProcessorNoticeResolved: 'note',
     },
   },

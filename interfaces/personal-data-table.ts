@@ -28,8 +28,8 @@ const KINDS = ['person', 'employer', 'maybe', 'secret'] as const
 
 const SENSITIVE = {
   person: {
-    what: 'who a payroll row, a change of an employee or a share of an intake is about',
-    whose: "an employee's, or an owner's",
+    what: 'who a payroll row, a change of an employee or a share of an intake is about; names of operators',
+    whose: "an employee's, an owner's, or an operator's",
     how: "sealed under the person's key",
   },
   employer: {

@@ -15,6 +15,18 @@ export const MASK = '•••'
 /** Shown when a value does not open: it was tampered with, or copied from elsewhere. */
 export const UNREADABLE = '(unreadable)'
 
+/** Personal data for who may not see them: whatever is opened reads as masked. */
+export function maskedData(data: PersonalData): PersonalData {
+  return {
+    seal: (items) => data.seal(items),
+    open: async (items) => items.map(() => MASK),
+    keyGeneration: (subject) => data.keyGeneration(subject),
+    destroyKey: (subject, generation) => data.destroyKey(subject, generation),
+    subjectId: (kind, identity) => data.subjectId(kind, identity),
+    fingerprint: (purpose, value) => data.fingerprint(purpose, value),
+  }
+}
+
 type TypedData = { readonly schema: EventType['schema']; readonly data: unknown }
 
 /** A copy of an event's data with every sensitive value masked. */

@@ -52,11 +52,13 @@ const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
  * is erased again; what broke off after it was recorded is finished by the process manager `erasure`.
  * A subject that never had a data key is not found, and nothing is recorded of it.
  * @param subject `person/<24 hex>` or `employer/<24 hex>`.
+ * @param reason kept as it is.
  * @returns `position` null when the subject was erased before and not reported since.
  */
 export async function eraseSubject(
   app: Application,
   subject: string,
+  reason: string | undefined,
   context: CommandContext,
 ): Promise<{ readonly subject: string; readonly position: bigint | null } | Rejection> {
   const generation = await latestGeneration(app, subject)
@@ -64,7 +66,7 @@ export async function eraseSubject(
   const outcome = await app.commands.execute(
     dataSubject,
     dataSubjectId(subject),
-    { type: 'Erase', subject, generation },
+    { type: 'Erase', subject, generation, reason },
     context,
   )
   if (isRejection(outcome)) return outcome

@@ -97,6 +97,7 @@ function configOf(settings: Settings) {
     masterKeys: settings.MASTER_KEY ?? null,
     clock: settings.CLOCK,
     /** Requests per second and credential; 0: no limit. */
+    needsSecondOperator: settings.SECOND_OPERATOR === 'on',
     rateLimitPerSecond: settings.RATE_LIMIT_RPS,
     /** What technical deadlines are multiplied by. */
     technicalDeadlineScale: settings.TECHNICAL_DEADLINE_SCALE,

@@ -154,10 +154,16 @@ export const SETTINGS = z.object({
       'What this process does, see [several processes](../operators/operations.md#several-processes)',
     ),
   OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional().meta({
-    description: 'Bearer token of the operator API; a warning below 32 characters',
+    description:
+      'Bearer token of the [first admin](../operators/operators.md#the-first-admin) until it is rotated or revoked; a warning below 32 characters',
     fallback: 'generated',
     isSecret: true,
   }),
+  SECOND_OPERATOR: word(['off', 'on'])
+    .default('off')
+    .describe(
+      '`on`: an erasure, a release of a bank debit and the resending of an uncertain file [wait for a second operator](../operators/operators.md#a-second-operator)',
+    ),
   MASTER_KEY: keys().optional().meta({
     description: 'Wraps all other keys',
     fallback: 'generated; required with `DATABASE_URL`',

@@ -4,6 +4,7 @@ const SAFE_FIELDS = [
   'request_id',
   'interface',
   'caller',
+  'operator_id',
   'method',
   // the service's own addresses and places
   'mcp',

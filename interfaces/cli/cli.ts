@@ -45,6 +45,8 @@ const OPERATOR = {
   streams: 'Read single streams of the log, and the state that they make.',
   events: 'Read the whole log, copy it, and compare the copy.',
   audit: 'Prove that nothing in the log was changed.',
+  operators: 'Name the people who may call the operator API, with roles and tokens, and end their access.',
+  'pending-actions': 'See what waits for a second operator, and approve it or refuse it.',
 } as const
 const OPERATOR_ALONE = {
   drain: 'wait until no work is left at the present clock',

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
+import type { OperatorRole } from '../../domain/access/operators.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Costs } from '../http/costs.ts'
 import type { ErrorCode, HttpError } from '../http/errors.ts'
@@ -28,6 +29,8 @@ export interface Access<Host, Caller> {
   readonly errors: Errors
   /** Authenticates the caller before a byte of the body is read. @throws HttpError 401, 403, 404, 429. */
   identify(host: Host, received: Received): Promise<Caller>
+  /** The `Host` as the caller may see it; default: all of it. */
+  readonly seenBy?: (host: Host, caller: Caller) => unknown
   /** Whether the raw bytes are wanted where an endpoint takes no body. */
   readonly signsBytes?: (caller: Caller) => boolean
   /** Nobody but {@link verify} looks at what a body says. */
@@ -168,6 +171,8 @@ export interface Declaration<
   ) => Promise<Returned<As>>
   /** What the command line makes of it, where its API has one. */
   readonly command?: Command
+  /** Operators that it is for, where they are not those that endpoints of its method usually are for. */
+  readonly roles?: readonly OperatorRole[]
 }
 
 /** An endpoint as a command: arguments are the path's parameters, options the fields of query and body. */
@@ -200,8 +205,14 @@ export interface Endpoint<Host>
   readonly handle: (call: Call<Host, unknown, unknown, unknown, unknown>) => Promise<unknown>
 }
 
-/** Makes endpoints of an API, whose handlers are given a `Host`. @param usual the access of those that name none. */
-export function endpointsOf<Host, Usual>(api: Api, usual: Access<Host, Usual>) {
+/**
+ * Makes endpoints of an API, whose handlers are given a `Host`.
+ * @param usual the access of those that name none, or what makes it of what they declare.
+ */
+export function endpointsOf<Host, Usual>(
+  api: Api,
+  usual: Access<Host, Usual> | ((declared: Omit<Endpoint<Host>, 'access'>) => Access<Host, Usual>),
+) {
   return <
     const As extends Answers,
     Caller = Usual,
@@ -214,7 +225,8 @@ export function endpointsOf<Host, Usual>(api: Api, usual: Access<Host, Usual>) {
     ...declared
   }: Declaration<Host, Caller, As, Params, Query, Body>): Endpoint<Host> => {
     const [method, path] = route.split(' ')
-    const endpoint = { ...declared, api, method, path, access: access ?? usual }
-    return endpoint as unknown as Endpoint<Host>
+    const endpoint = { ...declared, api, method, path } as unknown as Omit<Endpoint<Host>, 'access'>
+    const how = access ?? (typeof usual === 'function' ? usual(endpoint) : usual)
+    return { ...endpoint, access: how as Access<Host, unknown> }
   }
 }

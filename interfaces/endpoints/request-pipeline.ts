@@ -88,7 +88,7 @@ async function run<Host>(
   if (refusal && key === null && !access.isKey) throw refusal
   const { requestId } = received
   const call = {
-    host,
+    host: (access.seenBy?.(host, caller) ?? host) as Host,
     caller,
     params: 'value' in params ? params.value : {},
     query,

@@ -1,5 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isActiveApiKey } from '../../application/access/agent-scope.ts'
+import { allOperators, isOperatorToken, operatorWith } from '../../application/access/operators.ts'
+import type { Application } from '../../application/commands/application.ts'
+import { isAway } from '../../application/ports/unavailable.ts'
+import { type Operator, type OperatorRole, type Operators, operators } from '../../domain/access/operators.ts'
 import { requestIdOf } from './answers.ts'
 import { HttpError } from './errors.ts'
 import { limitAddress, type RateLimiter } from './rate-limit.ts'
@@ -11,71 +15,146 @@ export function bearerToken(request: IncomingMessage): string | null {
   return BEARER.exec(request.headers.authorization ?? '')?.[1] ?? null
 }
 
-/** Compares secrets in a time that tells nothing about either. */
-function sameSecret(presented: string, known: string): boolean {
-  return timingSafeEqual(digest(presented), digest(known))
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
-}
+/** What of the application tells who an operator is. */
+type OperatorReads = Pick<Application, 'commands' | 'clock'>
 
 /** A refused operator; never with the presented token. */
 export interface RefusedOperator {
   readonly requestId: string
   /** Address of the caller, or of the proxy before it. */
   readonly address: string
-  readonly why: 'no token' | 'wrong token' | 'agent key'
+  readonly why:
+    | 'no token'
+    | 'wrong token'
+    | 'agent key'
+    | 'expired token'
+    | 'token of a revoked operator'
+    | 'role'
+  /** Whose role does not open the endpoint. */
+  readonly operatorId?: string | undefined
 }
 
 export interface OperatorGateSettings {
-  /** Tells the key of an active agent credential; asked only within the limits. */
-  readonly isAgentKey: (token: string) => Promise<boolean>
-  /** Called for every refused token, also within the limits. */
+  /** The setting `OPERATOR_TOKEN`: the first admin's until that is rotated or revoked. */
+  readonly firstToken: string
+  /** Limits callers without a valid token. */
+  readonly addresses: Pick<RateLimiter, 'take'>
+  /** Called for every refused operator, also within the limits. */
   readonly onRefused: (refused: RefusedOperator) => void
 }
 
-/** Lets the operator through, by the bearer token. */
-export class OperatorGate {
-  readonly #token: string
-  readonly #addresses: RateLimiter
-  readonly #settings: OperatorGateSettings
+const REFUSED = {
+  unknown: 'wrong token',
+  expired: 'expired token',
+  revoked: 'token of a revoked operator',
+} as const
 
-  /** @param addresses limits callers without a valid token. */
-  constructor(token: string, addresses: RateLimiter, settings: OperatorGateSettings) {
-    this.#token = token
-    this.#addresses = addresses
+/** Lets operators through, by their bearer tokens. */
+export class OperatorGate {
+  readonly #settings: OperatorGateSettings
+  /** As of the last look at the log. */
+  #known: Operators = operators.initialState
+
+  constructor(settings: OperatorGateSettings) {
     this.#settings = settings
   }
 
-  /** Whether a request carries the operator token. */
-  isOperator(request: IncomingMessage): boolean {
-    const presented = bearerToken(request)
-    return presented !== null && sameSecret(presented, this.#token)
+  /** Whether a request carries the token of an operator as last known; nothing is looked up. */
+  knows(app: OperatorReads, request: IncomingMessage): boolean {
+    const token = bearerToken(request)
+    return token !== null && this.#isKnown(app, token)
+  }
+
+  /** Whether a request carries the token of an operator; while the log is away, of one as last known. */
+  async isOperator(app: OperatorReads, request: IncomingMessage): Promise<boolean> {
+    const token = bearerToken(request)
+    if (token === null || !(this.#isKnown(app, token) || isOperatorToken(token))) return false
+    const now = await this.#look(app).catch((error: unknown) => {
+      if (isAway(error)) return this.#known
+      throw error
+    })
+    return typeof this.#with(app, now, token) === 'object'
   }
 
   /** Tells of a refusal. */
-  report(request: IncomingMessage, response: ServerResponse, why: RefusedOperator['why']): void {
+  report(
+    request: IncomingMessage,
+    response: ServerResponse,
+    why: RefusedOperator['why'],
+    operatorId?: string,
+  ): void {
     const { remoteAddress } = request.socket
     this.#settings.onRefused({
       requestId: requestIdOf(response),
       address: remoteAddress ?? 'unknown',
       why,
+      operatorId,
     })
   }
 
-  /** @throws HttpError 401 without the operator token, 403 for an active agent's key, 429. */
-  async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.isOperator(request)) return
-    const presented = bearerToken(request)
-    limitAddress(this.#addresses, request)
-    const isAgent = presented !== null && (await this.#settings.isAgentKey(presented))
-    this.report(request, response, presented === null ? 'no token' : isAgent ? 'agent key' : 'wrong token')
-    if (isAgent) {
-      throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the operator token')
+  /**
+   * The operator that calls.
+   * @param roles whom the endpoint is for.
+   * @throws HttpError 401 without an operator's token, 403 for another role and for an active agent's key, 429.
+   */
+  async require(
+    app: OperatorReads,
+    request: IncomingMessage,
+    response: ServerResponse,
+    roles: readonly OperatorRole[],
+  ): Promise<Operator> {
+    const token = bearerToken(request)
+    const isKnown = token !== null && this.#isKnown(app, token)
+    if (!isKnown) limitAddress(this.#settings.addresses, request)
+    // what is no token of ours is not looked up
+    const isOne = isKnown || (token !== null && isOperatorToken(token))
+    const found = isOne ? this.#with(app, await this.#look(app), token) : 'unknown'
+    if (typeof found === 'object') {
+      this.requireRole(found, roles, request, response)
+      return found
     }
-    throw new HttpError(401, 'Unauthorized', 'Send the operator token as Authorization: Bearer <token>', {
-      headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
-    })
+    const isAgent = token !== null && found === 'unknown' && (await isActiveApiKey(app, token))
+    this.report(request, response, token === null ? 'no token' : isAgent ? 'agent key' : REFUSED[found])
+    if (isAgent) {
+      throw new HttpError(
+        403,
+        'Forbidden',
+        'An agent key does not open this route; send the token of an operator',
+      )
+    }
+    throw new HttpError(
+      401,
+      'Unauthorized',
+      'Send the token of an operator as Authorization: Bearer <token>',
+      {
+        headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
+      },
+    )
+  }
+
+  /** @throws HttpError 403 for an operator of another role. */
+  requireRole(
+    { operator_id, role }: Operator,
+    roles: readonly OperatorRole[],
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    if (roles.includes(role)) return
+    this.report(request, response, 'role', operator_id)
+    const why = `The role ${role} does not open this; it is for ${roles.join(', ')}`
+    throw new HttpError(403, 'Forbidden', why)
+  }
+
+  #isKnown(app: OperatorReads, token: string): boolean {
+    return typeof this.#with(app, this.#known, token) === 'object'
+  }
+
+  #with({ clock }: OperatorReads, all: Operators, token: string) {
+    return operatorWith(all, token, this.#settings.firstToken, clock.now())
+  }
+
+  async #look(app: OperatorReads): Promise<Operators> {
+    this.#known = await allOperators(app)
+    return this.#known
   }
 }

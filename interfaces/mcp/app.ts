@@ -1,5 +1,4 @@
 import type express from 'express'
-import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
@@ -14,7 +13,7 @@ import { writeRpcRefusal } from './refusals.ts'
 import { ToolServer } from './tool-server.ts'
 
 export interface McpSettings extends SharedSettings {
-  /** Bearer token of the credential admin routes. */
+  /** The setting `OPERATOR_TOKEN`. */
   readonly operatorToken: string
   /** `serverInfo.name` of the initialize result. */
   readonly serverName: string
@@ -50,8 +49,9 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
   const { onRefusedOperator, ...shared } = rest
   const limits = rateLimits(rateLimitRps)
   const toolServer = new ToolServer(app, { ...shared, serverName, limits })
-  const gate = new OperatorGate(operatorToken, limits.addresses, {
-    isAgentKey: (key) => isActiveApiKey(app, key),
+  const gate = new OperatorGate({
+    firstToken: operatorToken,
+    addresses: limits.addresses,
     onRefused: onRefusedOperator,
   })
   const origins = new OriginCheck(host, publicUrl, allowedOrigins)

@@ -1,5 +1,6 @@
 import { apiClientEndpoints } from './access/api-clients.ts'
 import { inboundConnectionEndpoints } from './access/inbound-connections.ts'
+import { operatorAccessEndpoints } from './access/operators.ts'
 import { tenantEndpoints } from './access/tenants.ts'
 import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
@@ -17,6 +18,7 @@ import { drainEndpoints } from './operations/drain.ts'
 import { erasureEndpoints } from './operations/erasures.ts'
 import { faultEndpoints } from './operations/faults.ts'
 import { outboxEndpoints } from './operations/outbox.ts'
+import { pendingActionEndpoints } from './operations/pending-actions.ts'
 import { projectionEndpoints } from './operations/projections.ts'
 import { workEndpoints } from './operations/work.ts'
 import { carrierEndpoints } from './parties/carriers.ts'
@@ -39,6 +41,8 @@ export const operatorEndpoints = [
   ...policyEndpoints,
   ...apiClientEndpoints,
   ...inboundConnectionEndpoints,
+  ...operatorAccessEndpoints,
+  ...pendingActionEndpoints,
   ...webhookSubscriptionEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,

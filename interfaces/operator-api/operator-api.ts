@@ -1,5 +1,4 @@
 import type express from 'express'
-import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import { type Application, asOfNow } from '../../application/commands/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
@@ -22,8 +21,9 @@ export type {
 } from './host/services.ts'
 
 export interface OperatorSettings extends SharedSettings {
+  /** The setting `OPERATOR_TOKEN`. */
   readonly operatorToken: string
-  /** Callers without the token are limited by address; the token itself is not. */
+  /** Callers without a token of an operator are limited by address; operators are not. */
   readonly limits: Pick<RateLimits, 'addresses'>
   /** The address that the listener binds. */
   readonly host: string
@@ -43,11 +43,12 @@ export function createOperatorApp(
   settings: OperatorSettings,
 ): express.Express {
   const { operatorToken, limits, host: boundHost, probeRanges, onRefusedOperator, ...shared } = settings
-  const gate = new OperatorGate(operatorToken, limits.addresses, {
-    isAgentKey: (key) => isActiveApiKey(app, key),
+  const gate = new OperatorGate({
+    firstToken: operatorToken,
+    addresses: limits.addresses,
     onRefused: onRefusedOperator,
   })
-  const probeAccess = new ProbeAccess(probeRanges, gate, limits.addresses)
+  const probeAccess = new ProbeAccess(probeRanges, app, gate, limits.addresses)
   return createHost({
     ...shared,
     routes: [

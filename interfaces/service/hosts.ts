@@ -54,12 +54,13 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
   })
   const onRefusedOperator =
     (name: HostName) =>
-    ({ requestId, address, why }: RefusedOperator) =>
+    ({ requestId, address, why, operatorId }: RefusedOperator) =>
       logger.warn('operator log-in refused', {
         interface: name,
         request_id: requestId,
         caller: address,
         reason: why,
+        operator_id: operatorId,
       })
 
   const hosts = new Map<HostName, express.Express>()

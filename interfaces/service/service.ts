@@ -385,6 +385,7 @@ async function compose(
       logMemory,
       logTree,
       outbox,
+      needsSecondOperator: config.needsSecondOperator,
       portalHosts: () => portalHosts(config, addresses),
       projections,
       work: {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as agentCredentials from '../../../application/access/agent-credentials.ts'
 import { listAgents } from '../../../application/access/list-agents.ts'
 import type { Application } from '../../../application/commands/application.ts'
+import type { Operator } from '../../../domain/access/operators.ts'
 import type { Api } from '../../endpoints/api.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { endpointsOf } from '../../endpoints/endpoint.ts'
@@ -12,7 +13,8 @@ import { narrowing } from '../../endpoints/lists.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../../http/errors.ts'
-import { contextOf, keyed, operator } from '../../operator-api/host/api.ts'
+import { contextOf, forOperators, keyed } from '../../operator-api/host/api.ts'
+import { CHANGING } from '../../operator-api/host/roles.ts'
 
 /** What handlers of these routes work with. */
 export interface AgentCredentialsHost {
@@ -26,7 +28,7 @@ const agentCredentialsApi: Api = {
   title: 'Agent credentials',
   description: 'For operators: who may call the tool server, and for whom.',
   prefixes: ['/api/v1'],
-  securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The operator token' } },
+  securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   takesEmptyBodies: false,
   objectOf(value) {
@@ -53,7 +55,10 @@ const agentCredentialsApi: Api = {
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
-const endpoint = endpointsOf<AgentCredentialsHost, null>(agentCredentialsApi, operator)
+const endpoint = endpointsOf<AgentCredentialsHost, Operator>(
+  agentCredentialsApi,
+  forOperators(() => CHANGING),
+)
 
 function invalid(message: string, about?: ReturnType<typeof naming>): HttpError {
   return new HttpError(400, 'Invalid request', message, about)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { verifyLog, verifyStream } from '../../../application/audit/verification.ts'
 import { optional, text } from '../../endpoints/fields.ts'
 import { endpoint, notFound } from '../host/api.ts'
+import { AUDITING } from '../host/roles.ts'
 import { streamName } from './streams.ts'
 
 const AuditReport = z
@@ -47,6 +48,7 @@ export const auditEndpoints = [
   endpoint({
     operation: 'verifyLog',
     route: 'POST /audit/verify',
+    roles: AUDITING,
     summary: 'Check the log, or the hash chain of one stream',
     body: z.object({ stream: optional(text()) }),
     answers: { 200: AuditReport },

@@ -3,6 +3,7 @@ import { readNote } from '../../../application/audit/checkpoint-note.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
 import { optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound } from '../host/api.ts'
+import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
 
 const MOST = 1_000
@@ -73,6 +74,7 @@ export const logTreeEndpoints = [
   endpoint({
     operation: 'makeCheckpoint',
     route: 'POST /audit/checkpoints',
+    roles: AUDITING,
     summary: 'Sign how the log stands now',
     description: 'A log that has not gone on since the last checkpoint is answered with that one.',
     answers: { 201: Checkpoint },

@@ -7,8 +7,8 @@ import {
 } from '../../../application/audit/streams.ts'
 import { Answer } from '../../endpoints/endpoint.ts'
 import { id, optionalWholeNumberText, time, wholeNumberText } from '../../endpoints/fields.ts'
-import { endpoint, notFound, record } from '../host/api.ts'
-import { given, reveal, shownTime } from '../host/values.ts'
+import { endpoint, notFound, recordReveal } from '../host/api.ts'
+import { given, revealing, shownTime } from '../host/values.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
@@ -46,7 +46,7 @@ const reading = {
     .describe('Events of this type'),
   tenant_id: id().optional().describe('Events of this tenant'),
   correlation_id: z.string().optional().describe('Events that one request caused'),
-  reveal,
+  ...revealing,
 }
 
 const columns = {
@@ -81,7 +81,7 @@ export const streamEndpoints = [
       const page = await readStreamEvents(call.host.app, stream, { from, ...wanted })
       if (!page) throw notFound('There is no such stream')
       if (reveal) {
-        await record(call, 'reveal', stream, { from, limit: wanted.limit, values: page.revealed })
+        await recordReveal(call, stream, { from, limit: wanted.limit, values: page.revealed })
       }
       return new Answer(200, page.events, { pagination: { next: page.next } })
     },
@@ -137,7 +137,7 @@ export const streamEndpoints = [
       const page = await readLogEvents(call.host.app, { after: BigInt(from), ...wanted })
       if (reveal) {
         const details = { from: String(from), limit: wanted.limit, values: page.revealed }
-        await record(call, 'reveal', 'events', details)
+        await recordReveal(call, 'events', details)
       }
       return new Answer(200, page.events, { pagination: { next: page.next } })
     },

@@ -9,6 +9,7 @@ import {
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text } from '../../endpoints/fields.ts'
 import { conflict, contextOf, endpoint, loaded, notFound } from '../host/api.ts'
+import { AUDITING } from '../host/roles.ts'
 
 const one = ofOne('ach_account_id', 'ACH account')
 
@@ -76,6 +77,8 @@ export const achAccountEndpoints = [
   endpoint({
     operation: 'showMicroDeposits',
     route: 'GET /bank-rail/micro-deposits/{ach_account_id}',
+    // whoever knows them verifies the account
+    roles: AUDITING,
     summary: 'Show the amounts of the deposits of the last verification, as its owner would see them',
     description: 'On the simulated bank rail, and in the sandbox, only.',
     ...one,

@@ -9,10 +9,11 @@ import {
   type BankFile,
   bankFile,
 } from '../../../domain/banking/files/bank-file.ts'
-import { accepted } from '../../endpoints/endpoint.ts'
+import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
+import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
 
 const Row = z
@@ -137,11 +138,19 @@ export const bankFileEndpoints = [
       'take effect it is 409: reject it instead.',
     ...one,
     body: z.object({ note }),
-    answers: { 200: File },
+    answers: { 200: File, 202: PendingAction },
     errors,
     command: { name: 'bank-files expose-again' },
     refuses: { 404: ['bank_file_not_found'], 409: ['bank_file_too_late'], 429: ['no_file_modifier'] },
-    handle: (call) => decided(call, { type: 'ExposeAgain', note: call.body.note }),
+    async handle(call) {
+      const { file_id } = call.params
+      const { note } = call.body
+      if (!call.host.services.needsSecondOperator) {
+        return new Answer(200, await decided(call, { type: 'ExposeAgain', note }))
+      }
+      await loaded(call.host, bankFile, file_id, 'bank file')
+      return forSecond(call, { operation: 'exposeBankFileAgain', targets: [file_id], reason: note })
+    },
   }),
   endpoint({
     operation: 'treatBankFileAsSent',

@@ -4,17 +4,19 @@ import {
   resolveQuarantine,
   type Verdict,
 } from '../../../application/banking/debits/operator-debits.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import { debitSource } from '../../../domain/banking/debits/bank-debit-events.ts'
 import {
   type BankDebit,
   DEBIT_STATUSES,
   effectiveDateOf,
 } from '../../../domain/banking/debits/bank-debit-state.ts'
-import { accepted } from '../../endpoints/endpoint.ts'
+import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
-import { contextOf, endpoint } from '../host/api.ts'
+import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
+import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
 
 const shownDate = () => z.string().meta({ format: 'date' })
@@ -90,7 +92,7 @@ export const debitEndpoints = [
       'the one that put it there. A record that still has its premium stops it again: correct the record first.',
     ...one,
     body,
-    answers: { 200: Debit },
+    answers: { 200: Debit, 202: PendingAction },
     errors,
     command: { name: 'debits release' },
     refuses: {
@@ -107,7 +109,12 @@ export const debitEndpoints = [
         'debit_submitted',
       ],
     },
-    handle: (call) => resolved(call, 'Release'),
+    async handle(call) {
+      const { transaction_id } = call.params
+      if (!call.host.services.needsSecondOperator) return new Answer(200, await resolved(call, 'Release'))
+      await loaded(call.host, bankDebit, transaction_id, 'bank debit')
+      return forSecond(call, { operation: 'releaseDebit', targets: [transaction_id], reason: call.body.note })
+    },
   }),
   endpoint({
     operation: 'rejectDebit',

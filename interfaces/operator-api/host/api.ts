@@ -3,7 +3,9 @@ import { LogDiffers } from '../../../application/audit/log-tree.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import { UnreadableEvent } from '../../../application/commands/event-registry.ts'
+import { maskedData } from '../../../application/commands/sealed-fields.ts'
 import { recordOperatorAction } from '../../../application/operations/operator-actions.ts'
+import type { Operator, OperatorRole } from '../../../domain/access/operators.ts'
 import type { Decider } from '../../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../../domain/kernel/event-type.ts'
 import { isId } from '../../../domain/kernel/ids.ts'
@@ -17,6 +19,7 @@ import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
+import { AUDITING, type RoledEndpoint, reveals, rolesOf } from './roles.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -36,7 +39,7 @@ export const operatorApi: Api = {
     'For operators and auditors: tenants, parties, policies and credentials; projections, work and the clock; ' +
     'streams of events and the proof that nothing was altered.',
   prefixes: ['/ops/v1'],
-  securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The operator token' } },
+  securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   ...WITH_ENVELOPE,
   rejected: (rejection) => refusalOf(rejection, null),
@@ -54,29 +57,45 @@ export const operatorApi: Api = {
   errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string(), ...machineReadable }),
 }
 
-/** The bearer of the operator token. */
-export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
-  security: [{ operator: [] }],
-  errors: {
-    401: 'The operator token is missing or wrong',
-    403: 'The key of an agent does not open this API',
-    429: 'Too many requests without the operator token',
-  },
-  async identify({ gate }, { request, response }) {
-    await gate.require(request, response)
-    return null
-  },
+/** Operators whose roles a declaration names may call. @param rolesOf whom an endpoint is for. */
+export function forOperators<Host extends Pick<OperatorHost, 'app' | 'gate'>>(
+  rolesOf: (endpoint: RoledEndpoint) => readonly OperatorRole[],
+) {
+  return (endpoint: RoledEndpoint): Access<Host, Operator> => {
+    const roles = rolesOf(endpoint)
+    return {
+      security: [{ operator: [] }],
+      errors: {
+        401: 'The token of an operator is missing or wrong, has expired or was revoked',
+        403: `It is for the roles ${roles.join(', ')}; the key of an agent does not open it`,
+        429: 'Too many requests without the token of an operator',
+      },
+      async identify({ app, gate }, { request, response }) {
+        const operator = await gate.require(app, request, response, roles)
+        if (reveals(endpoint, request)) gate.requireRole(operator, AUDITING, request, response)
+        return operator
+      },
+      seenBy: (host, { role }) =>
+        role === 'support'
+          ? { ...host, app: { ...host.app, personalData: maskedData(host.app.personalData) } }
+          : host,
+    }
+  }
 }
 
-export const endpoint = endpointsOf<OperatorHost, null>(operatorApi, operator)
+export const endpoint = endpointsOf<OperatorHost, Operator>(operatorApi, forOperators(rolesOf))
 
-/** A call of the operator, whatever the host. */
-type OperatorCall = Call<Pick<OperatorHost, 'app'>, null, unknown, unknown, unknown>
+/** A call of an operator, whatever the host. */
+type OperatorCall = Call<Pick<OperatorHost, 'app'>, Operator, unknown, unknown, unknown>
 
 /** The context of a command of a request, with a new command id. */
-export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requestId'>): CommandContext {
+export function contextOf({
+  host,
+  caller,
+  requestId,
+}: Pick<OperatorCall, 'host' | 'caller' | 'requestId'>): CommandContext {
   return {
-    actor: { type: 'operator', id: 'operator' },
+    actor: { type: 'operator', id: caller.operator_id },
     tenantId: null,
     environment: null,
     correlationId: requestId,
@@ -86,9 +105,9 @@ export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requ
 
 /** A request of the operator that may carry a key. */
 export function keyed(call: OperatorCall): KeyedRequest {
-  const { host, key, sent, unlessRepeated } = call
+  const { host, caller, key, sent, unlessRepeated } = call
   const context = { ...contextOf(call), unlessRepeated }
-  return { app: host.app, caller: 'operator', key, sent, context }
+  return { app: host.app, caller: caller.operator_id, key, sent, context }
 }
 
 /** The aggregate that an id of a path names. @throws HttpError 404. @param isOne whether a text can be such an id. */
@@ -106,12 +125,31 @@ export async function loaded<State, Command, Event extends DomainEvent>(
 
 /** Records what the operator does, before it is done. Details carry no personal data and no secrets. */
 export async function record(
-  call: Pick<OperatorCall, 'host' | 'requestId'>,
+  call: Pick<OperatorCall, 'host' | 'caller' | 'requestId'>,
   action: string,
   target: string,
   details: Readonly<Record<string, string | number | null>> = {},
 ): Promise<void> {
   await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
+}
+
+/** Records that personal fields were opened, and why, before they are answered. @throws HttpError 400 for an auditor without a reason. */
+export async function recordReveal(
+  call: Pick<OperatorCall, 'host' | 'caller' | 'requestId'> & {
+    readonly query: { readonly reason?: string | undefined }
+  },
+  target: string,
+  details: Readonly<Record<string, string | number>>,
+): Promise<void> {
+  const { reason } = call.query
+  if (call.caller.role === 'auditor' && reason === undefined) {
+    throw badRequest(
+      'reason',
+      'reason is required: auditors open personal fields for a reason',
+      'field_missing',
+    )
+  }
+  await record(call, 'reveal', target, reason === undefined ? details : { ...details, reason })
 }
 
 /** A refusal of the request's shape; the message begins with the field's name. @param code what is wrong with it. */

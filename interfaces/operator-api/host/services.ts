@@ -62,6 +62,8 @@ export interface OperatorServices {
   readonly logMemory: LogMemory
   readonly logTree: LogTree
   readonly outbox: Outbox
+  /** What cannot be taken back waits for a second operator. */
+  readonly needsSecondOperator: boolean
   /** Hosts under which the service shows hosted pages itself, with their ports. */
   portalHosts(): readonly string[]
   readonly projections: ProjectionOperations

@@ -26,11 +26,24 @@ export function allOrIds() {
   return withDefault(ids, 'all')
 }
 
-/** Opens personal fields. */
-export const reveal = flagText().describe('Open personal fields; this is recorded')
+const NAMES_NOBODY = 'Names nobody: it is kept as it is'
+
+/** Why an operator does something, where that may be left out. @param what it says. */
+export function reason(what = 'Why') {
+  return text()
+    .nullish()
+    .transform((value) => value ?? undefined)
+    .describe(`${what}. ${NAMES_NOBODY}`)
+}
+
+/** Query parameters that open personal fields. */
+export const revealing = {
+  reveal: flagText().describe('Open personal fields; this is recorded'),
+  reason: reason('Why they are opened; auditors must say it'),
+}
 
 /** The body of an acknowledgement. */
-export const withNote = z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') })
+export const withNote = z.object({ note: optional(text()).describe(NAMES_NOBODY) })
 
 /** A moment as answers tell it: ISO 8601, UTC. */
 export function shownTime() {

@@ -15,6 +15,8 @@ import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { REQUIRED } from '../../endpoints/faults.ts'
 import { id, optional, text, withDefault } from '../../endpoints/fields.ts'
 import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from '../host/api.ts'
+import { forSecond, PendingAction } from '../host/second-operator.ts'
+import { reason } from '../host/values.ts'
 
 const subjects = {
   subject: z.string().describe('The first of them'),
@@ -39,6 +41,7 @@ const body = z.object({
   bank_account_id: optional(id()).describe(
     'Instead: the user of a bank account without an employer, a bank connection and a carrier',
   ),
+  reason: reason(),
   dry_run: withDefault(z.boolean(), false).describe('Only say how many data keys it would destroy'),
 })
 
@@ -59,6 +62,7 @@ export const erasureEndpoints = [
         .object({ ...subjects, data_keys: z.int(), erased: z.literal(false), dry_run: z.literal(true) })
         .meta({ id: 'ErasureDryRun' }),
       201: z.object({ ...subjects, erased: z.literal(true) }).meta({ id: 'Erasure' }),
+      202: PendingAction,
     },
     errors: { 400: 'Who is to be erased is not named, or twice', 404: 'There is no such data subject' },
     command: { name: 'erase', operands: ['subject'] },
@@ -75,7 +79,11 @@ export const erasureEndpoints = [
         for (const one of subjects) data_keys += accepted(await dataKeysToErase(app, one))
         return new Answer(200, { subject, subjects, data_keys, erased: false, dry_run: true })
       }
-      for (const one of subjects) accepted(await eraseSubject(app, one, contextOf(call)))
+      if (call.host.services.needsSecondOperator) {
+        for (const one of subjects) accepted(await dataKeysToErase(app, one))
+        return forSecond(call, { operation: 'erase', targets: subjects, reason: call.body.reason ?? null })
+      }
+      for (const one of subjects) accepted(await eraseSubject(app, one, call.body.reason, contextOf(call)))
       return new Answer(201, { subject, subjects, erased: true })
     },
   }),
@@ -84,7 +92,15 @@ export const erasureEndpoints = [
 /** The data subject that is named, or those that a person of an employer stands under. @throws HttpError 400, 404. */
 async function subjectsOf(
   host: OperatorHost,
-  { subject, employer_id, connection_id, carrier_id, bank_account_id, ...person }: z.output<typeof body>,
+  {
+    subject,
+    employer_id,
+    connection_id,
+    carrier_id,
+    bank_account_id,
+    reason: _why,
+    ...person
+  }: z.output<typeof body>,
 ): Promise<readonly string[]> {
   const named = Object.entries({ subject, employer_id, connection_id, carrier_id, bank_account_id })
     .filter(([, value]) => value !== null)

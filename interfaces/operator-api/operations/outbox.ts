@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { text, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, narrowing, page, pageOf } from '../../endpoints/lists.ts'
 import { endpoint, record } from '../host/api.ts'
+import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
 
 const channel = word('email', 'sms')
@@ -21,6 +22,8 @@ export const outboxEndpoints = [
   endpoint({
     operation: 'listOutbox',
     route: 'GET /outbox',
+    // its texts hold addresses and whole links
+    roles: AUDITING,
     summary: 'List e-mails and texts that were recorded because no provider is set, newest first',
     description: 'Messages are kept for 30 days. That they are read is recorded.',
     query: z.object({

@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIPv4 } from 'node:net'
+import type { Application } from '../../../application/commands/application.ts'
 import type { AddressRange } from '../../../infrastructure/config/config.ts'
 import { bearerToken, type OperatorGate } from '../../http/bearer.ts'
 import { HttpError } from '../../http/errors.ts'
 import { limitAddress, type RateLimiter } from '../../http/rate-limit.ts'
 
-/** Access to the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
+/** Access to the state and the figures of this process: addresses of some ranges, and operators from anywhere. */
 export class ProbeAccess {
   readonly #ranges = new BlockList()
-  readonly #gate: Pick<OperatorGate, 'isOperator' | 'report'>
+  readonly #app: Pick<Application, 'commands' | 'clock'>
+  readonly #gate: Pick<OperatorGate, 'knows' | 'isOperator' | 'report'>
   readonly #addresses: Pick<RateLimiter, 'take'>
 
   /**
@@ -17,23 +19,26 @@ export class ProbeAccess {
    */
   constructor(
     ranges: readonly AddressRange[],
-    gate: Pick<OperatorGate, 'isOperator' | 'report'>,
+    app: Pick<Application, 'commands' | 'clock'>,
+    gate: Pick<OperatorGate, 'knows' | 'isOperator' | 'report'>,
     addresses: Pick<RateLimiter, 'take'>,
   ) {
     for (const { address, prefix, family } of ranges) this.#ranges.addSubnet(address, prefix, family)
+    this.#app = app
     this.#gate = gate
     this.#addresses = addresses
   }
 
-  /** @throws HttpError 403 for an address outside the ranges without the operator token, 429. */
-  require(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#isInRange(request.socket.remoteAddress) || this.#gate.isOperator(request)) return
-    limitAddress(this.#addresses, request)
+  /** @throws HttpError 403 for an address outside the ranges without an operator's token, 429. */
+  async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#isInRange(request.socket.remoteAddress)) return
+    if (!this.#gate.knows(this.#app, request)) limitAddress(this.#addresses, request)
+    if (await this.#gate.isOperator(this.#app, request)) return
     if (bearerToken(request) !== null) this.#gate.report(request, response, 'wrong token')
     throw new HttpError(
       403,
       null,
-      'This address is not among PROBE_ALLOW_CIDRS; send the operator token as Authorization: Bearer <token>',
+      'This address is not among PROBE_ALLOW_CIDRS; send the token of an operator as Authorization: Bearer <token>',
     )
   }
 

@@ -10,7 +10,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
     path,
     isProbe: true,
     async handle(request, response) {
-      access.require(request, response)
+      await access.require(request, response)
       const health = await look()
       sendJson(response, health.ok ? 200 : 503, health)
     },
@@ -23,7 +23,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
       path: '/metrics',
       isProbe: true,
       async handle(request, response) {
-        access.require(request, response)
+        await access.require(request, response)
         const { contentType, text } = await services.metrics()
         response.statusCode = 200
         response.setHeader('Content-Type', contentType)

@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import type { Operator } from '../../../domain/access/operators.ts'
 import { Answer, type Call } from '../../endpoints/endpoint.ts'
 import { optional, text, withDefault } from '../../endpoints/fields.ts'
 import { endpoint, type OperatorHost, record } from '../host/api.ts'
 import { Projection, ProjectionWithDeadLetters, Redriven, switching } from '../host/projection-schemas.ts'
 import type { ProjectionOperations } from '../host/services.ts'
+import { given, reason } from '../host/values.ts'
 
 const params = z.object({ name: z.string().describe('The name of the projection') })
 const Generation = z.object({ generation: z.int() })
@@ -24,8 +26,8 @@ const REFUSED = {
 /** A verb on one projection, which must exist before it is recorded. */
 async function recorded<Result>(
   call: Pick<
-    Call<OperatorHost, null, { readonly name: string }, unknown, unknown>,
-    'host' | 'params' | 'requestId'
+    Call<OperatorHost, Operator, { readonly name: string }, unknown, unknown>,
+    'host' | 'caller' | 'params' | 'requestId'
   >,
   action: string | null,
   details: Readonly<Record<string, string | null>>,
@@ -115,12 +117,16 @@ export const projectionEndpoints = [
     route: 'POST /projections/{name}/rollback',
     summary: 'Put the read model back that was live before',
     params,
+    body: z.object({ reason: reason() }),
     answers: { 200: RolledBack, 202: RolledBack },
     errors: REFUSED,
     command: { name: 'projections rollback' },
     async handle(call) {
-      const data = await recorded<z.input<typeof RolledBack>>(call, 'rollback', {}, (projections, name) =>
-        projections.rollback(name),
+      const data = await recorded<z.input<typeof RolledBack>>(
+        call,
+        'rollback',
+        given(call.body),
+        (projections, name) => projections.rollback(name),
       )
       return new Answer(data.switched ? 200 : 202, data)
     },

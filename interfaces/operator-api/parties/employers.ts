@@ -11,9 +11,9 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
-import { contextOf, endpoint, keyed, loaded, record } from '../host/api.ts'
+import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { environment, given, list, reveal, shownTime } from '../host/values.ts'
+import { environment, given, list, revealing, shownTime } from '../host/values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20
@@ -178,7 +178,7 @@ export const employerEndpoints = [
     route: 'GET /employers/{employer_id}/register',
     summary: 'List the employee register of an employer',
     ...one,
-    query: z.object({ ...page, reveal }),
+    query: z.object({ ...page, ...revealing }),
     ...listOf(RegisteredEmployee),
     command: {
       name: 'employers register',
@@ -200,7 +200,7 @@ export const employerEndpoints = [
       const register = await employeeRegister(host.app, employer_id, { ...wanted, reveal: query.reveal })
       if (query.reveal) {
         const details = { ...wanted, values: register.items.length }
-        await record(call, 'reveal', `employer-${employer_id}/register`, details)
+        await recordReveal(call, `employer-${employer_id}/register`, details)
       }
       return listAnswer(wanted, register)
     },

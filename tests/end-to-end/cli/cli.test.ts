@@ -307,3 +307,28 @@ test('the built program runs from the command line', { tags: 'long' }, async () 
   const failed = promisify(execFile)('node', ['bin/compstream.js', 'tenants', 'show', 'x'], options)
   await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('no such tenant') })
 })
+
+// the last: the token of the setting opens nothing afterwards
+test('creates, lists, rotates and revokes operators, the first admin, too, but never the last', async () => {
+  const kim = await ran('operators', 'create', '--name', 'Kim', '--role', 'admin')
+  const jo = await ran('operators', 'create', '--name', 'Jo', '--role', 'support')
+  expect(jo).toMatchObject({ name: 'Jo', role: 'support', token: expect.stringMatching(/^op_[0-9a-f]{64}$/) })
+  expect((await ran('operators', 'list')).map(({ name }: { name: string }) => name)).toEqual([
+    'First admin',
+    'Kim',
+    'Jo',
+  ])
+  const as = (token: string, ...args: string[]) =>
+    cli([...args, '--json'], { env: { ...env, OPERATOR_TOKEN: token } })
+  const refused = await as(jo.token, 'debit-batches', 'run')
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('The role support')])
+  const rotated = await ran('operators', 'rotate', jo.operator_id)
+  expect((await as(jo.token, 'work', 'list')).code).toBe(1)
+  expect((await as(rotated.token, 'work', 'list')).code).toBe(0)
+  expect((await ran('operators', 'revoke', jo.operator_id, '--reason', 'Left')).status).toBe('revoked')
+
+  expect((await as(kim.token, 'operators', 'revoke', 'operator')).json()).toMatchObject({ status: 'revoked' })
+  expect((await run('work', 'list')).stderr).toContain('Send the token of an operator')
+  const last = await as(kim.token, 'operators', 'revoke', kim.operator_id)
+  expect([last.code, last.stderr]).toEqual([1, expect.stringContaining('last active admin')])
+})

@@ -44,7 +44,7 @@ async function open(value: Sealed): Promise<string> {
 /** @param keys where keys are destroyed. */
 async function erase(keys: PersonalData = personalData): Promise<bigint | null> {
   const parts = { commands: bench.commands, personalData: keys } as Parameters<typeof eraseSubject>[0]
-  const erased = await eraseSubject(parts, subject, {
+  const erased = await eraseSubject(parts, subject, undefined, {
     actor: { type: 'operator', id: 'operator' },
     tenantId: null,
     environment: null,

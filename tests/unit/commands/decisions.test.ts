@@ -17,6 +17,13 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../../domain/access/inbound-connection.ts'
+import {
+  OperatorCreated,
+  OperatorRevoked,
+  type OperatorRole,
+  OperatorTokenRotated,
+  operators,
+} from '../../../domain/access/operators.ts'
 import { TenantRegistered, tenant } from '../../../domain/access/tenant.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
 import {
@@ -31,6 +38,11 @@ import { dataSubject, PersonalDataErased } from '../../../domain/operations/data
 import { installation, KeyCheckValueRecorded } from '../../../domain/operations/installation.ts'
 import { OperatorActed, operatorAction } from '../../../domain/operations/operator-action.ts'
 import { OperatorAlertAcknowledged, operatorAlert } from '../../../domain/operations/operator-alert.ts'
+import {
+  ActionApproved,
+  ActionRequested,
+  pendingActions,
+} from '../../../domain/operations/pending-actions.ts'
 import {
   CLOCK_SKEW_LIMIT_MS,
   ProcessClockAgreed,
@@ -255,6 +267,109 @@ decisions(apiClient, [
   ['that is deactivated gets no secret', [client, clientOff], rotate, 'client_deactivated'],
   ['that is unknown gets no secret', [], rotate, 'client_not_found'],
   ['that is unknown is not deactivated', [], { type: 'Deactivate' }, 'client_not_found'],
+])
+
+const FOREVER = null
+const AT = '2026-11-29T12:00:00.000Z'
+const LATER = '2026-11-30T12:00:00.000Z'
+const person = (operator_id: string, role: OperatorRole, expires_at: string | null = FOREVER) =>
+  OperatorCreated.of({
+    operator_id,
+    name: 'sealed' as Sealed,
+    role,
+    created_at: AT,
+    expires_at,
+    token_hash: 'first',
+  })
+const createOperator = ({ data }: ReturnType<typeof person>) => ({ type: 'Create', data }) as const
+const rotateToken = (operatorId: string, expiresAt?: string | null) =>
+  ({ type: 'RotateToken', operatorId, tokenHash: 'second', expiresAt, at: AT }) as const
+const newToken = (operator_id: string, expires_at: string | null = FOREVER) =>
+  OperatorTokenRotated.of({ operator_id, expires_at, token_hash: 'second' })
+const revokeOperator = (operatorId: string) => ({ type: 'Revoke', operatorId, reason: 'left' }) as const
+const gone = (operator_id: string) => OperatorRevoked.of({ operator_id, reason: 'left' })
+decisions(operators, [
+  ['take somebody in', [], createOperator(person(ONE, 'support')), person(ONE, 'support')],
+  [
+    'take nobody in whose token has expired',
+    [],
+    createOperator(person(ONE, 'admin', AT)),
+    { kind: 'invalid', code: 'expiry_past' },
+  ],
+  ['give the first admin a token of its own', [], rotateToken('operator'), newToken('operator')],
+  [
+    'give another token until the same time',
+    [person(ONE, 'auditor', LATER)],
+    rotateToken(ONE),
+    newToken(ONE, LATER),
+  ],
+  ['give another token for ever', [person(ONE, 'auditor', LATER)], rotateToken(ONE, null), newToken(ONE)],
+  ['give another token for a while', [person(ONE, 'auditor')], rotateToken(ONE, LATER), newToken(ONE, LATER)],
+  [
+    'give no token that has expired',
+    [person(ONE, 'auditor', LATER)],
+    rotateToken(ONE, AT),
+    { kind: 'invalid', code: 'expiry_past' },
+  ],
+  [
+    'give no token to who was revoked',
+    [person(ONE, 'auditor'), gone(ONE)],
+    rotateToken(ONE),
+    'operator_revoked',
+  ],
+  ['give no token to who is unknown', [], rotateToken(ONE), 'operator_not_found'],
+  ['let somebody go', [person(ONE, 'support')], revokeOperator(ONE), gone(ONE)],
+  ['let somebody go once', [person(ONE, 'support'), gone(ONE)], revokeOperator(ONE), []],
+  ['let nobody go who is unknown', [], revokeOperator(ONE), 'operator_not_found'],
+  [
+    'let the first admin go where there is another',
+    [person(ONE, 'admin')],
+    revokeOperator('operator'),
+    gone('operator'),
+  ],
+  ['keep the last admin', [], revokeOperator('operator'), 'last_admin'],
+  ['keep the last admin beside others', [person(ONE, 'operator')], revokeOperator('operator'), 'last_admin'],
+  [
+    'keep the last admin beside one who was revoked',
+    [person(ONE, 'admin'), gone(ONE)],
+    revokeOperator('operator'),
+    'last_admin',
+  ],
+  [
+    'keep the last admin beside one whose token expires',
+    [person(ONE, 'admin', LATER)],
+    revokeOperator('operator'),
+    'last_admin',
+  ],
+  ['let the token of the last admin never expire', [], rotateToken('operator', LATER), 'last_admin'],
+])
+
+const asked = (action_id: string, requested_at = AT, expires_at = LATER) =>
+  ActionRequested.of({
+    action_id,
+    operation: 'releaseDebit',
+    targets: [THREE],
+    reason: null,
+    requested_by: 'operator',
+    requested_at,
+    expires_at,
+  })
+const approve = (by: string, at = AT, actionId = ONE) => ({ type: 'Approve', actionId, by, at }) as const
+const approved = ActionApproved.of({ action_id: ONE, approved_by: TWO })
+decisions(pendingActions, [
+  ['take in what somebody asks for', [], { type: 'Request', data: asked(ONE).data }, asked(ONE)],
+  ['are approved by another operator', [asked(ONE)], approve(TWO), approved],
+  ['are not approved by who asked', [asked(ONE)], approve('operator'), 'second_operator_required'],
+  ['are approved once', [asked(ONE), approved], approve(THREE), 'action_approved'],
+  ['go on for who approved them', [asked(ONE), approved], approve(TWO), []],
+  ['expire', [asked(ONE)], approve(TWO, LATER), 'pending_action_not_found'],
+  ['that are unknown are not approved', [], approve(TWO), 'pending_action_not_found'],
+  [
+    'that have expired go with the next request',
+    [asked(ONE), asked(TWO, LATER, '2026-12-01T12:00:00.000Z')],
+    approve(TWO),
+    'pending_action_not_found',
+  ],
 ])
 
 const opened = InboundConnectionOpened.of({ connection_id: ID, ...OWNED, secret_ref: 'ref' })

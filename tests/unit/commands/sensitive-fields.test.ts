@@ -90,6 +90,8 @@ describe('the events', () => {
       FinancingSettingsChanged: 'settings.recipients.*.address settings.recipients.*.fingerprint',
       InboundConnectionOpened: 'secret_ref',
       IntakeReceived: 'employer owners.*.person',
+      OperatorCreated: 'name token_hash',
+      OperatorTokenRotated: 'token_hash',
       PayerAccountCorrected: 'account.account_ref',
       PaymentLinkCreated: 'customer.email customer.name customer.phone',
       PaymentSessionCreated: 'customer.email customer.name customer.phone token_hash',

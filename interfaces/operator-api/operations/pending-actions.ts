@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { resolveQuarantine } from '../../../application/banking/debits/operator-debits.ts'
+import { decideFile } from '../../../application/banking/files/operator-decisions.ts'
+import type { Application } from '../../../application/commands/application.ts'
+import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { eraseSubject } from '../../../application/operations/erasure.ts'
+import { approveAction, waitingActions } from '../../../application/operations/pending-actions.ts'
+import type { PendingOperation } from '../../../domain/operations/pending-actions.ts'
+import { accepted } from '../../endpoints/endpoint.ts'
+import { ofOne } from '../../endpoints/fields.ts'
+import { contextOf, endpoint } from '../host/api.ts'
+import { PendingAction } from '../host/second-operator.ts'
+
+type CarryOut = (
+  app: Application,
+  target: string,
+  reason: string | null,
+  context: CommandContext,
+) => Promise<unknown>
+
+const CARRY_OUT: Readonly<Record<PendingOperation, CarryOut>> = {
+  erase: (app, subject, reason, context) => eraseSubject(app, subject, reason ?? undefined, context),
+  releaseDebit: (app, id, note, context) => resolveQuarantine(app, id, { verdict: 'Release', note }, context),
+  exposeBankFileAgain: (app, id, note, context) =>
+    decideFile(app, id, { type: 'ExposeAgain', note, at: app.clock.now() }, context),
+}
+
+const one = ofOne('action_id', 'pending action')
+
+export const pendingActionEndpoints = [
+  endpoint({
+    operation: 'listPendingActions',
+    route: 'GET /pending-actions',
+    summary: 'List what waits for a second operator, the oldest first',
+    answers: { 200: z.array(PendingAction).readonly() },
+    command: {
+      name: 'pending-actions list',
+      columns: {
+        'action id': 'action_id',
+        operation: 'operation',
+        targets: 'targets',
+        reason: 'reason',
+        'requested by': 'requested_by',
+        expires: 'expires_at',
+      },
+    },
+    handle: ({ host }) => waitingActions(host.app),
+  }),
+  endpoint({
+    operation: 'approvePendingAction',
+    route: 'POST /pending-actions/{action_id}/approve',
+    summary: 'Approve what another operator asked for, and carry it out',
+    ...one,
+    answers: { 200: PendingAction },
+    errors: {
+      ...one.errors,
+      409: 'Its author cannot approve it; or another operator did, or the present state does not allow it any more',
+    },
+    command: { name: 'pending-actions approve' },
+    async handle(call) {
+      const { app } = call.host
+      const action = accepted(await approveAction(app, call.params.action_id, contextOf(call)))
+      const { operation, targets, reason } = action
+      for (const target of targets) accepted(await CARRY_OUT[operation](app, target, reason, contextOf(call)))
+      return action
+    },
+  }),
+]

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
+import { type RunningService, startService } from '../../support/service.ts'
+
+let service: RunningService
+let seeded: SeededTenant
+let other: { readonly operator_id: string; readonly token: string }
+
+beforeAll(async () => {
+  service = await startService({ env: { SECOND_OPERATOR: 'on' } })
+  seeded = await seedTenant(service)
+  other = await operate(service, 'POST', '/operators', { name: 'Kim', role: 'operator' })
+})
+afterAll(() => service?.stop())
+
+const fein = async () => (await operate(service, 'GET', `/employers/${seeded.employerId}`)).fein
+const subject = async () => (await operate(service, 'GET', `/employers/${seeded.employerId}`)).data_subject
+const approve = (token: string, id: string) =>
+  askOperator({ ...service, operatorToken: token }, 'POST', `/pending-actions/${id}/approve`)
+
+test('an erasure waits for a second operator, who is not the one that asked for it', async () => {
+  const body = { subject: await subject(), reason: 'Case 7' }
+  const asked = await askOperator(service, 'POST', '/erasures', body)
+  expect([asked.status, asked.body.data]).toEqual([
+    202,
+    expect.objectContaining({
+      operation: 'erase',
+      targets: [body.subject],
+      requested_by: 'operator',
+      approved_by: null,
+    }),
+  ])
+  const { action_id } = asked.body.data
+  expect(await operate(service, 'GET', '/pending-actions')).toEqual([asked.body.data])
+
+  const own = await approve(service.operatorToken, action_id)
+  expect([own.status, own.body.code]).toEqual([409, 'second_operator_required'])
+  expect(await fein()).toBe(seeded.fein)
+
+  const approved = await approve(other.token, action_id)
+  expect([approved.status, approved.body.data]).toEqual([
+    200,
+    { ...asked.body.data, approved_by: other.operator_id },
+  ])
+  expect(await fein()).toBe('(erased)')
+  expect(await operate(service, 'GET', '/pending-actions')).toEqual([])
+  const [{ data, metadata }] = await operate(service, 'GET', '/events?type=PersonalDataErased')
+  expect([data.reason, metadata.actor]).toEqual(['Case 7', { type: 'operator', id: other.operator_id }])
+})
+
+test.each(['/debits/ffffffffffffffffffffffff/release', '/bank-files/ffffffffffffffffffffffff/expose-again'])(
+  'nothing waits for %s that is unknown',
+  async (path) => {
+    expect((await askOperator(service, 'POST', path, {})).status).toBe(404)
+    expect(
+      (await askOperator(service, 'POST', '/erasures', { subject: `person/${'f'.repeat(24)}` })).status,
+    ).toBe(404)
+  },
+)
+
+test('what waits has expired after 24 hours', async () => {
+  const asked = await askOperator(service, 'POST', '/erasures', { subject: await subject() })
+  await operate(service, 'POST', '/clock/advance', { seconds: 24 * 60 * 60 })
+  const late = await approve(other.token, asked.body.data.action_id)
+  expect([late.status, late.body.code]).toEqual([404, 'pending_action_not_found'])
+})
