@@ -4,6 +4,7 @@ import {
   resolveQuarantine,
   type Verdict,
 } from '../../../application/banking/debits/operator-debits.ts'
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import { debitSource } from '../../../domain/banking/debits/bank-debit-events.ts'
 import {
   type BankDebit,
@@ -13,7 +14,7 @@ import {
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
-import { contextOf, endpoint } from '../host/api.ts'
+import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -80,6 +81,16 @@ export const debitEndpoints = [
       },
     },
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
+  }),
+  endpoint({
+    operation: 'showDebit',
+    route: 'GET /debits/{transaction_id}',
+    summary: 'Show a bank debit',
+    ...one,
+    answers: { 200: Debit },
+    command: { name: 'debits show' },
+    handle: async ({ host, params }) =>
+      shown(await loaded(host, bankDebit, params.transaction_id, 'bank debit')),
   }),
   endpoint({
     operation: 'releaseDebit',
