@@ -1,19 +1,22 @@
-import type { RecordedEvent } from '../../application/commands/event-registry.ts'
 import { derivedId } from '../../application/commands/event-registry.ts'
 import { searchNames, searchTerms as termsTable } from '../../application/search/search-tables.ts'
 import { beginningsOf, MAX_SEARCH } from '../../application/search/terms.ts'
 import { AgentCredentialIssued } from '../../domain/access/agent-credential.ts'
 import { ApiClientIssued } from '../../domain/access/api-client.ts'
 import { TenantRegistered } from '../../domain/access/tenant.ts'
+import { AchAccountCreated } from '../../domain/banking/accounts/ach-account-events.ts'
+import { BankAccountCreated } from '../../domain/banking/accounts/bank-account.ts'
 import { BankCreditReceived } from '../../domain/banking/credits/bank-credit.ts'
 import { bankDebit } from '../../domain/banking/debits/bank-debit.ts'
 import { DebitKeyClaimed } from '../../domain/banking/debits/debit-key.ts'
 import { BankFileRecorded } from '../../domain/banking/files/bank-file-events.ts'
 import { BankReportReceived } from '../../domain/banking/files/bank-report.ts'
+import { LegacyCollectionRecorded } from '../../domain/banking/legacy/legacy-collection.ts'
 import {
   BankConnectionAccountsFound,
   BankConnectionLinked,
 } from '../../domain/banking/linking/bank-connection.ts'
+import { ReconciliationMade } from '../../domain/banking/reconciliation/reconciliation.ts'
 import type { DomainEvent, EventOf, EventType } from '../../domain/kernel/event-type.ts'
 import { IdempotencyKeyAnswered, IdempotencyKeyClaimed } from '../../domain/kernel/idempotency-key.ts'
 import { isSealed } from '../../domain/kernel/sealed.ts'
@@ -61,11 +64,9 @@ interface Found {
   readonly names?: readonly Term[]
 }
 
-/** What is found by fingerprints in the event's metadata, too. */
-function put({ metadata }: RecordedEvent, tables: Tables, { kind, id, terms = [], names = [] }: Found): void {
+function put(tables: Tables, { kind, id, terms = [], names = [] }: Found): void {
   if (!id) return
-  const fingerprints = (metadata.found_by ?? []).map((one) => `#${one}`)
-  for (const term of [...terms, ...fingerprints]) {
+  for (const term of terms) {
     if (term && term.length <= MAX_SEARCH) tables.search_terms.put({ term, kind, id })
   }
   for (const name of names.flatMap((one) => (one && !isSealed(one) ? beginningsOf(one) : []))) {
@@ -87,49 +88,61 @@ export const searchTerms = projection({
       found: (data: Extract<EventOf<T>, DomainEvent>['data']) => Found,
     ) =>
       on(type, {
-        apply: (event, tables) => put(event, tables, found(event.data)),
+        apply: ({ data }, tables) => put(tables, found(data)),
+      })
+    /** The same of what a request created or changed: by the fingerprints in the event's metadata, too. */
+    const made = <T extends EventType>(
+      type: T,
+      found: (data: Extract<EventOf<T>, DomainEvent>['data']) => Found,
+    ) =>
+      on(type, {
+        apply({ data, metadata }, tables) {
+          const { terms = [], ...rest } = found(data)
+          const fingerprints = (metadata.found_by ?? []).map((one) => `#${one}`)
+          put(tables, { ...rest, terms: [...terms, ...fingerprints] })
+        },
       })
     return [
-      finds(TenantRegistered, ({ tenant_id: id, name }) => ({ kind: 'tenant', id, names: [name] })),
-      finds(CarrierRegistered, ({ carrier_id: id, name }) => ({ kind: 'carrier', id, names: [name] })),
-      finds(PayrollCompanyRegistered, ({ payroll_company_id: id, name }) => ({
+      made(TenantRegistered, ({ tenant_id: id, name }) => ({ kind: 'tenant', id, names: [name] })),
+      made(CarrierRegistered, ({ carrier_id: id, name }) => ({ kind: 'carrier', id, names: [name] })),
+      made(PayrollCompanyRegistered, ({ payroll_company_id: id, name }) => ({
         kind: 'payroll_company',
         id,
         names: [name],
       })),
-      finds(EmployerRegistered, ({ employer_id: id, legal_name }) => ({
+      made(EmployerRegistered, ({ employer_id: id, legal_name }) => ({
         kind: 'employer',
         id,
         names: [legal_name],
       })),
-      finds(EmployerDetailsChanged, ({ employer_id: id, legal_name }) => ({
+      made(EmployerDetailsChanged, ({ employer_id: id, legal_name }) => ({
         kind: 'employer',
         id,
         names: [legal_name],
       })),
-      finds(PolicyIssued, ({ policy_id: id, policy_number }) => ({
+      made(PolicyIssued, ({ policy_id: id, policy_number }) => ({
         kind: 'policy',
         id,
         names: [policy_number],
       })),
-      finds(ApiClientIssued, ({ client_id: id, name }) => ({ kind: 'api_client', id, names: [name] })),
-      finds(AgentCredentialIssued, ({ credential_id: id, api_key_prefix }) => ({
+      made(ApiClientIssued, ({ client_id: id, name }) => ({ kind: 'api_client', id, names: [name] })),
+      made(AgentCredentialIssued, ({ credential_id: id, api_key_prefix }) => ({
         kind: 'agent_credential',
         id,
         terms: [api_key_prefix],
       })),
-      finds(PayrollFileReceived, ({ file_id: id, file_name, source }) => ({
+      made(PayrollFileReceived, ({ file_id: id, file_name, source }) => ({
         kind: 'payroll_file',
         id,
         terms: [source.submission_id],
         names: [file_name],
       })),
-      finds(EmployeeSyncReceived, ({ file_id: id, sync_id }) => ({
+      made(EmployeeSyncReceived, ({ file_id: id, sync_id }) => ({
         kind: 'payroll_file',
         id,
         terms: [sync_id],
       })),
-      finds(PaymentLinkCreated, ({ payment_link_id: id, processor_payment_link_id, invoice_id }) => ({
+      made(PaymentLinkCreated, ({ payment_link_id: id, processor_payment_link_id, invoice_id }) => ({
         kind: 'payment_link',
         id,
         terms: [processor_payment_link_id, invoice_id],
@@ -144,7 +157,7 @@ export const searchTerms = projection({
         id,
         terms: [processor_payment_id],
       })),
-      finds(PaymentLinkRefundRequested, ({ payment_link_id: id, refund_id }) => ({
+      made(PaymentLinkRefundRequested, ({ payment_link_id: id, refund_id }) => ({
         kind: 'payment_link',
         id,
         terms: [refund_id],
@@ -154,7 +167,7 @@ export const searchTerms = projection({
         id,
         terms: [processor_refund_id],
       })),
-      finds(PaymentSessionCreated, ({ payment_session_id: id }) => ({ kind: 'payment_session', id })),
+      made(PaymentSessionCreated, ({ payment_session_id: id }) => ({ kind: 'payment_session', id })),
       finds(
         PaymentSessionCheckoutBegun,
         ({ payment_session_id: id, checkout_id, processor_checkout_id }) => ({
@@ -173,8 +186,8 @@ export const searchTerms = projection({
         id,
         terms: [payment_id, processor_payment_id],
       })),
-      finds(FinancingSessionCreated, ({ financing_session_id: id }) => ({ kind: 'financing_session', id })),
-      finds(SubscriptionStarted, ({ subscription_id: id, processor_subscription_id }) => ({
+      made(FinancingSessionCreated, ({ financing_session_id: id }) => ({ kind: 'financing_session', id })),
+      made(SubscriptionStarted, ({ subscription_id: id, processor_subscription_id }) => ({
         kind: 'subscription',
         id,
         terms: [processor_subscription_id],
@@ -199,7 +212,7 @@ export const searchTerms = projection({
         id,
         terms: [processor_notice_id],
       })),
-      finds(BankConnectionLinked, ({ connection_id: id, item_id }) => ({
+      made(BankConnectionLinked, ({ connection_id: id, item_id }) => ({
         kind: 'bank_connection',
         id,
         terms: [item_id],
@@ -209,7 +222,7 @@ export const searchTerms = projection({
         id,
         terms: accounts.map(({ bankconnect_account_id }) => bankconnect_account_id),
       })),
-      finds(BankCreditReceived, ({ credit_id: id, bank_transaction_id }) => ({
+      made(BankCreditReceived, ({ credit_id: id, bank_transaction_id }) => ({
         kind: 'bank_credit',
         id,
         terms: [bank_transaction_id],
@@ -217,9 +230,13 @@ export const searchTerms = projection({
       finds(BankFileRecorded, ({ file_id: id, name }) => ({ kind: 'bank_file', id, names: [name] })),
       finds(BankReportReceived, ({ report_id: id, name }) => ({ kind: 'bank_report', id, names: [name] })),
       // the key alone says which debit it stands for
-      finds(DebitKeyClaimed, ({ key }) => ({ kind: 'debit', id: derivedId(key, bankDebit.category) })),
-      finds(IdempotencyKeyClaimed, ({ created_id: id }) => ({ kind: 'any', id })),
-      finds(IdempotencyKeyAnswered, ({ created_id: id }) => ({ kind: 'any', id })),
+      made(DebitKeyClaimed, ({ key }) => ({ kind: 'debit', id: derivedId(key, bankDebit.category) })),
+      made(BankAccountCreated, ({ bank_account_id: id }) => ({ kind: 'bank_account', id })),
+      made(AchAccountCreated, ({ ach_account_id: id }) => ({ kind: 'ach_account', id })),
+      made(LegacyCollectionRecorded, ({ transaction_id: id }) => ({ kind: 'legacy_collection', id })),
+      made(ReconciliationMade, ({ reconciliation_id: id }) => ({ kind: 'reconciliation', id })),
+      made(IdempotencyKeyClaimed, ({ created_id: id }) => ({ kind: 'any', id })),
+      made(IdempotencyKeyAnswered, ({ created_id: id }) => ({ kind: 'any', id })),
     ]
   },
 })

@@ -74,7 +74,7 @@ describe('a search', () => {
     const { text } = await ops(`/search?q=${encodeURIComponent(email)}`)
     expect(text).not.toMatch(/payer|tidewater/i)
     const events = await ops(`/streams/paymentLink-${created.body.data._id}`)
-    expect(events.text).not.toMatch(/Ada|tidewater/i)
+    expect(events.text).not.toMatch(/Ada Payer|tidewater/i)
   })
 
   test('finds no former address, and none of somebody who was erased', async () => {
@@ -87,22 +87,23 @@ describe('a search', () => {
     expect(await found(`old@${word}.example`)).toEqual([])
     expect(await found(`new@${word}.example`)).toEqual(employer)
     expect(await found(`renamed ${word}`)).toEqual(employer)
-    await operate(service, 'POST', '/erasures', { employer_id: changed.employerId })
+    const { data_subject: subject } = await operate(service, 'GET', `/employers/${changed.employerId}`)
+    await operate(service, 'POST', '/erasures', { subject })
     await operate(service, 'POST', '/drain')
     expect(await found(`new@${word}.example`)).toEqual([])
   })
 
-  test.each(['%', '_', "'", '\\', 'q'.repeat(200)])('takes %s as it is', async (q) => {
+  test.each(['%', '_', "'", '\\', 'q'.repeat(200)])('takes %.20s as it is', async (q) => {
     expect(await found(q)).toEqual([])
   })
 
   test.each([
     ['', 'field_missing'],
-    ['?q=', 'field_invalid'],
-    ['?q=%20%20', 'field_invalid'],
-    [`?q=${'q'.repeat(201)}`, 'field_invalid'],
-    [`?q=${'%25'.repeat(3_000)}`, 'field_invalid'],
-  ])('without what can be looked for is refused by the name of q: %.20s', async (query, code) => {
+    ['?q=', 'field_too_small'],
+    ['?q=%20%20', 'field_too_small'],
+    [`?q=${'q'.repeat(201)}`, 'field_too_large'],
+    [`?q=${'%25'.repeat(3_000)}`, 'field_too_large'],
+  ])('that is empty or too long is refused by the name of q: %.20s', async (query, code) => {
     const { status, body } = await ops(`/search${query}`)
     expect([status, body]).toEqual([400, expect.objectContaining({ code, field: 'q' })])
   })
@@ -123,7 +124,7 @@ describe('the lists', () => {
   test('show what a tenant has, newest first, in pages, and each thing as it is read by its id', async () => {
     await newLink(randomUUID())
     await operate(service, 'POST', '/inbound-connections', { tenant_id: tenant.tenantId })
-    const hook = { url: `https://${word}.example/hooks`, events: ['payment.completed'] }
+    const hook = { url: `https://127.0.0.1:64999/${word}`, events: ['payment.completed'] }
     await partner(service, tenant.clientHeaders, 'POST', '/webhooks', hook)
     for (const plural of OF_TENANT) {
       const { data, pagination } = await list(`/${plural}?tenant_id=${tenant.tenantId}&limit=1`)

@@ -10,7 +10,7 @@ describe('what is looked for', () => {
     ['12-3456789', 'fein'],
     ['123456789', 'fein'],
     ['091000010000001', 'trace'],
-    ['service_live_cli_65f0c0ffee0123456789abcd', 'clientId'],
+    ['service_live_cli_65f0c0ffee0123456789abcd65f0c0ff', 'clientId'],
   ] as const)('%s may be one of these: %s', (text, meant) => {
     const { id, fein, trace, clientId } = read(`  ${text} `)
     const found = Object.entries({ id, fein, trace, clientId }).filter(([, value]) => value !== null)
