@@ -21,6 +21,10 @@ const OPERATOR = {
   'api-clients': 'key pairs of partners for the REST APIs',
   'inbound-connections': 'signed payroll from partners',
   'webhook-subscriptions': 'addresses of partners that receive events',
+  'payroll-files': 'files of payroll rows, and of employee changes',
+  'payment-links': 'hosted checkouts, each paid once',
+  'payment-sessions': 'payments of a customer, by card or bank debit',
+  subscriptions: 'monthly charges',
   agents: 'credentials of AI agents on the tool server',
   clock: "the service's clock",
   projections: 'read models and what builds them',
@@ -29,6 +33,7 @@ const OPERATOR = {
   'card-processor': 'simulates payers and the processor; with the simulated card processor only',
   debits: 'bank debits, and what is in quarantine',
   'debit-batches': 'the batch worker of bank debits',
+  'bank-accounts': 'bank accounts as they are shown to people',
   'ach-accounts': 'accounts that money is moved with',
   'bank-rail': 'simulates what a bank reports of debits; with the simulated bank rail only',
   'bank-files': 'files for the bank',
@@ -46,6 +51,7 @@ const OPERATOR = {
   audit: 'tamper evidence',
 } as const
 const OPERATOR_ALONE = {
+  search: 'find what a text names',
   drain: 'wait until no work is left at the present clock',
   erase: 'destroy the data key of a person or employer; there is no way back. It asks first',
 } as const

@@ -167,7 +167,7 @@ export interface Declaration<
 export interface Command {
   /** For example `projections rebuild`. */
   readonly name: string
-  /** Fields of the body that are arguments too, behind those of the path. */
+  /** Fields of the body, or of the query where there is none, that are arguments too, behind those of the path. */
   readonly operands?: readonly string[]
   /** Columns of a list for people: heading and field (`lag.events` for one within another), or what makes the cell of a row. */
   readonly columns?: Readonly<Record<string, string | ((row: Readonly<Record<string, unknown>>) => unknown)>>
