@@ -1,4 +1,5 @@
 import { agentCredentials } from './access/agent-credentials.ts'
+import { directory } from './access/directory.ts'
 import { bankAccounts } from './banking/accounts/bank-accounts.ts'
 import { bankDebits } from './banking/debits/bank-debits.ts'
 import { carrierBalances } from './banking/debits/carrier-balances.ts'
@@ -16,6 +17,7 @@ import { subscriptions } from './payments/subscriptions/subscriptions.ts'
 import { payrollFiles } from './payroll/payroll-files.ts'
 import { policies } from './policies/policies.ts'
 import type { Projection } from './runtime/projection.ts'
+import { searchTerms } from './search/search-terms.ts'
 import { webhookEvents } from './webhooks/webhook-events.ts'
 
 /** Every read model there is. */
@@ -39,4 +41,6 @@ export const projections: readonly Projection[] = [
   bankTransactions,
   subscriptions,
   webhookEvents,
+  directory,
+  searchTerms,
 ]

@@ -202,6 +202,7 @@ export class CommandHandler extends Aggregates {
       causation_id: context.causationId ?? context.correlationId,
       command_id: commandId,
       ...(context.keyedRequest ? { keyed_request: context.keyedRequest } : {}),
+      ...(context.foundBy ? { found_by: context.foundBy } : {}),
       recorded_at: isoTime(this.#clock.now()),
     })
     const { known } = this.cache

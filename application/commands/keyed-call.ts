@@ -9,6 +9,7 @@ import { isAway } from '../ports/unavailable.ts'
 import type { Application } from './application.ts'
 import { type CommandContext, createdId } from './command-context.ts'
 import type { Creation } from './command-handler.ts'
+import { findable } from './found-by.ts'
 import { requestHash } from './request-hash.ts'
 import { isSecretGone } from './secret-gone.ts'
 import type { Turns } from './turns.ts'
@@ -166,7 +167,7 @@ async function perform<Prepared, State>(
   work: KeyedWork<Prepared, State>,
   { ofKey, ofBody }: Fingerprints,
 ): Promise<Performed> {
-  const { context } = call
+  const context = findable(app, call.context, { idempotency_key: call.key })
   const { creates } = work
   // decided by the key's state alone: a key that was released is claimed again
   const decide = (...commands: IdempotencyKeyCommand[]) =>

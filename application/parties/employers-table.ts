@@ -14,7 +14,7 @@ export const employers = table('employers', {
     /** Order of registration. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'environment', 'seq']],
+  indexes: [['tenant_id', 'environment', 'seq'], ['seq desc']],
 })
 
 declare module '../queries/table.ts' {

@@ -11,6 +11,7 @@ import { type FeinNotation, normalizeFein, readFein } from '../../domain/parties
 import { unknownTenant } from '../access/tenants.ts'
 import type { Application } from '../commands/application.ts'
 import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { findable } from '../commands/found-by.ts'
 import { feinReservation, holderOf, isTaken, reserve } from '../commands/reservations.ts'
 import { employerSubject, sealFields } from '../commands/sealing.ts'
 import { changed, readable, within } from '../commands/verbs.ts'
@@ -69,7 +70,8 @@ export async function register(
     },
     ({ key }) => subjectOf(app, employerId, key, input.isPerson ?? false),
   )
-  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
+  const found = findable(app, scoped, { email: contact_email, ...(input.isPerson && { legal_name }) })
+  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, found)
   if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
   return readable(app, employer, outcome)
 }
@@ -171,7 +173,7 @@ export async function change(
     employer,
     employerId,
     { type: 'Change', details, ...(payrollCompanyIds && { payrollCompanyIds }) },
-    context,
+    findable(app, context, { email: contact_email, ...(isSealed(state.legal_name) && { legal_name }) }),
   )
 }
 

@@ -53,7 +53,7 @@ export const payrollFiles = table('payroll_files', {
     total_premium_cents: bigint(),
     phase_3_status: phaseStatus(),
   },
-  indexes: [['submission_id'], ['employer_id', 'seq desc']],
+  indexes: [['submission_id'], ['employer_id', 'seq desc'], ['tenant_id', 'seq desc'], ['seq desc']],
 })
 
 /** Red rows of payroll files. */

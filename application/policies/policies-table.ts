@@ -25,10 +25,7 @@ export const policies = table('policies', {
     /** Order of issue. */
     seq: bigint(),
   },
-  indexes: [
-    ['employer_id', 'seq'],
-    ['tenant_id', 'environment', 'seq desc'],
-  ],
+  indexes: [['employer_id', 'seq'], ['tenant_id', 'environment', 'seq desc'], ['seq desc']],
 })
 
 export const carriers = table('carriers', {
@@ -40,7 +37,7 @@ export const carriers = table('carriers', {
     /** Order of registration. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'seq desc']],
+  indexes: [['tenant_id', 'seq desc'], ['seq desc']],
 })
 
 declare module '../queries/table.ts' {

@@ -33,6 +33,8 @@ export interface CommandContext {
   readonly mayRepeat?: boolean
   /** The request with a key that creates a stream, which must not be there yet; see `oncePerKey`. */
   readonly keyedRequest?: KeyedRequest
+  /** Keyed fingerprints that what is stored is found by, see `findable`. */
+  readonly foundBy?: readonly string[]
   /** What a request with a key is refused with when none was accepted under its key before. */
   readonly unlessRepeated?: Error | null | undefined
 }

@@ -1,13 +1,18 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import {
+  subscriptionOf,
   subscriptionsId,
   type WebhookSubscriptionCommand,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
+import { DIRECTORY, DIRECTORY_ENTRY } from '../access/list-directory.ts'
 import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import { within } from '../commands/verbs.ts'
+import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
+import { findCurrent } from '../queries/find-current.ts'
+import { type ListScope, readPage } from '../queries/pages.ts'
 import { execute, missing, type ShownSubscription } from './subscriptions.ts'
 
 /**
@@ -39,6 +44,45 @@ export async function listOf(
   return all
     .map((one) => ({ ...one, failure_count: counts.get(one._id) ?? 0 }))
     .sort((a, b) => b.created_at - a.created_at)
+}
+
+/** Of an entry of the directory. */
+const kind = 'webhook_subscription'
+
+/** The subscriptions of all tenants, newest first. */
+export async function listAll(
+  app: ListParts,
+  scope: ListScope & { readonly status: string | null },
+  page: PageRequest,
+): Promise<ListPage<OperatedSubscription>> {
+  const { items, total } = await readPage(app, DIRECTORY, { kind, ...scope }, page)
+  return { items: await at(app, items), total }
+}
+
+/** The subscription with that id, whose ever; null: there is none. */
+export async function subscriptionById(app: ListParts, id: string): Promise<OperatedSubscription | null> {
+  const find = async () => (await app.read.query(DIRECTORY_ENTRY, { kind, id }))[0] ?? null
+  const place = await findCurrent(app, 'directory', find)
+  return place && ((await at(app, [place]))[0] ?? null)
+}
+
+type ListParts = Pick<Application, 'commands' | 'webhooks' | 'read' | 'readModels' | 'log'>
+
+/** What stands at some places, as of now; one that was deleted meanwhile is left out. */
+async function at(
+  app: Omit<Parts, 'clock'>,
+  found: readonly ResultOf<typeof DIRECTORY_ENTRY>[],
+): Promise<readonly OperatedSubscription[]> {
+  const places = found as readonly (Pick<OperatedSubscription, 'tenant_id' | 'environment'> & {
+    readonly id: string
+  })[]
+  const ids = places.map(({ tenant_id, environment }) => subscriptionsId(tenant_id, environment))
+  const loaded = await app.commands.loadAll(webhookSubscriptions, ids)
+  const counts = await app.webhooks.deliveries.failureCounts(places.map(({ id }) => id))
+  return places.flatMap(({ id, tenant_id, environment }, index) => {
+    const one = subscriptionOf(loaded[index]!.state, id)
+    return one ? [{ ...one, tenant_id, environment, failure_count: counts.get(id) ?? 0 }] : []
+  })
 }
 
 /** Stops deliveries to a subscription, until its partner enables it. Doing it again changes nothing. */

@@ -47,8 +47,14 @@ const OPERATOR = {
   audit: 'Prove that nothing in the log was changed.',
   operators: 'Name the people who may call the operator API, with roles and tokens, and end their access.',
   'pending-actions': 'See what waits for a second operator, and approve it or refuse it.',
+  'payroll-files': 'Follow files of payroll rows, and of changes of employees.',
+  'payment-links': 'Find hosted checkouts, each paid once.',
+  'payment-sessions': 'Find payments of customers by card or bank debit.',
+  subscriptions: 'Find monthly charges of cards.',
+  'bank-accounts': 'Find bank accounts as they are shown to people.',
 } as const
 const OPERATOR_ALONE = {
+  search: 'find what a text names',
   drain: 'wait until no work is left at the present clock',
   erase: 'destroy the data key of a person or employer; there is no way back. It asks first',
 } as const

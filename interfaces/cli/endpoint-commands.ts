@@ -54,7 +54,9 @@ function define<Options extends object>(
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, param]) => param!)
   for (const param of params) command.argument(`<${kebab(param)}>`)
   for (const operand of operands) {
-    const { isRequired, description: what } = fields.body.find(({ name }) => name === operand)!
+    const { isRequired, description: what } = (body ? fields.body : fields.query).find(
+      ({ name }) => name === operand,
+    )!
     command.argument(isRequired ? `<${kebab(operand)}>` : `[${kebab(operand)}]`, what)
   }
   for (const field of [...fields.query, ...fields.body]) {
@@ -65,14 +67,15 @@ function define<Options extends object>(
   if (description) command.description(`${plain(summary)}\n\n${description.replaceAll('`', '')}`)
   verb<Options & { readonly jsonFile?: string }>(io, command, (given) => {
     const { args } = given
+    const operated = named(operands, args.slice(params.length))
     const input = {
       params: named(params, args),
-      query: valuesOf(fields.query, command),
+      query: { ...valuesOf(fields.query, command), ...(!body && operated) },
       ...(body && {
         body: {
           ...jsonFile(given.options.jsonFile),
           ...valuesOf(fields.body, command),
-          ...named(operands, args.slice(params.length)),
+          ...operated,
         },
       }),
     }

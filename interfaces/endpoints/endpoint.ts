@@ -179,7 +179,7 @@ export interface Declaration<
 export interface Command {
   /** For example `projections rebuild`. */
   readonly name: string
-  /** Fields of the body that are arguments too, behind those of the path. */
+  /** Fields of the body, or of the query where there is none, that are arguments too, behind those of the path. */
   readonly operands?: readonly string[]
   /** What a list is of, where the command's name does not say: `messages` of `outbox list`. */
   readonly items?: string

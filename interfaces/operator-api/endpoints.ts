@@ -6,6 +6,7 @@ import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
 import { streamEndpoints } from './audit/streams.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
+import { bankAccountEndpoints } from './banking/bank-accounts.ts'
 import { bankFileEndpoints } from './banking/bank-files.ts'
 import { bankRailEndpoints } from './banking/bank-rail.ts'
 import { bankReportEndpoints } from './banking/bank-reports.ts'
@@ -27,12 +28,18 @@ import { payrollCompanyEndpoints } from './parties/payroll-companies.ts'
 import { cardProcessorEndpoints } from './payments/card-processor.ts'
 import { checkoutSettingsEndpoints } from './payments/checkout-settings.ts'
 import { financingEndpoints } from './payments/financing.ts'
+import { paymentLinkEndpoints } from './payments/payment-links.ts'
+import { paymentSessionEndpoints } from './payments/payment-sessions.ts'
 import { processorNoticeEndpoints } from './payments/processor-notices.ts'
+import { subscriptionEndpoints } from './payments/subscriptions.ts'
+import { payrollFileEndpoints } from './payroll/payroll-files.ts'
 import { policyEndpoints } from './policies/policies.ts'
+import { searchEndpoints } from './search/search.ts'
 import { webhookSubscriptionEndpoints } from './webhooks/webhook-subscriptions.ts'
 
 /** All endpoints of the operator API. */
 export const operatorEndpoints = [
+  ...searchEndpoints,
   ...tenantEndpoints,
   ...checkoutSettingsEndpoints,
   ...carrierEndpoints,
@@ -43,6 +50,11 @@ export const operatorEndpoints = [
   ...inboundConnectionEndpoints,
   ...operatorAccessEndpoints,
   ...pendingActionEndpoints,
+  ...payrollFileEndpoints,
+  ...paymentLinkEndpoints,
+  ...paymentSessionEndpoints,
+  ...subscriptionEndpoints,
+  ...bankAccountEndpoints,
   ...webhookSubscriptionEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,

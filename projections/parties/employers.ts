@@ -13,7 +13,7 @@ const ofEmployer = ({ data }: { data: { employer_id: string } }) =>
 /** Employers as they are listed; what is personal about them stays in the log. */
 export const employers = projection({
   name: 'employers',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(EmployerRegistered, {

@@ -93,7 +93,7 @@ function changeFile(
 
 export const payrollFiles = projection({
   name: 'payroll-files',
-  version: 2,
+  version: 3,
   tables: [filesTable, payrollRowErrors],
   handlers: (on) => [
     on(PayrollFileReceived, {

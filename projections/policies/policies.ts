@@ -11,7 +11,7 @@ import { projection } from '../runtime/projection.ts'
 /** Policies of an employer as they are listed and described, and the carriers whose names they show. */
 export const policies = projection({
   name: 'policies',
-  version: 3,
+  version: 4,
   tables: [policiesTable, carriers],
   handlers: (on) => [
     on(PolicyIssued, {

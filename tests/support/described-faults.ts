@@ -106,7 +106,8 @@ export class DescribedFaults {
     for (const [name, one] of Object.entries(properties)) {
       for (const fault of this.misspelt(one, at(name)))
         yield { ...fault, value: { ...whole, [name]: fault.value } }
-      if (additionalProperties !== false) continue
+      // every letter is as near to a name of one
+      if (additionalProperties !== false || name.length === 1) continue
       const mistyped = `${name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())}${name.at(-1)}`
       yield { field: at(mistyped), value: { ...whole, [mistyped]: 1 }, meant: at(name) }
     }

@@ -21,10 +21,7 @@ export const bankAccounts = table('bank_accounts', {
     /** Order of creation. */
     seq: bigint(),
   },
-  indexes: [
-    ['tenant_id', 'environment', 'seq desc'],
-    ['employer_id', 'seq desc'],
-  ],
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['employer_id', 'seq desc'], ['seq desc']],
 })
 
 /**
@@ -63,6 +60,7 @@ export const achAccounts = table('ach_accounts', {
   indexes: [
     ['tenant_id', 'environment', 'seq desc'],
     ['owner_id', 'seq desc'],
+    ['seq desc'],
     ['bank_account_id'],
     ['fingerprint', 'seq'],
     ['persistent_fingerprint', 'seq'],

@@ -59,6 +59,7 @@ export const bankDebits = table('bank_debits', {
     ['employer_id', 'created_at', 'seq'],
     ['policy_id', 'created_at', 'seq'],
     ['status', 'seq'],
+    ['seq desc'],
     // of a plan's many debits of one amount, those whose money may come now
     ['carrier_id', 'amount_cents', 'awaits_credit', 'entry_date'],
     ['batch_closes_at', 'seq'],

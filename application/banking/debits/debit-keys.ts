@@ -9,6 +9,7 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import type { Reads } from '../../commands/command-handler.ts'
 import { derivedId } from '../../commands/event-registry.ts'
+import { findable } from '../../commands/found-by.ts'
 import { within } from '../../commands/verbs.ts'
 import type { PersonalData } from '../../ports/personal-data.ts'
 
@@ -42,6 +43,8 @@ export interface NamedDebit {
   readonly transactionId: string
   /** Keyed fingerprint of what is debited. */
   readonly content: string
+  /** The key as it was sent. */
+  readonly sent: string
   /** The field that carries the key. */
   readonly field: string
   readonly place: Place
@@ -72,6 +75,7 @@ export function namedDebit(
   ])
   return {
     key,
+    sent,
     field,
     transactionId: derivedId(key, bankDebit.category),
     content: personalData.fingerprint('debit_content', `${key}|${text}`),
@@ -134,18 +138,19 @@ export async function keyTaken(
  * @returns why not: it stands for another debit.
  */
 export async function claimKey(
-  app: Pick<Application, 'commands'>,
+  app: Pick<Application, 'commands' | 'personalData'>,
   client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
   named: NamedDebit,
   context: CommandContext,
   collectionId?: string,
 ): Promise<Rejection | null> {
-  const { key, content, place } = named
+  const { key, sent, content, place } = named
   const commandId = derivedId(context.commandId, `claim/${collectionId ?? ''}`)
+  const found = findable(app, context, { idempotency_key: sent })
   const claim = (givenBack: readonly string[]) => {
     const ofCollection = collectionId !== undefined && { claimId: collectionId }
     const command = { type: 'Claim', key, content, givenBack, ...ofCollection } as const
-    return app.commands.execute(debitKey, key, command, within({ ...context, commandId }, place))
+    return app.commands.execute(debitKey, key, command, within({ ...found, commandId }, place))
   }
   if (!isRejection(await claim([]))) return null
   const { claims } = (await app.commands.load(debitKey, key)).state

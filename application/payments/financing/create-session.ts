@@ -13,6 +13,7 @@ import { sessionAmounts } from '../../../domain/payments/sessions/session-amount
 import { carrierIdOf, type NamedPolicy, namedPolicy } from '../../access/named-policy.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
+import { findable } from '../../commands/found-by.ts'
 import { requestHash } from '../../commands/request-hash.ts'
 import { employerSubject, sealFields } from '../../commands/sealing.ts'
 import { within } from '../../commands/verbs.ts'
@@ -166,7 +167,7 @@ export async function createFinancingSession(
   }
   const draft = await draftSession(app, client, input, found)
   if (isRejection(draft)) return draft
-  const scoped = within(context, client)
+  const scoped = findable(app, within(context, client), { email: input.customer.email })
   const outcome = await app.commands.execute(financingSession, found.id, draft, scoped)
   if (isRejection(outcome)) return outcome
   return { session: outcome.state!, isNew: outcome.events.length > 0 }

@@ -14,6 +14,7 @@ import { namedPolicy } from '../../access/named-policy.ts'
 import type { Application } from '../../commands/application.ts'
 import { type CommandContext, createdId } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
+import { findable } from '../../commands/found-by.ts'
 import { employerSubject, sealFields } from '../../commands/sealing.ts'
 import { readable } from '../../commands/verbs.ts'
 import { withOwnPairs } from '../pages/metadata.ts'
@@ -111,7 +112,8 @@ export async function createLink(
     () => employerSubject(app.personalData, employer.employer_id),
   )
   const command = { type: 'Create', data: data as unknown as PaymentLink } as const
-  return readable(app, paymentLink, await app.commands.create(paymentLink, payment_link_id, command, context))
+  const within = findable(app, context, { email: input.customer.email })
+  return readable(app, paymentLink, await app.commands.create(paymentLink, payment_link_id, command, within))
 }
 
 /** The link at the card processor. Its key holds what is asked for: another body under a key that was left is another link. */

@@ -18,10 +18,7 @@ export const paymentLinks = table('payment_links', {
     /** Order of creation. */
     seq: bigint(),
   },
-  indexes: [
-    ['tenant_id', 'environment', 'seq desc'],
-    ['employer_id', 'seq desc'],
-  ],
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['employer_id', 'seq desc'], ['seq desc']],
 })
 
 declare module '../../queries/table.ts' {

@@ -13,6 +13,7 @@ import {
 import { namedPolicy } from '../../access/named-policy.ts'
 import type { Application } from '../../commands/application.ts'
 import { type CommandContext, createdId } from '../../commands/command-context.ts'
+import { findable } from '../../commands/found-by.ts'
 import { employerSubject, sealFields } from '../../commands/sealing.ts'
 import { secretGone } from '../../commands/secret-gone.ts'
 import { readable, within } from '../../commands/verbs.ts'
@@ -146,7 +147,8 @@ export async function issueSession(
   )
   const scoped = within(context, details)
   const command = { type: 'Create', data, checkout: begun?.checkout ?? null } as const
-  const outcome = await app.commands.execute(paymentSession, id, command, scoped)
+  const found = findable(app, scoped, { email: details.customer.email })
+  const outcome = await app.commands.execute(paymentSession, id, command, found)
   // one that an earlier attempt stored has another token, which nobody knows any more
   const isStored = isRejection(outcome)
     ? outcome.code === 'payment_session_exists'

@@ -23,6 +23,7 @@ export const paymentSessions = table('payment_sessions', {
     ['tenant_id', 'environment', 'seq desc'],
     ['employer_id', 'seq desc'],
     ['policy_id', 'seq desc'],
+    ['seq desc'],
   ],
 })
 

@@ -18,7 +18,7 @@ export const subscriptions = table('subscriptions', {
     /** Order of start. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'environment', 'seq desc'], ['policy_id']],
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['policy_id'], ['seq desc']],
 })
 
 declare module '../../queries/table.ts' {

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import * as apiClients from '../../../application/access/api-clients.ts'
 import { isClientId } from '../../../application/access/client-authentication.ts'
+import { listApiClients } from '../../../application/access/list-directory.ts'
 import { apiClient } from '../../../domain/access/api-client.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
+import { scope as ofTenant } from '../host/lists.ts'
 import { allOrIds, environment } from '../host/values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -77,6 +80,25 @@ export const apiClientEndpoints = [
         repeated: null,
       })
     },
+  }),
+  endpoint({
+    operation: 'listApiClients',
+    route: 'GET /api-clients',
+    summary: 'List key pairs without their secrets, newest first',
+    query: z.object({ ...page, ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
+    ...listOf(ApiClient),
+    command: {
+      name: 'api-clients list',
+      columns: {
+        'client id': 'client_id',
+        name: 'name',
+        environment: 'environment',
+        products: 'products',
+        status: 'status',
+        tenant: 'tenant_id',
+      },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listApiClients(app, query, wanted)),
   }),
   endpoint({
     operation: 'showApiClient',

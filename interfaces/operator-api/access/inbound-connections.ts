@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import * as inboundConnections from '../../../application/access/inbound-connections.ts'
+import { listInboundConnections } from '../../../application/access/list-directory.ts'
 import { unknownTenant } from '../../../application/access/tenants.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
-import { id, ofOne } from '../../endpoints/fields.ts'
+import { id, ofOne, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
 import { environment } from '../host/values.ts'
 
 const InboundConnection = z
@@ -42,6 +45,24 @@ export const inboundConnectionEndpoints = [
         repeated: null,
       })
     },
+  }),
+  endpoint({
+    operation: 'listInboundConnections',
+    route: 'GET /inbound-connections',
+    summary: 'List inbound connections without their secrets, newest first',
+    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'deactivated')) }),
+    ...listOf(InboundConnection),
+    command: {
+      name: 'inbound-connections list',
+      columns: {
+        'connection id': 'connection_id',
+        environment: 'environment',
+        status: 'status',
+        tenant: 'tenant_id',
+      },
+    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) => listInboundConnections(app, query, wanted)),
   }),
   endpoint({
     operation: 'showInboundConnection',

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { listTenants } from '../../../application/access/list-directory.ts'
 import * as tenants from '../../../application/access/tenants.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
+import { listed, listOf, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
@@ -22,6 +24,15 @@ export const tenantEndpoints = [
         show: (one) => one,
         repeated: tenant,
       }),
+  }),
+  endpoint({
+    operation: 'listTenants',
+    route: 'GET /tenants',
+    summary: 'List tenants, newest first',
+    query: z.object(page),
+    ...listOf(Tenant),
+    command: { name: 'tenants list', columns: { 'tenant id': 'tenant_id', name: 'name' } },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listTenants(app, {}, wanted)),
   }),
   endpoint({
     operation: 'showTenant',

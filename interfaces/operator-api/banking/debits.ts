@@ -84,6 +84,16 @@ export const debitEndpoints = [
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
   }),
   endpoint({
+    operation: 'showDebit',
+    route: 'GET /debits/{transaction_id}',
+    summary: 'Show a bank debit',
+    ...one,
+    answers: { 200: Debit },
+    command: { name: 'debits show' },
+    handle: async ({ host, params }) =>
+      shown(await loaded(host, bankDebit, params.transaction_id, 'bank debit')),
+  }),
+  endpoint({
     operation: 'releaseDebit',
     route: 'POST /debits/{transaction_id}/release',
     summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import * as carriers from '../../../application/parties/carriers.ts'
+import { listCarriers } from '../../../application/parties/list-carriers.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 
 const Carrier = z
@@ -37,6 +39,23 @@ export const carrierEndpoints = [
         show: (one) => one,
         repeated: carrier,
       }),
+  }),
+  endpoint({
+    operation: 'listCarriers',
+    route: 'GET /carriers',
+    summary: 'List carriers, newest first',
+    query: z.object({ ...page, tenant_id: narrowing(id()) }),
+    ...listOf(Carrier),
+    command: {
+      name: 'carriers list',
+      columns: {
+        'carrier id': 'carrier_id',
+        name: 'name',
+        settlement: 'settlement_type',
+        tenant: 'tenant_id',
+      },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listCarriers(app, query, wanted)),
   }),
   endpoint({
     operation: 'showCarrier',

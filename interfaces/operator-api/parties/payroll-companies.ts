@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { listPayrollCompanies } from '../../../application/access/list-directory.ts'
 import * as payrollCompanies from '../../../application/parties/payroll-companies.ts'
 import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 
 const PayrollCompany = z
@@ -26,6 +28,18 @@ export const payrollCompanyEndpoints = [
         show: (one) => one,
         repeated: payrollCompany,
       }),
+  }),
+  endpoint({
+    operation: 'listPayrollCompanies',
+    route: 'GET /payroll-companies',
+    summary: 'List payroll companies, newest first',
+    query: z.object({ ...page, tenant_id: narrowing(id()) }),
+    ...listOf(PayrollCompany),
+    command: {
+      name: 'payroll-companies list',
+      columns: { 'payroll company id': 'payroll_company_id', name: 'name', tenant: 'tenant_id' },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPayrollCompanies(app, query, wanted)),
   }),
   endpoint({
     operation: 'showPayrollCompany',

@@ -4,8 +4,11 @@ import { tenant } from '../../../domain/access/tenant.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
-import { id, idOf, ofOne } from '../../endpoints/fields.ts'
+import { id, idOf, ofOne, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
 const Subscription = z
@@ -30,6 +33,38 @@ const params = ofTenant.params.extend({ subscription_id: idOf('webhook subscript
 const NONE = { 404: 'There is no such tenant, or it has no such webhook subscription' } as const
 
 export const webhookSubscriptionEndpoints = [
+  endpoint({
+    operation: 'listWebhookSubscriptions',
+    route: 'GET /webhook-subscriptions',
+    summary: 'List the webhook subscriptions of all tenants, newest first, without secrets',
+    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'disabled')) }),
+    ...listOf(Subscription),
+    command: {
+      name: 'webhook-subscriptions all',
+      columns: {
+        'subscription id': 'subscription_id',
+        environment: 'environment',
+        status: 'status',
+        url: 'url',
+        tenant: 'tenant_id',
+      },
+    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) => subscriptions.listAll(app, query, wanted), shown),
+  }),
+  endpoint({
+    operation: 'showWebhookSubscription',
+    route: 'GET /webhook-subscriptions/{subscription_id}',
+    summary: 'Show a webhook subscription without its secret',
+    ...ofOne('subscription_id', 'webhook subscription'),
+    answers: { 200: Subscription },
+    command: { name: 'webhook-subscriptions show' },
+    async handle({ host, params }) {
+      const found = await subscriptions.subscriptionById(host.app, params.subscription_id)
+      if (!found) throw noSuch('webhook subscription')
+      return shown(found)
+    },
+  }),
   endpoint({
     operation: 'listTenantWebhooks',
     route: 'GET /tenants/{tenant_id}/webhooks',

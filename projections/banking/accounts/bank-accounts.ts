@@ -40,7 +40,7 @@ const ownerOf = ({ employer_id, carrier_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 6,
+  version: 7,
   tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {

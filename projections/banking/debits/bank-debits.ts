@@ -36,7 +36,7 @@ function entryOn(entry_date: string, debit: Pick<RowOf<typeof table>, 'asked_dat
 /** Bank debits as the ledger lists them and as they are looked for; of an account that is debited only its last digits are here. */
 export const bankDebits = projection({
   name: 'bank-debits',
-  version: 6,
+  version: 7,
   tables: [table],
   handlers: (on) => [
     on(BankDebitCreated, {

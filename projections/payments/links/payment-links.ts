@@ -14,7 +14,7 @@ const ofLink = ({ data }: { data: { payment_link_id: string } }) =>
 /** Payment links as they are listed; the payer stays in the log. */
 export const paymentLinks = projection({
   name: 'payment-links',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(PaymentLinkCreated, {

@@ -20,7 +20,7 @@ const ofSession = ({ data }: OfSession) => ({ payment_sessions: [[data.payment_s
 /** Payment sessions as they are listed; the payer stays in the log. */
 export const paymentSessions = projection({
   name: 'payment-sessions',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(PaymentSessionCreated, {

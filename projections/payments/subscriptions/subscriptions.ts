@@ -19,7 +19,7 @@ const TELL_STATUS = [
 /** Subscriptions as they are listed. */
 export const subscriptions = projection({
   name: 'subscriptions',
-  version: 2,
+  version: 3,
   tables: [table],
   handlers: (on) => [
     on(SubscriptionStarted, {

@@ -144,6 +144,11 @@ describe('a command', () => {
     }
   })
 
+  test('takes a text to be looked for as it is, percent signs and all', async () => {
+    await run('search', '100% Cotton_Ltd')
+    expect(new URL(seen.at(-1)!.path, url).searchParams.get('q')).toBe('100% Cotton_Ltd')
+  })
+
   test('creates once although an answer was lost: the key stays the same', async () => {
     seen.length = 0
     const { code } = await run('tenants', 'create', '--name', 'Acme')

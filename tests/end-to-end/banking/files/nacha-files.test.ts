@@ -89,6 +89,10 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect(inFile!.data).toMatchObject({ trace_number: sent.trace })
   const [row] = await ops('GET', '/bank-files')
   expect(row).toMatchObject({ name: sent.file, status: 'exposed', answer: 'none', debit_cents: 21_000 })
+  const found = async (q: string) =>
+    (await ops('GET', `/search?q=${q}`)).map(({ kind, id }: Json) => `${kind} ${id}`)
+  expect(await found(sent.file)).toEqual([`bank_file ${row.file_id}`])
+  expect(await found(sent.trace)).toEqual([`bank_file ${row.file_id}`, `debit ${debitId}`])
 
   // what a real bank has is nobody's to play
   const played = await bank.tryOps(`/bank-rail/${debitId}/acknowledge`)

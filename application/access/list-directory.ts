@@ -1,0 +1,65 @@
+import { apiClient } from '../../domain/access/api-client.ts'
+import { inboundConnection } from '../../domain/access/inbound-connection.ts'
+import { tenant } from '../../domain/access/tenant.ts'
+import type { Decider } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import { payrollCompany } from '../../domain/parties/payroll-company.ts'
+import type { Application } from '../commands/application.ts'
+import type { ListPage, PageRequest } from '../ports/read-database.ts'
+import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
+import { equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
+import type { DirectoryKind } from './directory-table.ts'
+
+type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
+
+/** What a list of the directory is narrowed to; null is everything. */
+interface DirectoryScope extends ListScope {
+  readonly kind: DirectoryKind
+  readonly status: string | null
+}
+
+/** What the directory has of a kind, newest first. */
+export const DIRECTORY = pagedList(
+  { projection: 'directory', name: 'directory' },
+  (db, $: Parameter<DirectoryScope>) =>
+    db
+      .selectFrom('directory')
+      .select(['id', 'tenant_id', 'environment'])
+      .where('kind', '=', $('kind'))
+      .where((eb) => isOfTenant(eb, $))
+      .where((eb) => equalIfGiven(eb, $, 'status'))
+      .orderBy('seq', 'desc'),
+)
+
+/** One entry of the directory. */
+export const DIRECTORY_ENTRY = statement(
+  'directory-entry',
+  (db, $: Parameter<{ readonly kind: DirectoryKind; readonly id: string }>) =>
+    db
+      .selectFrom('directory')
+      .select(['id', 'tenant_id', 'environment'])
+      .where('kind', '=', $('kind'))
+      .where('id', '=', $('id')),
+)
+
+/** Lists what the directory has of a kind. */
+function listOfKind<State, Command, Event extends DomainEvent>(
+  kind: DirectoryKind,
+  aggregate: Decider<State | null, Command, Event>,
+) {
+  return (
+    app: Parts,
+    { tenant_id = null, environment = null, status = null }: Partial<Omit<DirectoryScope, 'kind'>>,
+    page: PageRequest,
+  ): Promise<ListPage<State>> =>
+    loadPage(app, aggregate, DIRECTORY, { kind, tenant_id, environment, status }, page)
+}
+
+/** Tenants, newest first. */
+export const listTenants = listOfKind('tenant', tenant)
+/** Payroll companies, newest first. */
+export const listPayrollCompanies = listOfKind('payroll_company', payrollCompany)
+/** API clients, newest first. */
+export const listApiClients = listOfKind('api_client', apiClient)
+/** Inbound connections, newest first. */
+export const listInboundConnections = listOfKind('inbound_connection', inboundConnection)

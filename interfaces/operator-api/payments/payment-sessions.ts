@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { MASK } from '../../../application/commands/sealed-fields.ts'
+import { listAllSessions } from '../../../application/payments/operator-lists.ts'
+import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
+import {
+  type PaymentSession,
+  SESSION_STATUSES,
+  sessionStatusAt,
+} from '../../../domain/payments/sessions/payment-session-status.ts'
+import { id, ofOne, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
+import { shownTime } from '../host/values.ts'
+import { Payer } from './payer.ts'
+
+const Session = z
+  .object({
+    payment_session_id: id(),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_id: id(),
+    status: z.enum(SESSION_STATUSES).describe('An open one whose time is over reads `expired`'),
+    amount_cents: z.int(),
+    customer: Payer,
+    processor_payment_ids: z.array(z.string()).describe('What the card processor took, the first one first'),
+    debit_leg_id: id().nullable().describe('The bank debit that the payer chose'),
+    replaced_by: id().nullable(),
+    created_at: shownTime(),
+    expires_at: shownTime(),
+    updated_at: shownTime(),
+  })
+  .meta({ id: 'OperatorPaymentSession' })
+
+export const paymentSessionEndpoints = [
+  endpoint({
+    operation: 'listPaymentSessions',
+    route: 'GET /payment-sessions',
+    summary: 'List payment sessions, newest first',
+    query: z.object({
+      ...page,
+      ...scope,
+      employer_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      policy_id: narrowing(id()),
+      status: narrowing(word(...SESSION_STATUSES)),
+    }),
+    ...listOf(Session),
+    command: {
+      name: 'payment-sessions list',
+      columns: {
+        'payment session id': 'payment_session_id',
+        created: 'created_at',
+        environment: 'environment',
+        status: 'status',
+        amount: 'amount_cents',
+        employer: 'employer_id',
+      },
+    },
+    handle: ({ host, query }) =>
+      listed(
+        query,
+        (wanted) => listAllSessions(host.app, query, wanted),
+        (session) => shown(host, session),
+      ),
+  }),
+  endpoint({
+    operation: 'showPaymentSession',
+    route: 'GET /payment-sessions/{payment_session_id}',
+    summary: 'Show a payment session; its payer is masked',
+    ...ofOne('payment_session_id', 'payment session'),
+    answers: { 200: Session },
+    command: { name: 'payment-sessions show' },
+    handle: async ({ host, params }) =>
+      shown(host, await loaded(host, paymentSession, params.payment_session_id, 'payment session')),
+  }),
+]
+
+function shown({ app }: OperatorHost, session: PaymentSession) {
+  return {
+    ...session,
+    status: sessionStatusAt(session, app.clock.now()),
+    customer: { name: MASK, email: MASK, phone: session.customer.phone && MASK },
+    processor_payment_ids: session.payments.map(({ processor_payment_id }) => processor_payment_id),
+    debit_leg_id: session.debit?.leg_id ?? null,
+  }
+}
