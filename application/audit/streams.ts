@@ -4,10 +4,10 @@ import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { hiddenValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../commands/application.ts'
-import type { EventMetadata, RecordedEvent } from '../commands/event-registry.ts'
+import { type Actor, type EventMetadata, type RecordedEvent, recordedAt } from '../commands/event-registry.ts'
 import { eventsOf } from '../commands/events-of.ts'
 import { MASK, masked, maskedState, opened } from '../commands/sealed-fields.ts'
-import type { StoredEvent } from '../ports/event-log.ts'
+import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {
@@ -29,17 +29,24 @@ export interface ShownEvent {
 type Displayed = Pick<StoredEvent, 'position' | 'stream' | 'revision' | 'eventId' | 'type'> &
   Pick<ShownEvent, 'data' | 'metadata' | 'version'> & { readonly schema: EventType['schema'] }
 
-/** Which events to show. */
+/** Which events to show: those that fit all that is given. */
 export interface EventFilter {
   readonly type?: string
   readonly tenantId?: string
   readonly correlationId?: string
+  /** Id or type of who caused it, or `type/id`. */
+  readonly actor?: string
+  /** The data subject of whom it holds something, or whose erasure it is: `person/<24 hex>`, `employer/<24 hex>`. */
+  readonly subject?: string
+  /** When it was recorded, epoch milliseconds, both included. */
+  readonly fromTime?: number
+  readonly toTime?: number
 }
 
 /** A stretch of events and where to go on, null at the end. */
-export interface EventPage {
+export interface EventPage<Place = string | number> {
   readonly events: readonly ShownEvent[]
-  readonly next: string | number | null
+  readonly next: Place | null
   /** How many sealed values were opened. */
   readonly revealed: number
 }
@@ -52,6 +59,10 @@ const MAX_SCANNED = 5_000
 const MOST_PAGES = 100
 /** JSON bytes of data in one answer, about. */
 const MAX_BYTES = 8 * 1024 * 1024
+/** How far the order of the log may be from that of the times in it, in milliseconds: clocks of processes differ. */
+const CLOCKS_DIFFER = 10 * 60_000
+/** Events that are not worth a search. */
+const SEARCHED = 100n
 
 /**
  * Events of one stream in order.
@@ -67,13 +78,13 @@ export async function readStreamEvents(
     readonly filter: EventFilter
     readonly reveal: boolean
   },
-): Promise<EventPage | null> {
+): Promise<EventPage<number> | null> {
   if ((await app.log.readStream(stream, { maxCount: 1 })).length === 0) return null
   const taker = new Taker(options.limit, options.filter)
   for await (const event of eventsOf(app.log, stream, { from: options.from })) {
-    if (!taker.take(app, event)) return shown(app, taker.events, event.revision, options.reveal)
+    if (!taker.take(event)) return shown(app, taker.events, event.revision, options.reveal)
   }
-  return shown(app, taker.events, null, options.reveal)
+  return shown<number>(app, taker.events, null, options.reveal)
 }
 
 /**
@@ -88,10 +99,10 @@ export async function readLogEvents(
     readonly filter: EventFilter
     readonly reveal: boolean
   },
-): Promise<EventPage> {
+): Promise<EventPage<string> & { readonly read_to: string }> {
   const { filter } = options
   const taker = new Taker(options.limit, filter)
-  let after = options.after
+  let after = await startAt(app.log, options.after, filter.fromTime)
   let next: bigint | null = after
   for (let pages = 0; next !== null && pages < MOST_PAGES; pages += 1) {
     const page = await app.log.readAll({
@@ -101,7 +112,9 @@ export async function readLogEvents(
     })
     let cut = false
     for (const event of page.events) {
-      if (!taker.take(app, event)) {
+      if (isOver(event, filter))
+        return { ...(await shown(app, taker.events, null, options.reveal)), read_to: String(after) }
+      if (!taker.take(event)) {
         cut = true
         break
       }
@@ -112,7 +125,35 @@ export async function readLogEvents(
     if (cut || taker.isFull()) break
   }
   if (next !== null && next >= (await app.log.head())) next = null
-  return shown(app, taker.events, next === null ? null : String(next), options.reveal)
+  const page = await shown(app, taker.events, next === null ? null : String(next), options.reveal)
+  return { ...page, read_to: String(after) }
+}
+
+/**
+ * Where to begin for events from a time on: after a position, or after what is older for sure. Positions without gaps are
+ * halved until the place is found; others cannot be, and everything is looked at.
+ */
+async function startAt(log: EventLog, after: bigint, fromTime: number | undefined): Promise<bigint> {
+  if (fromTime === undefined || !log.isGapless) return after
+  const isOlder = async (position: bigint) => {
+    const [event] = (await log.readAll({ after: position, maxCount: 1 })).events
+    const at = event ? recordedAt(event) : null
+    return at !== null && at < fromTime - CLOCKS_DIFFER
+  }
+  let low = after
+  let high = await log.head()
+  while (high - low > SEARCHED) {
+    const middle = (low + high) / 2n
+    if (await isOlder(middle)) low = middle
+    else high = middle
+  }
+  return low
+}
+
+/** Whether all that follows was recorded after what is asked for. */
+function isOver(event: StoredEvent, { toTime }: EventFilter): boolean {
+  const at = toTime === undefined ? null : recordedAt(event)
+  return at !== null && at > toTime! + CLOCKS_DIFFER
 }
 
 /** Picks events until an answer is full. */
@@ -133,28 +174,44 @@ class Taker {
   }
 
   /** Looks at an event. @returns false when the answer is full and the event was not looked at. */
-  take(app: Application, event: StoredEvent): boolean {
+  take(event: StoredEvent): boolean {
     if (this.isFull()) return false
     this.#scanned += 1
-    const { type, tenantId, correlationId } = this.#filter
-    if (type !== undefined && event.type !== type) return true
-    if (tenantId !== undefined || correlationId !== undefined) {
-      const { metadata } = readable(app, event)
-      if (tenantId !== undefined && metadata.tenant_id !== tenantId) return true
-      if (correlationId !== undefined && metadata.correlation_id !== correlationId) return true
-    }
+    if (!fits(event, this.#filter)) return true
     this.events.push(event)
     this.#bytes += event.data.length
     return true
   }
 }
 
-async function shown(
+/** Whether an event is one of those that are asked for. */
+export function fits(event: StoredEvent, filter: EventFilter): boolean {
+  const { type, tenantId, correlationId, actor, subject, fromTime, toTime } = filter
+  if (type !== undefined && event.type !== type) return false
+  // sealed values name their subject, as does what tells of a subject itself
+  if (subject !== undefined && !['.', '"'].some((end) => event.data.includes(`${subject}${end}`)))
+    return false
+  const metadata = foreignMetadata(event)
+  if (tenantId !== undefined && metadata.tenant_id !== tenantId) return false
+  if (correlationId !== undefined && metadata.correlation_id !== correlationId) return false
+  if (actor !== undefined && !isBy(metadata.actor, actor)) return false
+  const at = Date.parse(metadata.recorded_at ?? '')
+  if (fromTime !== undefined && !(at >= fromTime)) return false
+  return toTime === undefined || at <= toTime
+}
+
+/** Another program's event may name anything as its actor. */
+function isBy(actor: Partial<Actor> | undefined, named: string): boolean {
+  const { type, id } = actor ?? {}
+  return named === id || named === type || named === `${type}/${id}`
+}
+
+async function shown<Place>(
   app: Application,
   stored: readonly StoredEvent[],
-  next: string | number | null,
+  next: Place | null,
   reveal: boolean,
-): Promise<EventPage> {
+): Promise<EventPage<Place>> {
   const events = stored.map((event) => readable(app, event))
   const { data, revealed } = reveal
     ? await opened(app.personalData, events)

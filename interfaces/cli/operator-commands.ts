@@ -11,6 +11,7 @@ import {
   type Further,
   outputOf,
 } from './endpoint-commands.ts'
+import { listEvents } from './follow-events.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { importLines } from './legacy-import.ts'
 import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP, type OperatorClient } from './operator-client.ts'
@@ -69,6 +70,10 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
       const started = await client().call(endpoint, input)
       return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
     },
+  },
+  listEvents: {
+    options: (command) => command.option('--follow', 'show what is there, and stay for what comes'),
+    run: listEvents,
   },
   importLegacyCollections: {
     options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),

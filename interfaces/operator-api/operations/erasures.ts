@@ -15,6 +15,7 @@ import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { REQUIRED } from '../../endpoints/faults.ts'
 import { id, optional, text, withDefault } from '../../endpoints/fields.ts'
 import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from '../host/api.ts'
+import { dataSubject } from '../host/values.ts'
 
 const subjects = {
   subject: z.string().describe('The first of them'),
@@ -22,9 +23,7 @@ const subjects = {
 }
 
 const body = z.object({
-  subject: optional(
-    z.string().regex(/^(?:person|employer)\/[0-9a-f]{24}$/, 'must be person/<24 hex> or employer/<24 hex>'),
-  ).describe('`person/<24 hex>` or `employer/<24 hex>`'),
+  subject: optional(dataSubject()).describe('`person/<24 hex>` or `employer/<24 hex>`'),
   employer_id: optional(id()).describe('Instead: a person by what the reports of this employer say'),
   employee_id: optional(text()),
   ssn: optional(text()),
