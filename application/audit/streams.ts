@@ -150,8 +150,8 @@ async function startAt(log: EventLog, after: bigint, fromTime: number | undefine
   return low
 }
 
-/** Whether all that follows was recorded after what is asked for. */
-function isOver(event: StoredEvent, { toTime }: EventFilter): boolean {
+/** Whether all that follows in the log was recorded after what is asked for. */
+export function isOver(event: StoredEvent, { toTime }: Pick<EventFilter, 'toTime'>): boolean {
   const at = toTime === undefined ? null : recordedAt(event)
   return at !== null && at > toTime! + CLOCKS_DIFFER
 }
@@ -206,7 +206,8 @@ function isBy(actor: Partial<Actor> | undefined, named: string): boolean {
   return named === id || named === type || named === `${type}/${id}`
 }
 
-async function shown<Place>(
+/** Events for display, sensitive values masked or opened. */
+export async function shown<Place>(
   app: Application,
   stored: readonly StoredEvent[],
   next: Place | null,
@@ -282,35 +283,63 @@ export interface StateAt {
 
 const byCategory: ReadonlyMap<string, Aggregate> = new Map(aggregates.map((one) => [one.category, one]))
 
+/** A point in a stream, by default now: all that is given holds, each included. */
+export interface Point {
+  readonly revision?: number
+  /** Place in the log. */
+  readonly position?: bigint
+  /** Time, epoch milliseconds. */
+  readonly asOf?: number
+}
+
+/** What a stream comes to at a point. */
+export interface Folded {
+  readonly last: RecordedEvent
+  /** With sensitive values: what leaves the service goes through {@link maskedState}. */
+  readonly state: unknown
+  /** The sensitive values of the events that count. */
+  readonly sensitive: ReadonlySet<unknown>
+  /** Not all events that count were read: they are too large together. */
+  readonly isCut: boolean
+}
+
 /**
- * The state of a stream as of a revision (inclusive) or a time (inclusive, ISO 8601), by default now.
- * Sensitive values are masked.
+ * Folds a stream up to a point.
+ * @param options.mostBytes of events that are read.
  * @returns null when the stream is unknown or empty at that point.
  * @throws UnreadableEvent when an event up to there does not fit its type.
  */
-export async function stateAt(
+export async function foldedAt(
   app: Application,
   stream: string,
-  point: { readonly revision?: number; readonly asOf?: number },
-): Promise<StateAt | null> {
+  { revision, position, asOf }: Point,
+  { mostBytes = Number.POSITIVE_INFINITY } = {},
+): Promise<Folded | null> {
   const aggregate = byCategory.get(parseStream(stream).category)
   if (!aggregate) return null
   let state = aggregate.initialState
   let last: RecordedEvent | null = null
+  let bytes = 0
   const sensitive = new Set<unknown>()
   for await (const stored of eventsOf(app.log, stream)) {
+    if (position !== undefined && stored.position > position) break
     const event = app.registry.decode(stored)
-    if (point.revision !== undefined && event.revision > point.revision) break
-    if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break
+    if (revision !== undefined && event.revision > revision) break
+    if (asOf !== undefined && Date.parse(event.metadata.recorded_at) > asOf) break
+    bytes += stored.data.length
+    if (last !== null && bytes > mostBytes) return { last, state, sensitive, isCut: true }
     state = aggregate.evolve(state, event)
     for (const { value } of hiddenValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
     last = event
   }
-  if (last === null) return null
-  return {
-    stream,
-    revision: last.revision,
-    recorded_at: last.metadata.recorded_at,
-    state: maskedState(state, sensitive),
-  }
+  return last && { last, state, sensitive, isCut: false }
+}
+
+/** The state of a stream at a point, sensitive values masked. @see foldedAt */
+export async function stateAt(app: Application, stream: string, point: Point): Promise<StateAt | null> {
+  const folded = await foldedAt(app, stream, point)
+  if (folded === null) return null
+  const { last, state, sensitive } = folded
+  const { revision, metadata } = last
+  return { stream, revision, recorded_at: metadata.recorded_at, state: maskedState(state, sensitive) }
 }

@@ -3,6 +3,7 @@ import { inboundConnectionEndpoints } from './access/inbound-connections.ts'
 import { tenantEndpoints } from './access/tenants.ts'
 import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
+import { storyEndpoints } from './audit/stories.ts'
 import { streamEndpoints } from './audit/streams.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
 import { bankFileEndpoints } from './banking/bank-files.ts'
@@ -58,6 +59,7 @@ export const operatorEndpoints = [
   ...cardProcessorEndpoints,
   ...financingEndpoints,
   ...streamEndpoints,
+  ...storyEndpoints,
   ...auditEndpoints,
   ...logTreeEndpoints,
   ...erasureEndpoints,

@@ -15,7 +15,8 @@ const MAX_EVENTS = 1000
 const MAX_REVISION = 2 ** 31 - 1
 const STREAM = /^[\x21-\x7e]{1,255}$/
 
-const Event = z
+/** An event as it is shown. */
+export const Event = z
   .object({
     position: z.string().describe('Place in the order of the log'),
     stream: z.string(),

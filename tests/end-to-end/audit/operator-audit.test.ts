@@ -214,7 +214,7 @@ describe('events', () => {
 
     const { data_subject } = await operate(service, 'GET', `/employers/${tenant.employerId}`)
     const ofEmployer = await list(`subject=${data_subject}`)
-    expect(ofEmployer.map(({ type }) => type)).toEqual(['EmployerRegistered', 'PayrollFileReceived'])
+    expect(ofEmployer.map(({ type }) => type)).toEqual(['EmployerRegistered'])
 
     const whole = await list('')
     const [from, to] = [now, new Date(Date.parse(now) + 1000).toISOString()]
