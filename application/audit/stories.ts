@@ -5,7 +5,7 @@ import { maskedState } from '../commands/sealed-fields.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import { type Difference, differences } from './differences.ts'
 import { sentenceOf, wordsOf } from './sentences.ts'
-import { beginnings } from './story-beginnings.ts'
+import { beginnings, isUnder } from './story-beginnings.ts'
 import { type StoryStreams, storyStreams, type Thing, thingOf } from './story-streams.ts'
 import { type Folded, fits, foldedAt, isOver, type Point, type ShownEvent, shown } from './streams.ts'
 
@@ -162,7 +162,7 @@ async function eventsIn(
     if (items.length >= limit || lookedAt >= MAX_LOOKED_AT || bytes >= MAX_BYTES)
       return { items, next: readTo }
     readTo = event.position
-    if (fits(event, span) && (part?.holds(event) ?? true)) {
+    if (fits(event, span) && isUnder(thing, event) && (part?.holds(event) ?? true)) {
       items.push(item)
       bytes += event.data.length
     }

@@ -2,6 +2,7 @@ import { bankDebit } from '../../domain/banking/debits/bank-debit.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { paymentLink } from '../../domain/payments/links/payment-link.ts'
+import { PaymentLinkCreated } from '../../domain/payments/links/payment-link-events.ts'
 import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
 import { subscription } from '../../domain/payments/subscriptions/subscription.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
@@ -30,18 +31,36 @@ interface Begun {
 }
 type Begins = Statement<Wanted, Begun>
 
+type Owner = 'employer_id' | 'policy_id'
+
+/** How the rows of an owner are found, with the help of an index. */
+interface FoundBy {
+  /** The column that is the owner's id. */
+  readonly is?: Owner
+  /** The column that is that of the owner's policies, or of the policy's employer. */
+  readonly through?: Owner
+}
+
 /** @param table has the column `seq` with the place of a thing's first event. */
-function begun(table: keyof ReadModels, id: string, owner: 'employer_id' | 'policy_id'): Begins {
-  // the tables are alike in these columns; one of them stands for all
-  return statement(`story-${table}-of-${owner}`, (db, $: Parameter<Wanted>) =>
-    db
+function begun(
+  of: 'policy' | 'employer',
+  table: keyof ReadModels,
+  id: string,
+  { is, through }: FoundBy,
+): Begins {
+  return statement(`story-${table}-of-${of}`, (db, $: Parameter<Wanted>) => {
+    // the tables are alike in these columns; one of them stands for all
+    let rows = db
       .selectFrom(table as 'payment_sessions')
       .select([`${id} as id` as 'payment_session_id as id', 'seq'])
-      .where(owner, '=', $('owner'))
       .where('seq', '>', $('after'))
       .orderBy('seq')
-      .limit($('limit')),
-  )
+      .limit($('limit'))
+    if (is) rows = rows.where(is, '=', $('owner'))
+    if (!through) return rows
+    const own = db.selectFrom('policies').select(through).where(`${of}_id`, '=', $('owner'))
+    return rows.where(through, 'in', own)
+  })
 }
 
 interface Kind {
@@ -56,31 +75,59 @@ const ofFile = (id: string) => [streamOf(payrollFile, id), streamOf(employeeSync
 
 const UNDER: Readonly<Partial<Record<Thing['kind'], readonly Kind[]>>> = {
   policy: [
-    kind('payroll-files', begun('payroll_files', 'file_id', 'policy_id'), ofFile),
+    kind(
+      'payroll-files',
+      ofFile,
+      begun('policy', 'payroll_files', 'file_id', { is: 'policy_id', through: 'employer_id' }),
+    ),
+    // whose policies they are for stands in the log alone
+    kind(
+      'payment-links',
+      of(paymentLink),
+      begun('policy', 'payment_links', 'payment_link_id', { through: 'employer_id' }),
+    ),
     kind(
       'payment-sessions',
-      begun('payment_sessions', 'payment_session_id', 'policy_id'),
       of(paymentSession),
+      begun('policy', 'payment_sessions', 'payment_session_id', { is: 'policy_id' }),
     ),
-    kind('subscriptions', begun('subscriptions', 'subscription_id', 'policy_id'), of(subscription)),
-    kind('bank-debits', begun('bank_debits', 'leg_id', 'policy_id'), of(bankDebit)),
+    kind(
+      'subscriptions',
+      of(subscription),
+      begun('policy', 'subscriptions', 'subscription_id', { is: 'policy_id' }),
+    ),
+    kind('bank-debits', of(bankDebit), begun('policy', 'bank_debits', 'leg_id', { is: 'policy_id' })),
   ],
   employer: [
-    kind('policies', begun('policies', 'policy_id', 'employer_id'), of(policy)),
-    kind('payroll-files', begun('payroll_files', 'file_id', 'employer_id'), ofFile),
-    kind('payment-links', begun('payment_links', 'payment_link_id', 'employer_id'), of(paymentLink)),
+    kind('policies', of(policy), begun('employer', 'policies', 'policy_id', { is: 'employer_id' })),
+    kind('payroll-files', ofFile, begun('employer', 'payroll_files', 'file_id', { is: 'employer_id' })),
+    kind(
+      'payment-links',
+      of(paymentLink),
+      begun('employer', 'payment_links', 'payment_link_id', { is: 'employer_id' }),
+    ),
     kind(
       'payment-sessions',
-      begun('payment_sessions', 'payment_session_id', 'employer_id'),
       of(paymentSession),
+      begun('employer', 'payment_sessions', 'payment_session_id', { is: 'employer_id' }),
     ),
-    kind('subscriptions', begun('subscriptions', 'subscription_id', 'employer_id'), of(subscription)),
-    kind('bank-debits', begun('bank_debits', 'leg_id', 'employer_id'), of(bankDebit)),
+    kind(
+      'subscriptions',
+      of(subscription),
+      begun('employer', 'subscriptions', 'subscription_id', { through: 'policy_id' }),
+    ),
+    kind('bank-debits', of(bankDebit), begun('employer', 'bank_debits', 'leg_id', { is: 'employer_id' })),
   ],
 }
 
-function kind(projection: string, begins: Begins, streams: Kind['streams']): Kind {
-  return { projection, begins, streams }
+/** Whether a first event is that of something under the thing: links of other policies of its employer come along. */
+export function isUnder({ kind, id }: Thing, event: StoredEvent): boolean {
+  if (kind !== 'policy' || event.type !== PaymentLinkCreated.name) return true
+  return (JSON.parse(event.data) as { policy_id?: unknown } | null)?.policy_id === id
+}
+
+function kind(projection: string, streams: Kind['streams'], begins: Begins): Kind {
+  return { projection, streams, begins }
 }
 
 /**

@@ -18,6 +18,7 @@ import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP, type OperatorClient } from './operato
 import { type Output, printable, resource } from './output.ts'
 import { Progress } from './progress.ts'
 import { confirm, isAttended } from './secrets.ts'
+import { showStory } from './story.ts'
 import { verb } from './verbs.ts'
 
 const WATCH_MS = 500
@@ -75,6 +76,7 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
     options: (command) => command.option('--follow', 'show what is there, and stay for what comes'),
     run: listEvents,
   },
+  showStory: { run: showStory },
   importLegacyCollections: {
     options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),
     run: importLines,

@@ -21,6 +21,19 @@ const Story = Thing.extend({
   state: z
     .unknown()
     .describe('What it came to, personal fields masked; null where it is gone, or its history is too large'),
+  events: z
+    .array(
+      Event.extend({
+        sentence: z.string().describe('What it says, in plain words'),
+        about: Thing.nullable().describe('Whose stream it stands in; null: that has no story'),
+        caused_by: z
+          .string()
+          .nullable()
+          .describe('Id of the event that caused it; null: the request or timer `metadata.correlation_id`'),
+        causes: z.array(z.string()).readonly().describe('Ids of the events among these that it caused'),
+      }).meta({ id: 'StoryEvent' }),
+    )
+    .readonly(),
   changes: z
     .array(
       z.object({
@@ -36,28 +49,18 @@ const Story = Thing.extend({
     .string()
     .nullable()
     .describe('What caused what, as a Mermaid flowchart; null without `graph=true`'),
-  events: z
-    .array(
-      Event.extend({
-        sentence: z.string().describe('What it says, in plain words'),
-        about: Thing.nullable().describe('Whose stream it stands in; null: that has no story'),
-        caused_by: z
-          .string()
-          .nullable()
-          .describe('Id of the event that caused it; null: the request or timer `metadata.correlation_id`'),
-        causes: z.array(z.string()).readonly().describe('Ids of the events among these that it caused'),
-      }).meta({ id: 'StoryEvent' }),
-    )
-    .readonly(),
 }).meta({ id: 'Story' })
 
 const NONE = 'There is no such thing, or there was none at that point'
-/** Each of two ways to say when. */
-const oneOf = (time: 'as_of' | 'since', position: 'position' | 'since_position') =>
-  [
-    (query: Readonly<Record<string, unknown>>) => query[time] === undefined || query[position] === undefined,
-    { message: `cannot be given together with ${time}`, path: [position] },
-  ] as const
+/** When, in one of two ways. */
+const oneOf = (time: 'as_of' | 'since', position: 'position' | 'since_position') => ({
+  holds: (query: Readonly<Record<string, unknown>>) =>
+    query[time] === undefined || query[position] === undefined,
+  otherwise: { message: `cannot be given together with ${time}`, path: [position] },
+})
+
+const END = oneOf('as_of', 'position')
+const BEGINNING = oneOf('since', 'since_position')
 
 export const storyEndpoints = [
   endpoint({
@@ -88,8 +91,8 @@ export const storyEndpoints = [
         graph: flagText().describe('Draw what caused what among these events'),
         reveal,
       })
-      .refine(...oneOf('as_of', 'position'))
-      .refine(...oneOf('since', 'since_position')),
+      .refine(END.holds, END.otherwise)
+      .refine(BEGINNING.holds, BEGINNING.otherwise),
     answers: { 200: Story },
     pagination: z.object({ next: z.string().nullable() }),
     errors: { 404: NONE, 409: 'An event of its stream cannot be read' },

@@ -248,6 +248,55 @@ describe('events', () => {
   })
 })
 
+describe('a story', () => {
+  const none = 'f'.repeat(24)
+
+  test.each([
+    [
+      'weather',
+      none,
+      'kind must be one of policy, employer, file, link, session, debit, subscription, webhook',
+    ],
+    ...['policy', 'employer', 'file', 'link', 'session', 'debit', 'subscription', 'webhook'].map(
+      (kind) => [kind, none, 'There is no such thing, or there was none at that point'] as const,
+    ),
+    ['policy', '%00', 'There is no such thing, or there was none at that point'],
+  ])('of %s %s is 404', async (kind, id, message) => {
+    expect(await ops('GET', `/stories/${kind}/${id}`)).toMatchObject({ status: 404, body: { message } })
+  })
+
+  test.each([
+    ['as_of', 'as_of=then'],
+    ['position', 'position=-1'],
+    ['position', 'position=1&as_of=2026-01-31T12:00:00Z'],
+    ['since', 'since=then'],
+    ['since_position', 'since_position=1&since=2026-01-31T12:00:00Z'],
+    ['limit', 'limit=0'],
+    ['graph', 'graph=yes'],
+    ['until', 'until=1'],
+  ])('with a wrong %s is refused: %s', async (field, query) => {
+    const answer = await ops('GET', `/stories/policy/${seeded.policyId}?${query}`)
+    expect(answer).toMatchObject({ status: 400, body: { field } })
+  })
+
+  test('of a webhook is that of the subscription, without its secret', async () => {
+    const { status, body } = await send(`${service.paymentsUrl}/api/v1/webhooks`, {
+      method: 'POST',
+      headers: seeded.clientHeaders,
+      body: { url: 'https://receiver.example/hook', events: ['payment.completed'] },
+    })
+    expect([status, body]).toEqual([201, expect.anything()])
+    const id = body.data._id
+    const told = await ops('GET', `/stories/webhook/${id}`)
+    expect(told.body.data).toMatchObject({
+      events: [
+        { type: 'WebhookSubscriptionRegistered', about: { kind: 'webhook', id }, data: { secret_ref: MASK } },
+      ],
+      state: { _id: id, status: 'active', secret_ref: MASK },
+    })
+  })
+})
+
 describe('the state of a stream', () => {
   test('is shown as of a revision or a time, personal fields masked', async () => {
     const { employerId } = await seedEmployer(service, seeded)
