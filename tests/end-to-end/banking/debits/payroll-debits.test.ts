@@ -159,7 +159,7 @@ describe('the premium of a payroll file', () => {
       id: file,
       next: null,
       changes: null,
-      state: { file_id: file },
+      state: { received: { file_id: file } },
     })
     const created = 'BankDebitCreated: A bank debit of $25.01 was created from a payroll file.'
     expect(told(ofFile)).toEqual([
