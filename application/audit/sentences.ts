@@ -504,7 +504,7 @@ function ofWebhooks() {
   const actors = {
     partner: '',
     failures: ' because deliveries kept failing',
-    operator: ' for the tenant',
+    operator: '',
   } as const
   return [
     says(WebhookEventRaised, ({ event_type }) => `Event ${event_type} was raised for webhooks`),

@@ -278,23 +278,6 @@ describe('a story', () => {
     const answer = await ops('GET', `/stories/policy/${seeded.policyId}?${query}`)
     expect(answer).toMatchObject({ status: 400, body: { field } })
   })
-
-  test('of a webhook is that of the subscription, without its secret', async () => {
-    const { status, body } = await send(`${service.paymentsUrl}/api/v1/webhooks`, {
-      method: 'POST',
-      headers: seeded.clientHeaders,
-      body: { url: 'https://receiver.example/hook', events: ['payment.completed'] },
-    })
-    expect([status, body]).toEqual([201, expect.anything()])
-    const id = body.data._id
-    const told = await ops('GET', `/stories/webhook/${id}`)
-    expect(told.body.data).toMatchObject({
-      events: [
-        { type: 'WebhookSubscriptionRegistered', about: { kind: 'webhook', id }, data: { secret_ref: MASK } },
-      ],
-      state: { _id: id, status: 'active', secret_ref: MASK },
-    })
-  })
 })
 
 describe('the state of a stream', () => {
