@@ -501,11 +501,6 @@ function ofSubscriptions() {
 }
 
 function ofWebhooks() {
-  const actors = {
-    partner: '',
-    failures: ' because deliveries kept failing',
-    operator: '',
-  } as const
   return [
     says(WebhookEventRaised, ({ event_type }) => `Event ${event_type} was raised for webhooks`),
     says(
@@ -526,7 +521,8 @@ function ofWebhooks() {
     says(webhooks.WebhookSecretRotated, (_, by) => `The secret of the webhook subscription was rotated${by}`),
     says(
       webhooks.WebhookSubscriptionDisabled,
-      (data, by) => `The webhook subscription was switched off${by}${actors[data.by]}`,
+      (data, by) =>
+        `The webhook subscription was switched off${by}${data.by === 'failures' ? ' because deliveries kept failing' : ''}`,
     ),
     says(webhooks.WebhookSubscriptionEnabled, (_, by) => `The webhook subscription was switched on${by}`),
     says(webhooks.WebhookSubscriptionDeleted, (_, by) => `The webhook subscription was deleted${by}`),
