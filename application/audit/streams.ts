@@ -4,10 +4,10 @@ import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { hiddenValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../commands/application.ts'
-import type { EventMetadata, RecordedEvent } from '../commands/event-registry.ts'
+import { type Actor, type EventMetadata, type RecordedEvent, recordedAt } from '../commands/event-registry.ts'
 import { eventsOf } from '../commands/events-of.ts'
 import { MASK, masked, maskedState, opened } from '../commands/sealed-fields.ts'
-import type { StoredEvent } from '../ports/event-log.ts'
+import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {
@@ -29,17 +29,24 @@ export interface ShownEvent {
 type Displayed = Pick<StoredEvent, 'position' | 'stream' | 'revision' | 'eventId' | 'type'> &
   Pick<ShownEvent, 'data' | 'metadata' | 'version'> & { readonly schema: EventType['schema'] }
 
-/** Which events to show. */
+/** Which events to show: those that fit all that is given. */
 export interface EventFilter {
   readonly type?: string
   readonly tenantId?: string
   readonly correlationId?: string
+  /** Id or type of who caused it, or `type/id`. */
+  readonly actor?: string
+  /** The data subject of whom it holds something, or whose erasure it is: `person/<24 hex>`, `employer/<24 hex>`. */
+  readonly subject?: string
+  /** When it was recorded, epoch milliseconds, both included. */
+  readonly fromTime?: number
+  readonly toTime?: number
 }
 
 /** A stretch of events and where to go on, null at the end. */
-export interface EventPage {
+export interface EventPage<Place = string | number> {
   readonly events: readonly ShownEvent[]
-  readonly next: string | number | null
+  readonly next: Place | null
   /** How many sealed values were opened. */
   readonly revealed: number
 }
@@ -52,6 +59,10 @@ const MAX_SCANNED = 5_000
 const MOST_PAGES = 100
 /** JSON bytes of data in one answer, about. */
 const MAX_BYTES = 8 * 1024 * 1024
+/** How far the order of the log may be from that of the times in it, in milliseconds: clocks of processes differ. */
+const CLOCKS_DIFFER = 10 * 60_000
+/** Events that are not worth a search. */
+const SEARCHED = 100n
 
 /**
  * Events of one stream in order.
@@ -67,13 +78,13 @@ export async function readStreamEvents(
     readonly filter: EventFilter
     readonly reveal: boolean
   },
-): Promise<EventPage | null> {
+): Promise<EventPage<number> | null> {
   if ((await app.log.readStream(stream, { maxCount: 1 })).length === 0) return null
   const taker = new Taker(options.limit, options.filter)
   for await (const event of eventsOf(app.log, stream, { from: options.from })) {
-    if (!taker.take(app, event)) return shown(app, taker.events, event.revision, options.reveal)
+    if (!taker.take(event)) return shown(app, taker.events, event.revision, options.reveal)
   }
-  return shown(app, taker.events, null, options.reveal)
+  return shown<number>(app, taker.events, null, options.reveal)
 }
 
 /**
@@ -88,10 +99,10 @@ export async function readLogEvents(
     readonly filter: EventFilter
     readonly reveal: boolean
   },
-): Promise<EventPage> {
+): Promise<EventPage<string> & { readonly read_to: string }> {
   const { filter } = options
   const taker = new Taker(options.limit, filter)
-  let after = options.after
+  let after = await startAt(app.log, options.after, filter.fromTime)
   let next: bigint | null = after
   for (let pages = 0; next !== null && pages < MOST_PAGES; pages += 1) {
     const page = await app.log.readAll({
@@ -101,7 +112,9 @@ export async function readLogEvents(
     })
     let cut = false
     for (const event of page.events) {
-      if (!taker.take(app, event)) {
+      if (isOver(event, filter))
+        return { ...(await shown(app, taker.events, null, options.reveal)), read_to: String(after) }
+      if (!taker.take(event)) {
         cut = true
         break
       }
@@ -112,7 +125,35 @@ export async function readLogEvents(
     if (cut || taker.isFull()) break
   }
   if (next !== null && next >= (await app.log.head())) next = null
-  return shown(app, taker.events, next === null ? null : String(next), options.reveal)
+  const page = await shown(app, taker.events, next === null ? null : String(next), options.reveal)
+  return { ...page, read_to: String(after) }
+}
+
+/**
+ * Where to begin for events from a time on: after a position, or after what is older for sure. Positions without gaps are
+ * halved until the place is found; others cannot be, and everything is looked at.
+ */
+async function startAt(log: EventLog, after: bigint, fromTime: number | undefined): Promise<bigint> {
+  if (fromTime === undefined || !log.isGapless) return after
+  const isOlder = async (position: bigint) => {
+    const [event] = (await log.readAll({ after: position, maxCount: 1 })).events
+    const at = event ? recordedAt(event) : null
+    return at !== null && at < fromTime - CLOCKS_DIFFER
+  }
+  let low = after
+  let high = await log.head()
+  while (high - low > SEARCHED) {
+    const middle = (low + high) / 2n
+    if (await isOlder(middle)) low = middle
+    else high = middle
+  }
+  return low
+}
+
+/** Whether all that follows in the log was recorded after what is asked for. */
+export function isOver(event: StoredEvent, { toTime }: Pick<EventFilter, 'toTime'>): boolean {
+  const at = toTime === undefined ? null : recordedAt(event)
+  return at !== null && at > toTime! + CLOCKS_DIFFER
 }
 
 /** Picks events until an answer is full. */
@@ -133,28 +174,45 @@ class Taker {
   }
 
   /** Looks at an event. @returns false when the answer is full and the event was not looked at. */
-  take(app: Application, event: StoredEvent): boolean {
+  take(event: StoredEvent): boolean {
     if (this.isFull()) return false
     this.#scanned += 1
-    const { type, tenantId, correlationId } = this.#filter
-    if (type !== undefined && event.type !== type) return true
-    if (tenantId !== undefined || correlationId !== undefined) {
-      const { metadata } = readable(app, event)
-      if (tenantId !== undefined && metadata.tenant_id !== tenantId) return true
-      if (correlationId !== undefined && metadata.correlation_id !== correlationId) return true
-    }
+    if (!fits(event, this.#filter)) return true
     this.events.push(event)
     this.#bytes += event.data.length
     return true
   }
 }
 
-async function shown(
+/** Whether an event is one of those that are asked for. */
+export function fits(event: StoredEvent, filter: EventFilter): boolean {
+  const { type, tenantId, correlationId, actor, subject, fromTime, toTime } = filter
+  if (type !== undefined && event.type !== type) return false
+  // sealed values name their subject, as does what tells of a subject itself
+  if (subject !== undefined && !['.', '"'].some((end) => event.data.includes(`${subject}${end}`)))
+    return false
+  const metadata = foreignMetadata(event)
+  if (tenantId !== undefined && metadata.tenant_id !== tenantId) return false
+  if (correlationId !== undefined && metadata.correlation_id !== correlationId) return false
+  if (actor !== undefined && !isBy(metadata.actor, actor)) return false
+  const at = Date.parse(metadata.recorded_at ?? '')
+  if (fromTime !== undefined && !(at >= fromTime)) return false
+  return toTime === undefined || at <= toTime
+}
+
+/** Another program's event may name anything as its actor. */
+function isBy(actor: Partial<Actor> | undefined, named: string): boolean {
+  const { type, id } = actor ?? {}
+  return named === id || named === type || named === `${type}/${id}`
+}
+
+/** Events for display, sensitive values masked or opened. */
+export async function shown<Place>(
   app: Application,
   stored: readonly StoredEvent[],
-  next: string | number | null,
+  next: Place | null,
   reveal: boolean,
-): Promise<EventPage> {
+): Promise<EventPage<Place>> {
   const events = stored.map((event) => readable(app, event))
   const { data, revealed } = reveal
     ? await opened(app.personalData, events)
@@ -225,35 +283,63 @@ export interface StateAt {
 
 const byCategory: ReadonlyMap<string, Aggregate> = new Map(aggregates.map((one) => [one.category, one]))
 
+/** A point in a stream, by default now: all that is given holds, each included. */
+export interface Point {
+  readonly revision?: number
+  /** Place in the log. */
+  readonly position?: bigint
+  /** Time, epoch milliseconds. */
+  readonly asOf?: number
+}
+
+/** What a stream comes to at a point. */
+export interface Folded {
+  readonly last: RecordedEvent
+  /** With sensitive values: what leaves the service goes through {@link maskedState}. */
+  readonly state: unknown
+  /** The sensitive values of the events that count. */
+  readonly sensitive: ReadonlySet<unknown>
+  /** Not all events that count were read: they are too large together. */
+  readonly isCut: boolean
+}
+
 /**
- * The state of a stream as of a revision (inclusive) or a time (inclusive, ISO 8601), by default now.
- * Sensitive values are masked.
+ * Folds a stream up to a point.
+ * @param options.mostBytes of events that are read.
  * @returns null when the stream is unknown or empty at that point.
  * @throws UnreadableEvent when an event up to there does not fit its type.
  */
-export async function stateAt(
+export async function foldedAt(
   app: Application,
   stream: string,
-  point: { readonly revision?: number; readonly asOf?: number },
-): Promise<StateAt | null> {
+  { revision, position, asOf }: Point,
+  { mostBytes = Number.POSITIVE_INFINITY } = {},
+): Promise<Folded | null> {
   const aggregate = byCategory.get(parseStream(stream).category)
   if (!aggregate) return null
   let state = aggregate.initialState
   let last: RecordedEvent | null = null
+  let bytes = 0
   const sensitive = new Set<unknown>()
   for await (const stored of eventsOf(app.log, stream)) {
+    if (position !== undefined && stored.position > position) break
     const event = app.registry.decode(stored)
-    if (point.revision !== undefined && event.revision > point.revision) break
-    if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break
+    if (revision !== undefined && event.revision > revision) break
+    if (asOf !== undefined && Date.parse(event.metadata.recorded_at) > asOf) break
+    bytes += stored.data.length
+    if (last !== null && bytes > mostBytes) return { last, state, sensitive, isCut: true }
     state = aggregate.evolve(state, event)
     for (const { value } of hiddenValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
     last = event
   }
-  if (last === null) return null
-  return {
-    stream,
-    revision: last.revision,
-    recorded_at: last.metadata.recorded_at,
-    state: maskedState(state, sensitive),
-  }
+  return last && { last, state, sensitive, isCut: false }
+}
+
+/** The state of a stream at a point, sensitive values masked. @see foldedAt */
+export async function stateAt(app: Application, stream: string, point: Point): Promise<StateAt | null> {
+  const folded = await foldedAt(app, stream, point)
+  if (folded === null) return null
+  const { last, state, sensitive } = folded
+  const { revision, metadata } = last
+  return { stream, revision, recorded_at: metadata.recorded_at, state: maskedState(state, sensitive) }
 }

@@ -55,6 +55,7 @@ const OPERATOR = {
 } as const
 const OPERATOR_ALONE = {
   search: 'find what a text names',
+  stories: 'tell the story of a thing, its events in sentences, as of any time',
   drain: 'wait until no work is left at the present clock',
   erase: 'destroy the data key of a person or employer; there is no way back. It asks first',
 } as const

@@ -11,12 +11,14 @@ import {
   type Further,
   outputOf,
 } from './endpoint-commands.ts'
+import { listEvents } from './follow-events.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { importLines } from './legacy-import.ts'
 import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP, type OperatorClient } from './operator-client.ts'
 import { type Output, printable, resource } from './output.ts'
 import { Progress } from './progress.ts'
 import { confirm, isAttended } from './secrets.ts'
+import { showStory } from './story.ts'
 import { verb } from './verbs.ts'
 
 const WATCH_MS = 500
@@ -70,6 +72,11 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
       return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
     },
   },
+  listEvents: {
+    options: (command) => command.option('--follow', 'show what is there, and stay for what comes'),
+    run: listEvents,
+  },
+  showStory: { run: showStory },
   importLegacyCollections: {
     options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),
     run: importLines,

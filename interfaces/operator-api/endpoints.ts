@@ -4,6 +4,7 @@ import { operatorAccessEndpoints } from './access/operators.ts'
 import { tenantEndpoints } from './access/tenants.ts'
 import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
+import { storyEndpoints } from './audit/stories.ts'
 import { streamEndpoints } from './audit/streams.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
 import { bankAccountEndpoints } from './banking/bank-accounts.ts'
@@ -74,6 +75,7 @@ export const operatorEndpoints = [
   ...cardProcessorEndpoints,
   ...financingEndpoints,
   ...streamEndpoints,
+  ...storyEndpoints,
   ...auditEndpoints,
   ...logTreeEndpoints,
   ...erasureEndpoints,

@@ -141,7 +141,7 @@ export async function matchDisplacedCredits(
 }
 
 /** The id of a credit follows from the bank's transaction. */
-function creditIdOf(carrierId: string, bankTransactionId: string): string {
+export function creditIdOf(carrierId: string, bankTransactionId: string): string {
   return derivedId(carrierId, `bank-credit/${bankTransactionId}`)
 }
 

@@ -41,6 +41,11 @@ const DAY_MS = 24 * HOUR_MS
 /** When installments are charged, UTC. */
 const CHARGE_HOUR = 17
 
+/** The id of the subscription that charges what remains of a link's plan. */
+export function planSubscriptionId(linkId: string): string {
+  return derivedId(linkId, 'plan-subscription')
+}
+
 /**
  * Starts the monthly charges of a direct-billing plan whose down payment was paid, once for a link: id and key of the call derive from the link, so that whoever
  * repeats it gets the same one.
@@ -57,7 +62,7 @@ export async function startPlanSubscription(
   const charges = plan.total_installments - link.down_payment_months!
   const { per_installment_cents: amount_cents } = plan
   const { payment_method_id } = payment
-  const subscriptionId = derivedId(link_id, 'plan-subscription')
+  const subscriptionId = planSubscriptionId(link_id)
   if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
   if ((await app.commands.load(policy, policy_id)).state?.status === 'cancelled') {
     return reject('conflict', 'policy_cancelled', 'The policy of the plan is cancelled')

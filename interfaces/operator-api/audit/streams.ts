@@ -6,16 +6,17 @@ import {
   stateAt,
 } from '../../../application/audit/streams.ts'
 import { Answer } from '../../endpoints/endpoint.ts'
-import { id, optionalWholeNumberText, time, wholeNumberText } from '../../endpoints/fields.ts'
+import { id, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound, recordReveal } from '../host/api.ts'
-import { given, revealing, shownTime } from '../host/values.ts'
+import { dataSubject, given, revealing, shownTime, timeText } from '../host/values.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
 const MAX_REVISION = 2 ** 31 - 1
 const STREAM = /^[\x21-\x7e]{1,255}$/
 
-const Event = z
+/** An event as it is shown. */
+export const Event = z
   .object({
     position: z.string().describe('Place in the order of the log'),
     stream: z.string(),
@@ -46,8 +47,22 @@ const reading = {
     .describe('Events of this type'),
   tenant_id: id().optional().describe('Events of this tenant'),
   correlation_id: z.string().optional().describe('Events that one request caused'),
+  actor: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'must be the id or the type of an actor, or type/id')
+    .optional()
+    .describe('Events that this one caused: an id, a type such as `operator`, or `type/id`'),
+  subject: dataSubject()
+    .optional()
+    .describe('Events that hold something of this data subject: `person/<24 hex>` or `employer/<24 hex>`'),
+  from_time: timeText().describe('Events recorded then or later: a time in ISO 8601 with a zone'),
+  to_time: timeText().describe('Events recorded then or earlier'),
   ...revealing,
 }
+type Times = Readonly<Partial<Record<'from_time' | 'to_time', number | undefined>>>
+const isInOrder = ({ from_time: from, to_time: to }: Times) =>
+  from === undefined || to === undefined || from <= to
+const IN_ORDER = { message: 'must not be earlier than from_time', path: ['to_time'] }
 
 const columns = {
   position: 'position',
@@ -66,10 +81,12 @@ export const streamEndpoints = [
     description:
       'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
     params,
-    query: z.object({
-      from: wholeNumberText({ min: 0, max: MAX_REVISION, missing: 0 }).describe('The first revision'),
-      ...reading,
-    }),
+    query: z
+      .object({
+        from: wholeNumberText({ min: 0, max: MAX_REVISION, missing: 0 }).describe('The first revision'),
+        ...reading,
+      })
+      .refine(isInOrder, IN_ORDER),
     answers: { 200: z.array(Event).readonly() },
     pagination: z.object({ next: z.int().nullable() }),
     errors: NONE,
@@ -93,13 +110,7 @@ export const streamEndpoints = [
     params,
     query: z
       .object({
-        as_of: z
-          .string()
-          // a plus sign that was not encoded arrives as a blank
-          .transform((text) => text.replace(' ', '+'))
-          .pipe(time())
-          .optional()
-          .meta({ description: 'Time in ISO 8601 with a zone', format: 'date-time' }),
+        as_of: timeText(),
         revision: optionalWholeNumberText({ min: 0 }).describe('Up to this revision'),
       })
       .refine(
@@ -124,12 +135,17 @@ export const streamEndpoints = [
     summary: 'List events in log order',
     description:
       'Go on from `pagination.next` until it is null; a filtered answer may be empty and still have one.',
-    query: z.object({
-      from: wholeNumberText({ min: 0, missing: 0 }).describe('Go on after this position'),
-      ...reading,
-    }),
+    query: z
+      .object({
+        from: wholeNumberText({ min: 0, missing: 0 }).describe('Go on after this position'),
+        ...reading,
+      })
+      .refine(isInOrder, IN_ORDER),
     answers: { 200: z.array(Event).readonly() },
-    pagination: z.object({ next: z.string().nullable() }),
+    pagination: z.object({
+      next: z.string().nullable(),
+      read_to: z.string().describe('At the end: go on after this position when there is more'),
+    }),
     command: { name: 'events list', columns },
     async handle(call) {
       const { from, reveal } = call.query
@@ -139,7 +155,8 @@ export const streamEndpoints = [
         const details = { from: String(from), limit: wanted.limit, values: page.revealed }
         await recordReveal(call, 'events', details)
       }
-      return new Answer(200, page.events, { pagination: { next: page.next } })
+      const { events, next, read_to } = page
+      return new Answer(200, events, { pagination: { next, read_to } })
     },
   }),
 ]
@@ -155,11 +172,12 @@ function wantedOf(query: z.output<z.ZodObject<typeof reading>>): {
   readonly reveal: boolean
   readonly filter: EventFilter
 } {
-  const { limit, reveal, type, tenant_id: tenantId, correlation_id: correlationId } = query
+  const { limit, reveal, type, actor, subject } = query
+  const { tenant_id: tenantId, correlation_id: correlationId, from_time: fromTime, to_time: toTime } = query
   return {
     limit: Math.min(limit, MAX_EVENTS),
     reveal,
-    filter: given({ type, tenantId, correlationId }),
+    filter: given({ type, tenantId, correlationId, actor, subject, fromTime, toTime }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flagText, id, optional, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
+import { flagText, id, optional, text, time, withDefault, word, wrongType } from '../../endpoints/fields.ts'
 
 /** Values that several resources of the operator API have. */
 
@@ -40,6 +40,25 @@ export function reason(what = 'Why') {
 export const revealing = {
   reveal: flagText().describe('Open personal fields; this is recorded'),
   reason: reason('Why they are opened; auditors must say it'),
+}
+/** Whom personal data are about. */
+export function dataSubject() {
+  return z
+    .string()
+    .regex(/^(?:person|employer)\/[0-9a-f]{24}$/, 'must be person/<24 hex> or employer/<24 hex>')
+}
+
+/** A time in a query. */
+export function timeText() {
+  return (
+    z
+      .string()
+      // a plus sign that was not encoded arrives as a blank
+      .transform((text) => text.replace(' ', '+'))
+      .pipe(time())
+      .optional()
+      .meta({ description: 'Time in ISO 8601 with a zone', format: 'date-time' })
+  )
 }
 
 /** The body of an acknowledgement. */

@@ -17,6 +17,7 @@ import { id, optional, text, withDefault } from '../../endpoints/fields.ts'
 import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from '../host/api.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { reason } from '../host/values.ts'
+import { dataSubject } from '../host/values.ts'
 
 const subjects = {
   subject: z.string().describe('The first of them'),
@@ -24,9 +25,7 @@ const subjects = {
 }
 
 const body = z.object({
-  subject: optional(
-    z.string().regex(/^(?:person|employer)\/[0-9a-f]{24}$/, 'must be person/<24 hex> or employer/<24 hex>'),
-  ).describe('`person/<24 hex>` or `employer/<24 hex>`'),
+  subject: optional(dataSubject()).describe('`person/<24 hex>` or `employer/<24 hex>`'),
   employer_id: optional(id()).describe('Instead: a person by what the reports of this employer say'),
   employee_id: optional(text()),
   ssn: optional(text()),

@@ -190,6 +190,96 @@ describe('the log', () => {
   })
 })
 
+describe('events', () => {
+  type Shown = { type: string; position: string; recorded_at: string; metadata: { actor: { id: string } } }
+  const list = async (query: string): Promise<Shown[]> => {
+    const { status, body } = await ops('GET', `/events?limit=1000&${query}`)
+    expect(status).toBe(200)
+    return body.data
+  }
+
+  test('are found by who caused them, by whom they are about, and by when', async () => {
+    const tenant = await seedTenant(service)
+    const { now } = await operate(service, 'POST', '/clock/advance', { seconds: 3600 })
+    const { body } = await report(service, tenant, { employees: [employeeRecord({ first_name: 'Timely' })] })
+    await operate(service, 'POST', '/clock/advance', { seconds: 3600 })
+    await operate(service, 'PATCH', `/policies/${tenant.policyId}`, { payroll_frequency: 'MONTHLY' })
+
+    const byPartner = await list(`actor=${tenant.clientId}`)
+    expect(byPartner.map(({ type }) => type)).toContain('PayrollFileReceived')
+    expect(await list(`actor=api_client/${tenant.clientId}`)).toEqual(byPartner)
+    const byKind = await list('actor=api_client')
+    expect(byKind).toEqual(expect.arrayContaining(byPartner))
+    expect(await list(`actor=operator/${tenant.clientId}`)).toEqual([])
+
+    const { data_subject } = await operate(service, 'GET', `/employers/${tenant.employerId}`)
+    const ofEmployer = await list(`subject=${data_subject}`)
+    expect(ofEmployer.map(({ type }) => type)).toEqual(['EmployerRegistered'])
+
+    const whole = await list('')
+    const [from, to] = [now, new Date(Date.parse(now) + 1000).toISOString()]
+    const within = whole.filter(({ recorded_at }) => recorded_at >= from && recorded_at <= to)
+    expect(within.map(({ type }) => type)).toContain('PayrollFileProcessed')
+    expect(await list(`from_time=${from}&to_time=${to}`)).toEqual(within)
+    const since = whole.filter(({ recorded_at }) => recorded_at >= from)
+    expect(await list(`from_time=${from}`)).toEqual(since)
+    const last = await ops('GET', `/events?from_time=${from}&limit=1000`)
+    expect(last.body.pagination).toEqual({ next: null, read_to: whole.at(-1)!.position })
+
+    const stream = await ops('GET', `/streams/payrollFile-${body.file_id}?actor=operator`)
+    expect(stream.body.data).toEqual([])
+    const timely = await ops('GET', `/streams/policy-${tenant.policyId}?from_time=${to}`)
+    expect(timely.body.data).toMatchObject([{ type: 'PolicyTermsChanged' }])
+  })
+
+  test.each([
+    ['actor', 'actor='],
+    ['actor', `actor=${'a'.repeat(256)}`],
+    ['actor', 'actor=%00'],
+    ['subject', 'subject=somebody'],
+    ['from_time', 'from_time=yesterday'],
+    ['from_time', 'from_time=2026-01-31'],
+    ['to_time', 'to_time='],
+    ['to_time', 'from_time=2026-02-01T00:00:00Z&to_time=2026-01-01T00:00:00Z'],
+  ])('are not looked for by a wrong %s: %s', async (field, query) => {
+    for (const path of ['/events', `/streams/policy-${seeded.policyId}`]) {
+      expect(await ops('GET', `${path}?${query}`)).toMatchObject({ status: 400, body: { field } })
+    }
+  })
+})
+
+describe('a story', () => {
+  const none = 'f'.repeat(24)
+
+  test.each([
+    [
+      'weather',
+      none,
+      'kind must be one of policy, employer, file, link, session, debit, subscription, webhook',
+    ],
+    ...['policy', 'employer', 'file', 'link', 'session', 'debit', 'subscription', 'webhook'].map(
+      (kind) => [kind, none, 'There is no such thing, or there was none at that point'] as const,
+    ),
+    ['policy', '%00', 'There is no such thing, or there was none at that point'],
+  ])('of %s %s is 404', async (kind, id, message) => {
+    expect(await ops('GET', `/stories/${kind}/${id}`)).toMatchObject({ status: 404, body: { message } })
+  })
+
+  test.each([
+    ['as_of', 'as_of=then'],
+    ['position', 'position=-1'],
+    ['position', 'position=1&as_of=2026-01-31T12:00:00Z'],
+    ['since', 'since=then'],
+    ['since_position', 'since_position=1&since=2026-01-31T12:00:00Z'],
+    ['limit', 'limit=0'],
+    ['graph', 'graph=yes'],
+    ['until', 'until=1'],
+  ])('with a wrong %s is refused: %s', async (field, query) => {
+    const answer = await ops('GET', `/stories/policy/${seeded.policyId}?${query}`)
+    expect(answer).toMatchObject({ status: 400, body: { field } })
+  })
+})
+
 describe('the state of a stream', () => {
   test('is shown as of a revision or a time, personal fields masked', async () => {
     const { employerId } = await seedEmployer(service, seeded)

@@ -293,6 +293,19 @@ describe('an operator', () => {
       { type: 'WebhookSubscriptionEnabled' },
       { type: 'WebhookSubscriptionDeleted', metadata: { actor: { type: 'operator' } } },
     ])
+    const told = await operate(service, 'GET', `/stories/webhook/${id}`)
+    expect([told.state, told.events.map(({ sentence }: { sentence: string }) => sentence)]).toEqual([
+      null,
+      [
+        expect.stringContaining(`was registered by the partner's key ${leaked.clientId}.`),
+        'The webhook subscription was switched off by the operator.',
+        expect.stringContaining('The webhook subscription was switched on by '),
+        'The webhook subscription was deleted by the operator.',
+      ],
+    ])
+    const before = await operate(service, 'GET', `/stories/webhook/${id}?position=${events[0].position}`)
+    expect(before).toMatchObject({ state: { _id: id, url, status: 'disabled', secret_ref: '•••' } })
+    expect(before.events).toHaveLength(2)
   })
 
   test.each([

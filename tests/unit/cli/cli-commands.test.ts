@@ -1,7 +1,10 @@
 import type { Server } from 'node:http'
+import { PassThrough } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { follow } from '../../../interfaces/cli/follow-events.ts'
+import { OperatorClient } from '../../../interfaces/cli/operator-client.ts'
 import { fieldsOf, optionsOf } from '../../../interfaces/cli/request-fields.ts'
 import {
   id,
@@ -195,5 +198,55 @@ describe('a command', () => {
     const { code, stderr } = await run(...args)
     expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
     expect(seen.length).toBe(before)
+  })
+})
+
+describe('events that are followed', () => {
+  test('are shown page by page, a line for each, and then as they come', async () => {
+    const event = (position: string) => ({
+      position,
+      stream: 'policy-a',
+      revision: 0,
+      type: 'PolicyIssued',
+      recorded_at: '2026-01-31T12:00:00.000Z',
+      data: {},
+      metadata: { actor: { type: 'operator', id: 'jane' } },
+    })
+    const pages = [
+      { data: [event('1')], pagination: { next: '1', read_to: '1' } },
+      { data: [event('7')], pagination: { next: null, read_to: '9' } },
+      { data: [event('10')], pagination: { next: null, read_to: '10' } },
+    ]
+    const asked: unknown[] = []
+    const stopping = new AbortController()
+    const { server, url } = await plainServer((request, response) => {
+      asked.push(request.url)
+      if (asked.length === pages.length) stopping.abort()
+      response.end(JSON.stringify({ ok: true, ...pages[asked.length - 1] }))
+    })
+    const stdout = new PassThrough()
+    const io = { stdin: process.stdin, stdout, stderr: process.stderr, env: {} }
+    const client = () => new OperatorClient(io, { url }, async () => 'operator')
+    const endpoint = operatorEndpoints.find(({ operation }) => operation === 'listEvents')!
+    const called = {
+      io,
+      client,
+      endpoint,
+      args: [],
+      options: {},
+      input: { params: {}, query: { type: 'PolicyIssued' } },
+    }
+    const { json } = await follow(called, stopping.signal)
+    server.close()
+    expect(json).toEqual({ shown: 3 })
+    expect(asked).toEqual(['', '&from=1', '&from=9'].map((from) => `/ops/v1/events?type=PolicyIssued${from}`))
+    expect(String(stdout.read()).split('\n')[1]).toBe(
+      '7  2026-01-31T12:00:00.000Z  PolicyIssued  policy-a@0  operator/jane  {}',
+    )
+  })
+
+  test.for(['--reveal', '--to-time 2026-01-31T12:00:00Z'])('are not with %s', async (option) => {
+    const run = await cli(['events', 'list', '--follow', ...option.split(' '), '--token', 'operator'])
+    expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(option.split(' ')[0]!)])
   })
 })

@@ -232,6 +232,10 @@ describe('a debit in quarantine', () => {
       ...['pending', 'quarantined', 'pending', 'Scheduled'],
     ])
     expect(history[2].note).toContain(note)
+    const { events } = await operate(service, 'GET', `/stories/debit/${released}`)
+    expect(events.map(({ sentence }: Json) => sentence)).toContain(
+      'The debit was released from quarantine by the operator because: Premium of a second site.',
+    )
 
     for (const verb of ['release', 'reject']) {
       const again = await tryOps(`/debits/${released}/${verb}`)

@@ -2,9 +2,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { nextBankingDay, slotFor } from '../../../../domain/banking/debits/banking-days.ts'
 import { accountBody } from '../../../support/ach-debits.ts'
 import { bankDebitsOf } from '../../../support/bank-debits.ts'
+import { cli } from '../../../support/cli.ts'
 import { allEvents, employeeRecord, report, status } from '../../../support/core.ts'
 import { webhookEvents } from '../../../support/payments.ts'
 import {
+  askOperator,
   operate,
   type SeededTenant,
   seedEmployer,
@@ -131,6 +133,104 @@ describe('the premium of a payroll file', () => {
       { ...shared, cancelled_at: at },
     ])
     expect(await told(leg_id)).toEqual(['debit_minted', 'debit_cancelled'])
+  })
+
+  test('is told of by one story, from the policy to the debit, as of any time', async () => {
+    const of = await insured()
+    const { employerId, policyId } = of
+    const { now: issued } = await operate(service, 'GET', '/clock')
+    await operate(service, 'POST', '/clock/advance', { seconds: 60 })
+    await operate(service, 'PATCH', `/policies/${policyId}`, { payroll_frequency: 'MONTHLY' })
+    await operate(service, 'PATCH', `/employers/${employerId}`, { contact_email: 'other@bakery.example' })
+    const file = await reported(of)
+    const { leg_id } = await debitOf(file)
+    await bank.ask('POST', `/ach/debits/${leg_id}/cancel`, {})
+    await bank.drain()
+    const story = async (path: string) => {
+      const { status, body } = await askOperator(service, 'GET', `/stories/${path}`)
+      expect([path, status]).toEqual([path, 200])
+      return { ...body.data, next: body.pagination.next }
+    }
+    const told = ({ events }: Json) => events.map(({ type, sentence }: Json) => `${type}: ${sentence}`)
+
+    const ofFile = await story(`file/${file}?graph=true`)
+    expect(ofFile).toMatchObject({
+      kind: 'file',
+      id: file,
+      next: null,
+      changes: null,
+      state: { received: { file_id: file } },
+    })
+    const created = 'BankDebitCreated: A bank debit of $25.01 was created from a payroll file.'
+    expect(told(ofFile)).toEqual([
+      expect.stringMatching(
+        /^PayrollFileReceived: A payroll file of 1 row for policy .+ came by report by the partner's key/,
+      ),
+      expect.stringMatching(
+        /^PayrollFileProcessed: By revision 1 of the policy, 1 of 1 row are valid: .+ premium \$25\.01\.$/,
+      ),
+      created,
+      expect.stringMatching(/^BankDebitCancelled: The debit was cancelled by the partner's key /),
+    ])
+    const [received, processed, minted] = ofFile.events
+    expect(minted).toMatchObject({ caused_by: processed.event_id, about: { kind: 'debit', id: leg_id } })
+    expect([received.caused_by, received.causes, processed.causes]).toEqual([null, [], [minted.event_id]])
+    expect(ofFile.graph).toMatch(/^flowchart TD\n {2}e0\["[^"]+"\]\n[\s\S]+\n {2}e1 --> e2/)
+    expect(JSON.stringify(ofFile)).not.toMatch(/sld1\.|vault/)
+    expect(told(await story(`debit/${leg_id}`))).toEqual(told(ofFile).slice(2))
+
+    const whole = await story(`policy/${policyId}`)
+    expect(told(whole)).toEqual([
+      expect.stringMatching(/^PolicyIssued: Policy .+ was issued by the operator as active, from /),
+      'PolicyTermsChanged: Terms were changed by the operator: payroll frequency.',
+      told(ofFile)[0],
+      created,
+    ])
+    expect(whole.events[2].about).toEqual({ kind: 'file', id: file })
+    const walked: Json[] = []
+    for (let from: string | null = '0'; from !== null; ) {
+      const page = await story(`policy/${policyId}?limit=1&from=${from}`)
+      walked.push(...page.events)
+      from = page.next
+    }
+    expect(walked.map(({ event_id }) => event_id)).toEqual(whole.events.map(({ event_id }: Json) => event_id))
+
+    const then = await story(`policy/${policyId}?as_of=${issued}`)
+    expect([told(then), then.state.payroll_frequency]).toEqual([told(whole).slice(0, 1), 'WEEKLY'])
+    const { position } = whole.events[1]
+    expect(await story(`policy/${policyId}?position=${position}`)).toMatchObject({
+      revision: 1,
+      events: whole.events.slice(0, 2).map(({ event_id }: Json) => ({ event_id })),
+    })
+    const since = await story(`policy/${policyId}?since=${issued}`)
+    expect([told(since), since.changes]).toEqual([
+      told(whole).slice(1),
+      [{ path: 'payroll_frequency', before: 'WEEKLY', after: 'MONTHLY' }],
+    ])
+
+    const ofEmployer = await story(`employer/${employerId}?since=${issued}`)
+    expect(ofEmployer.changes).toEqual([{ path: 'contact_email', before: '•••', after: '•••' }])
+    expect(ofEmployer.state).toMatchObject({ employer_id: employerId, fein: '•••', contact_email: '•••' })
+    expect(told(await story(`employer/${employerId}`))).toEqual(
+      expect.arrayContaining([
+        'EmployerRegistered: The employer was registered by the operator.',
+        told(whole)[0],
+        created,
+      ]),
+    )
+    const revealed = await story(`employer/${employerId}?reveal=true&limit=1`)
+    expect(revealed.events[0].data.fein).toBe(of.fein)
+    const { data } = (await allEvents(service, 'OperatorActed')).at(-1) as Json
+    expect(data).toMatchObject({ action: 'reveal', target: `employer/${employerId}` })
+
+    const args = ['--url', service.opsUrl, '--token', service.operatorToken]
+    const shown = await cli(['stories', 'file', file, ...args])
+    expect([shown.code, shown.stdout]).toEqual([
+      0,
+      expect.stringContaining('was created from a payroll file'),
+    ])
+    const drawn = await cli(['stories', 'file', file, '--graph', ...args])
+    expect(drawn.stdout.trim()).toBe(ofFile.graph)
   })
 
   test('is debited as soon as it can be where its check date is over, in the sandbox as well', async () => {

@@ -107,6 +107,21 @@ describe('a debit of a session', () => {
       status: 'submitted',
       status_group: 'money_landed',
     })
+    const told = await operate(service, 'GET', `/stories/session/${id}`)
+    expect(told).toMatchObject({ stream: `paymentSession-${id}`, state: { payment_session_id: id } })
+    expect(told.events).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'PaymentSessionCreated', about: { kind: 'session', id } }),
+        expect.objectContaining({ type: 'BankDebitScheduled', about: { kind: 'debit', id: debitId } }),
+      ]),
+    )
+    const [arranged, created] = ['PaymentSessionDebitArranged', 'BankDebitCreated'].map((type) =>
+      told.events.find((one: { type: string }) => one.type === type),
+    )
+    // one request caused both
+    expect([arranged.caused_by, created.caused_by]).toEqual([null, null])
+    expect(created.metadata.correlation_id).toBe(arranged.metadata.correlation_id)
+    expect(JSON.stringify(told)).not.toMatch(/sld1\.|token_hash":"[0-9a-f]/)
   })
 
   test('goes with it by the timer of the batch worker', async () => {
