@@ -25,7 +25,19 @@ export interface RefusedOperator {
   readonly requestId: string
   /** Address of the caller, or of the proxy before it. */
   readonly address: string
-  readonly why: 'no token' | 'wrong token' | 'agent key'
+  readonly why:
+    | 'no token'
+    | 'wrong token'
+    | 'agent key'
+    // of the console
+    | 'session that has ended'
+    | 'request of another site'
+    | 'form token'
+}
+
+/** Who is let in. */
+export interface Operator {
+  readonly name: string
 }
 
 export interface OperatorGateSettings {
@@ -51,7 +63,12 @@ export class OperatorGate {
   /** Whether a request carries the operator token. */
   isOperator(request: IncomingMessage): boolean {
     const presented = bearerToken(request)
-    return presented !== null && sameSecret(presented, this.#token)
+    return presented !== null && this.operatorOf(presented) !== null
+  }
+
+  /** Who a token stands for, now: API and console ask here alone. Null: nobody. */
+  operatorOf(token: string): Operator | null {
+    return sameSecret(token, this.#token) ? { name: 'operator' } : null
   }
 
   /** Tells of a refusal. */

@@ -1,5 +1,6 @@
 import type { LogTree } from '../../../application/audit/log-tree.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
+import type { ConsoleSessions } from '../../../application/ports/console-sessions.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
 import type { Outbox } from '../../../application/ports/outbox.ts'
@@ -62,6 +63,7 @@ export interface OperatorServices {
   readonly logMemory: LogMemory
   readonly logTree: LogTree
   readonly outbox: Outbox
+  readonly consoleSessions: ConsoleSessions
   /** Hosts under which the service shows hosted pages itself, with their ports. */
   portalHosts(): readonly string[]
   readonly projections: ProjectionOperations
