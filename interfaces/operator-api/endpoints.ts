@@ -27,6 +27,7 @@ import { checkoutSettingsEndpoints } from './payments/checkout-settings.ts'
 import { financingEndpoints } from './payments/financing.ts'
 import { processorNoticeEndpoints } from './payments/processor-notices.ts'
 import { policyEndpoints } from './policies/policies.ts'
+import { webhookDeliveryEndpoints } from './webhooks/webhook-deliveries.ts'
 import { webhookSubscriptionEndpoints } from './webhooks/webhook-subscriptions.ts'
 
 /** All endpoints of the operator API. */
@@ -40,6 +41,7 @@ export const operatorEndpoints = [
   ...apiClientEndpoints,
   ...inboundConnectionEndpoints,
   ...webhookSubscriptionEndpoints,
+  ...webhookDeliveryEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,
   ...projectionEndpoints,

@@ -26,6 +26,7 @@ export function doingsOf(
     const actions: readonly Action[] = [
       ...(resource.actions ?? []),
       ...(resource.whole ?? []),
+      ...(resource.alsoActions ?? []),
       ...Object.values(resource.parts ?? {}).flat(),
     ]
     return actions.filter(({ route }) => endpoints.has(route)).map((action) => ({ ...action, resource }))

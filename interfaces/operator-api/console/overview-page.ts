@@ -47,8 +47,8 @@ const TILES: readonly Tile[] = [
   },
   {
     title: 'Failing webhooks',
-    href: '/console/webhooks?failing=true',
-    of: ['GET /webhooks', { ...ONE, failing: 'true' }],
+    href: '/console/webhooks',
+    of: ['GET /webhooks/failing', ONE],
     count: total,
   },
   {

@@ -102,7 +102,7 @@ export async function thingPage(
 ${toolbar([...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
 ${filters(shows, query)}
 ${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}</section>`}
-${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows))}${turning(more, query)}</section>`}`,
+${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows), (row) => linksOf(endpoints, resource.alsoActions, row, whole))}${turning(more, query)}</section>`}`,
   }
 }
 

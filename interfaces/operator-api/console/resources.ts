@@ -22,6 +22,8 @@ export interface Resource {
   readonly show?: string
   /** Shown below a thing: a list with the same parameters. */
   readonly also?: string
+  /** What can be done with a row of it. */
+  readonly alsoActions?: readonly Action[]
   /** Columns of the list; default: those of the command line. */
   readonly columns?: Columns
   /** What stands for the parameters of `show`, of a row. */
@@ -247,11 +249,19 @@ export const resources: readonly Resource[] = [
   {
     path: 'webhooks',
     title: 'Webhooks',
-    about: 'Subscriptions of all tenants, those whose deliveries fail first.',
-    list: 'GET /webhooks',
+    about: 'Subscriptions of all tenants whose last deliveries failed, the worst first.',
+    list: 'GET /webhooks/failing',
     show: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
     also: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}/deliveries',
     keys: ({ tenant_id, subscription_id }) => [text(tenant_id), text(subscription_id)],
+    alsoActions: [
+      {
+        route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
+        label: 'Resend',
+        given: ({ event_id }, whole) => ({ ...webhook(whole), event_id: text(event_id) }),
+        when: ({ test }, { status }) => test === false && status === 'active',
+      },
+    ],
     actions: [
       {
         route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',

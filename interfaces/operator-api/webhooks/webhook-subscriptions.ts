@@ -8,7 +8,7 @@ import { id, idOf, ofOne } from '../../endpoints/fields.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 
-const Subscription = z
+export const Subscription = z
   .object({
     subscription_id: id(),
     tenant_id: id(),
@@ -25,8 +25,8 @@ const Subscription = z
   })
   .meta({ id: 'TenantWebhookSubscription' })
 
-const params = z.object({ tenant_id: idOf('tenant'), subscription_id: idOf('webhook subscription') })
-const NONE = { 404: 'The tenant has no such webhook subscription' } as const
+export const params = z.object({ tenant_id: idOf('tenant'), subscription_id: idOf('webhook subscription') })
+export const NONE = { 404: 'The tenant has no such webhook subscription' } as const
 
 export const webhookSubscriptionEndpoints = [
   endpoint({
@@ -81,7 +81,8 @@ export const webhookSubscriptionEndpoints = [
   }),
 ]
 
-function shown(one: subscriptions.OperatedSubscription) {
+/** A subscription as answers have it. */
+export function shown(one: subscriptions.OperatedSubscription) {
   const { created_at, updated_at } = one
   return {
     ...one,
