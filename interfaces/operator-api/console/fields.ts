@@ -16,7 +16,7 @@ export interface Field {
 
 /** What forms need of a field's description. */
 interface JsonSchema {
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly anyOf?: readonly JsonSchema[]
   readonly enum?: readonly unknown[]
   readonly format?: string
@@ -36,7 +36,7 @@ export function fieldsOf(schema: z.ZodType | undefined): readonly Field[] {
   const whole = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
   return Object.entries(whole.properties ?? {}).flatMap(([name, property]) => {
     const given = { ...property, ...property.override }
-    const [kind, ...others] = (given.anyOf ?? [given]).filter(({ type }) => type !== 'null')
+    const [kind, ...others] = kindsOf(given).filter(({ type }) => type !== 'null')
     if (!kind || others.length > 0 || kind.type === 'array' || kind.type === 'object') return []
     const isReason = REASONS.has(name)
     const missing = given.default ?? (schema as z.ZodObject).shape?.[name]?.meta()?.default
@@ -49,6 +49,13 @@ export function fieldsOf(schema: z.ZodType | undefined): readonly Field[] {
       default: missing === undefined || missing === null ? '' : String(missing),
     }
   })
+}
+
+/** What a value may be, one by one. */
+function kindsOf(schema: JsonSchema): readonly JsonSchema[] {
+  const { anyOf, type } = schema
+  if (Array.isArray(type)) return type.map((one) => ({ ...schema, type: one }))
+  return anyOf?.flatMap(kindsOf) ?? [schema]
 }
 
 function kindOf({ type, format }: JsonSchema): Field['kind'] {

@@ -1,7 +1,10 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+// @module-tag once
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConsoleVisitor, proofIn } from '../../support/console.ts'
-import { operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
+import { newPartner, registerWebhook } from '../../support/partners.ts'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
+import { type Receiver, startReceiver } from '../../support/webhook-receiver.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -247,5 +250,62 @@ describe('the search box', () => {
       expect(text).not.toContain('<script>')
     }
     expect((await visitor.ask('POST', '/console/search', { q: 'x' })).status).toBe(403)
+  })
+})
+
+describe('a webhook whose receiver was away', () => {
+  let receiver: Receiver
+  let sandbox: SeededTenant
+  beforeAll(async () => {
+    receiver = await startReceiver()
+    sandbox = await seedTenant(service, { environment: 'sandbox' })
+  })
+  afterAll(() => receiver?.stop())
+
+  test('is among the failing ones of all tenants, and is sent its events again for a reason that is kept', async () => {
+    receiver.answerWith(500)
+    const partner = await newPartner(service, sandbox.tenantId, { environment: 'sandbox' })
+    const { id } = await registerWebhook(partner, `${receiver.url}/console`)
+    const { body } = await partner.call('POST', '/payment-links', {
+      ...{ employer_id: sandbox.employerId, carrier_id: sandbox.carrierId, policy_id: sandbox.policyId },
+      ...{ premium_cents: 120_000, payment_type: 'ONE_TIME', payment_context: 'down_payment' },
+      customer: { name: 'Ada Moss', email: 'ada@bakery.example' },
+    })
+    await partner.call('POST', `/payment-links/${body.data._id}/simulate-completion`, {})
+    await operate(service, 'POST', '/drain')
+    await operate(service, 'POST', '/clock/advance', { seconds: 3600 })
+    await operate(service, 'POST', '/drain')
+    await visitor.signIn()
+    expect((await visitor.get('/console/webhooks')).text).toContain(id)
+    const place = `/console/webhooks/${sandbox.tenantId}/${id}`
+    const shown = await visitor.get(place)
+    expect(shown.text).not.toContain('bakery.example')
+    const [, link] = /href="(\/console\/actions\/resendTenantWebhookEvents\?[^"]*event_id=[^"]+)"/.exec(
+      shown.text,
+    )!
+    const action = link!.replaceAll('&amp;', '&')
+    const event = new URL(action, service.opsUrl).searchParams.get('event_id')
+    receiver.answerWith(200)
+    const before = receiver.requests.length
+    const asked = await visitor.get(action)
+    expect((await visitor.ask('POST', action, { form: proofIn(asked, action) })).status).toBe(400)
+    const form = { form: proofIn(asked, action), reason: 'Receiver is back' }
+    expect((await visitor.ask('POST', action, form)).status).toBe(403)
+    const again = proofIn(await visitor.get(action), action)
+    expect((await visitor.ask('POST', action, { ...form, form: again })).status).toBe(200)
+    await operate(service, 'POST', '/drain')
+    expect(receiver.requests.slice(before).map(({ headers }) => headers['x-webhook-id'])).toContain(event)
+    const recorded = await operate(service, 'GET', '/events?type=OperatorActed&limit=1000')
+    expect(recorded.at(-1).data).toMatchObject({
+      action: 'resend-webhooks',
+      target: id,
+      details: { event_id: event, reason: 'Receiver is back' },
+    })
+    const unknown = `/tenants/${sandbox.tenantId}/webhooks/${'0'.repeat(24)}`
+    expect((await askOperator(service, 'GET', `${unknown}/deliveries`)).status).toBe(404)
+    expect((await askOperator(service, 'POST', `${unknown}/resend`, { event_id: event })).status).toBe(404)
+    expect(
+      (await askOperator(service, 'POST', `${unknown}/resend`, { from: '2026-01-01T00:00:00Z' })).status,
+    ).toBe(400)
   })
 })
