@@ -52,8 +52,7 @@ select,textarea{display:block;width:100%;margin-top:.25rem;padding:.5rem .75rem;
 .tiles{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(13rem,1fr));list-style:none;margin:0;padding:0}
 .tiles .card{padding:1rem}
 .tiles strong{display:block;font-size:1.75rem;font-variant-numeric:tabular-nums}
-.spark{width:100%;height:4rem}
-.spark polyline{vector-effect:non-scaling-stroke;stroke:var(--accent-text)}
+td.num{text-align:left}
 h2+*,h1+*{margin-top:.5rem}
 `
 const CSS = `${STYLE}${OWN_STYLE}${accentStyle(palette('', 'light'), palette('', 'dark'))}`

@@ -84,12 +84,8 @@ function isLate({ state, lag }: Row): boolean {
   return !['active', 'new', 'booting'].includes(String(state)) || Number((lag as Row).seconds) >= LATE_S
 }
 
-/** What is late, stuck and failing. @param drawn throughput and lag of the last hour. */
-export async function overviewPage(
-  endpoints: OperatorEndpoints,
-  caller: Caller,
-  drawn: Html | null,
-): Promise<ConsolePage> {
+/** What is late, stuck and failing now. */
+export async function overviewPage(endpoints: OperatorEndpoints, caller: Caller): Promise<ConsolePage> {
   const looks = new Map<string, Promise<Look>>()
   const look = ([route, query]: Tile['of']): Promise<Look> => {
     const key = `${route}?${new URLSearchParams(query).toString()}`
@@ -118,7 +114,6 @@ export async function overviewPage(
     title: 'Overview',
     body: html`<div><h1>Overview</h1><p>${sentence} ${degraded.join('; ')}</p></div>
 <ul class="tiles">${shown}</ul>
-${drawn}
 ${section('The newest alerts', alerts, (all) =>
   table(
     'The newest alerts',

@@ -90,7 +90,7 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
     })
 
   const routes: readonly Route[] = [
-    page('', (visit) => overviewPage(endpoints, visit, null)),
+    page('', (visit) => overviewPage(endpoints, visit)),
     {
       method: 'GET',
       path: '/console/sign-in',
