@@ -1,8 +1,10 @@
 import type { Pool } from 'pg'
+import type { ListPage, PageRequest } from '../../application/ports/read-database.ts'
 import type {
   AttemptResult,
   DeliveryRecord,
   DeliveryRecords,
+  FailingSubscription,
   ResentEvents,
   WebhookDeliveries,
 } from '../../application/ports/webhooks.ts'
@@ -125,6 +127,23 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
       values: [subscriptionIds],
     })
     return new Map(rows.map((row) => [row.subscription_id, row.failure_count]))
+  }
+
+  async failing({ page, limit }: PageRequest): Promise<ListPage<FailingSubscription>> {
+    const { rows } = await this.#pool.query<FailingSubscription & { readonly total: number }>({
+      name: 'webhooks/failing',
+      text: `SELECT subscription_id, tenant_id, environment, failure_count, count(*) OVER ()::integer AS total
+               FROM webhooks.health AS health
+               JOIN LATERAL (
+                 SELECT tenant_id, environment FROM webhooks.deliveries JOIN webhooks.events USING (event_id)
+                  WHERE deliveries.subscription_id = health.subscription_id
+                  ORDER BY deliveries.created_at DESC, seq DESC LIMIT 1
+               ) AS owner ON true
+              WHERE failure_count > 0
+              ORDER BY failure_count DESC, subscription_id LIMIT $1 OFFSET $2`,
+      values: [limit, (page - 1) * limit],
+    })
+    return { items: rows.map(({ total: _, ...one }) => one), total: rows[0]?.total ?? 0 }
   }
 
   async resetFailures(subscriptionId: string, revision: number): Promise<void> {

@@ -46,7 +46,7 @@ const OPERATOR = {
   events: 'Read the whole log, copy it, and compare the copy.',
   audit: 'Prove that nothing in the log was changed.',
   operators: 'Name the people who may call the operator API, with roles and tokens, and end their access.',
-  'pending-actions': 'See what waits for a second operator, and approve it or refuse it.',
+  'pending-actions': 'See what waits for a second operator, and approve it.',
   'payroll-files': 'Follow files of payroll rows, and of changes of employees.',
   'payment-links': 'Find hosted checkouts, each paid once.',
   'payment-sessions': 'Find payments of customers by card or bank debit.',

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type express from 'express'
 import { z } from 'zod'
 import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
@@ -12,7 +13,7 @@ import { jsonPieces, sendJsonPieces } from '../http/json-writer.ts'
 import { linesOf } from '../http/lines.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { queryOf, type Route } from '../http/server.ts'
-import type { Api } from './api.ts'
+import type { Api, Pagination } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
 import { missingCode, namingParameter } from './not-found.ts'
@@ -75,18 +76,69 @@ async function run<Host>(
       ? {}
       : await undeclaredBody(bytes)
   const queried = Object.fromEntries(queryOf(request))
+  const asked: Asked = { query: queried, sent, key, lines: (atOnce) => linesOf(request, atOnce) }
+  const { status, data, options } = await answered(endpoint, host, caller, received, asked)
+  const { textBytes } = options
+  if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
+  costs.sayOn(response)
+  if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  const answer = await shown(endpoint, status, data)
+  if (endpoint.produces !== undefined) {
+    return sendBytes(response, status, endpoint.produces, answer as Buffer)
+  }
+  const whole = api.envelope.wrap(answer, options.pagination)
+  const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
+  if (!Array.isArray(answer) && textBytes === undefined) return sendJson(response, status, said)
+  const pieces = jsonPieces(said)
+  // texts stand in memory anyway: their length is told
+  const written = await sendJsonPieces(response, status, textBytes === undefined ? pieces : [...pieces])
+  if (textBytes === undefined) costs.owe({ bytes: written })
+}
+
+/** What an endpoint is asked, past the bytes of a request. */
+interface Asked extends Pick<Parameters<Endpoint<never>['handle']>[0], 'sent' | 'key' | 'lines'> {
+  readonly query: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Calls an endpoint from within the process: who is let in, what is checked and what is answered are the same.
+ * @param received its request shows the credential.
+ * @param asked texts of the query, and the fields of the body.
+ * @throws HttpError as it would be answered.
+ */
+export async function callEndpoint<Host>(
+  endpoint: Endpoint<Host>,
+  host: Host,
+  received: Received,
+  { query, sent }: Pick<Asked, 'query' | 'sent'>,
+): Promise<{ readonly data: unknown; readonly pagination: Pagination | undefined }> {
+  const caller = await endpoint.access.identify(host, received)
+  const asked: Asked = { query, sent, key: null, lines: (atOnce) => linesOf(received.request, atOnce) }
+  const { status, data, options } = await answered(endpoint, host, caller, received, asked)
+  return { data: await shown(endpoint, status, data), pagination: options.pagination }
+}
+
+/** Checks what is asked, and does it. @throws HttpError. */
+async function answered<Host>(
+  endpoint: Endpoint<Host>,
+  host: Host,
+  caller: unknown,
+  received: Received,
+  { query: queried, sent, key, lines }: Asked,
+): Promise<Answer<number, unknown>> {
+  const { access, api } = endpoint
+  const { request, response, requestId } = received
   const wanted = endpoint.bodyFor?.(caller, sent) ?? endpoint.body
   const unknown = [
     ...unknownIn(endpoint.query ?? NOTHING, queried, 'query parameter'),
     ...unknownIn(wanted ?? NOTHING, sent, 'field'),
   ]
-  const params = check(endpoint.params ?? NOTHING, request.params)
+  const params = check(endpoint.params ?? NOTHING, received.params)
   const query = checked(api, endpoint.query, queried, unknown)
   const body = checked(api, wanted, sent, unknown)
   const refusal = unknown.length > 0 ? api.refuse(unknown) : null
   // earlier versions took what is not known here: a request that was accepted then is answered again
   if (refusal && key === null && !access.isKey) throw refusal
-  const { requestId } = received
   const call = {
     host: (access.seenBy?.(host, caller) ?? host) as Host,
     caller,
@@ -98,7 +150,7 @@ async function run<Host>(
     unlessRepeated: refusal,
     requestId,
     isHead: request.method === 'HEAD',
-    lines: (atOnce: number) => linesOf(request, atOnce),
+    lines,
     get signal() {
       return goneSignal(response)
     },
@@ -116,24 +168,7 @@ async function run<Host>(
       const isLater = error instanceof HttpError && [400, 403, 404].includes(error.status)
       throw refusal && isLater ? refusal : error
     })
-  const { status, data, options } = await (endpoint.asksOutside
-    ? whileOutside(request, answering)
-    : answering())
-  const { textBytes } = options
-  if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
-  costs.sayOn(response)
-  if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
-  const answer = await shown(endpoint, status, data)
-  if (endpoint.produces !== undefined) {
-    return sendBytes(response, status, endpoint.produces, answer as Buffer)
-  }
-  const whole = api.envelope.wrap(answer, options.pagination)
-  const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
-  if (!Array.isArray(answer) && textBytes === undefined) return sendJson(response, status, said)
-  const pieces = jsonPieces(said)
-  // texts stand in memory anyway: their length is told
-  const written = await sendJsonPieces(response, status, textBytes === undefined ? pieces : [...pieces])
-  if (textBytes === undefined) costs.owe({ bytes: written })
+  return endpoint.asksOutside ? whileOutside(request, answering) : answering()
 }
 
 /** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */
@@ -200,7 +235,7 @@ function checked(
 }
 
 /** Aborts when the caller goes away before its answer. */
-function goneSignal(response: express.Response): AbortSignal {
+function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController()
   const abort = () => {
     if (!response.writableEnded) gone.abort(new CallerGone())

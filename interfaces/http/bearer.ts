@@ -30,6 +30,10 @@ export interface RefusedOperator {
     | 'expired token'
     | 'token of a revoked operator'
     | 'role'
+    // of the console
+    | 'session that has ended'
+    | 'request of another site'
+    | 'form token'
   /** Whose role does not open the endpoint. */
   readonly operatorId?: string | undefined
 }
@@ -74,6 +78,13 @@ export class OperatorGate {
       throw error
     })
     return typeof this.#with(app, now, token) === 'object'
+  }
+
+  /** The operator whom a token stands for, now; null: nobody. */
+  async operatorOf(app: OperatorReads, token: string): Promise<Operator | null> {
+    if (!(this.#isKnown(app, token) || isOperatorToken(token))) return null
+    const found = this.#with(app, await this.#look(app), token)
+    return typeof found === 'object' ? found : null
   }
 
   /** Tells of a refusal. */

@@ -36,6 +36,7 @@ import { subscriptionEndpoints } from './payments/subscriptions.ts'
 import { payrollFileEndpoints } from './payroll/payroll-files.ts'
 import { policyEndpoints } from './policies/policies.ts'
 import { searchEndpoints } from './search/search.ts'
+import { webhookDeliveryEndpoints } from './webhooks/webhook-deliveries.ts'
 import { webhookSubscriptionEndpoints } from './webhooks/webhook-subscriptions.ts'
 
 /** All endpoints of the operator API. */
@@ -57,6 +58,7 @@ export const operatorEndpoints = [
   ...subscriptionEndpoints,
   ...bankAccountEndpoints,
   ...webhookSubscriptionEndpoints,
+  ...webhookDeliveryEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,
   ...projectionEndpoints,

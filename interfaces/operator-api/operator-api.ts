@@ -8,6 +8,7 @@ import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
+import { consoleErrors, createConsole } from './console/routes.ts'
 import { operatorEndpoints } from './endpoints.ts'
 import type { OperatorServices } from './host/services.ts'
 import { ProbeAccess } from './operations/probe-access.ts'
@@ -49,18 +50,22 @@ export function createOperatorApp(
     onRefused: onRefusedOperator,
   })
   const probeAccess = new ProbeAccess(probeRanges, app, gate, limits.addresses)
+  const hostOf = () => ({ app: asOfNow(app), services, gate })
+  const ofHost = { ...rateLimits(0), ...limits }
+  const webConsole = createConsole({ endpoints: operatorEndpoints, hostOf, gate, limits: ofHost })
   return createHost({
     ...shared,
     routes: [
-      ...routesOf(operatorEndpoints, () => ({ app: asOfNow(app), services, gate }), {
-        ...rateLimits(0),
-        ...limits,
-      }),
+      ...routesOf(operatorEndpoints, hostOf, ofHost),
+      ...webConsole.routes,
       ...descriptionRoutes(operatorEndpoints, limits, null),
       ...probeRoutes(services, probeAccess),
     ],
-    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],
+    guards: [
+      { path: '/console', guard: webConsole.guard },
+      { path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) },
+    ],
     addresses: limits.addresses,
-    writeError: writeEnvelopeError,
+    writeError: consoleErrors(writeEnvelopeError),
   })
 }

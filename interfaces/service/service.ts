@@ -36,6 +36,7 @@ import { policyIntakes } from '../../application/policies/policy-intakes-process
 import { NO_FAULTS } from '../../application/ports/faults.ts'
 import { webhookDeliveries } from '../../application/webhooks/webhook-deliveries-process-manager.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import { StoredConsoleSessions } from '../../infrastructure/access/console-sessions.ts'
 import { PostgresLastUsed } from '../../infrastructure/access/last-used.ts'
 import { ClockWatch } from '../../infrastructure/clock/clock-watch.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
@@ -386,6 +387,7 @@ async function compose(
       logTree,
       outbox,
       needsSecondOperator: config.needsSecondOperator,
+      consoleSessions: new StoredConsoleSessions(pool, clock),
       portalHosts: () => portalHosts(config, addresses),
       projections,
       work: {

@@ -1,5 +1,6 @@
 import type { LogTree } from '../../../application/audit/log-tree.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
+import type { ConsoleSessions } from '../../../application/ports/console-sessions.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
 import type { Outbox } from '../../../application/ports/outbox.ts'
@@ -64,6 +65,7 @@ export interface OperatorServices {
   readonly outbox: Outbox
   /** What cannot be taken back waits for a second operator. */
   readonly needsSecondOperator: boolean
+  readonly consoleSessions: ConsoleSessions
   /** Hosts under which the service shows hosted pages itself, with their ports. */
   portalHosts(): readonly string[]
   readonly projections: ProjectionOperations

@@ -16,8 +16,7 @@ import { REQUIRED } from '../../endpoints/faults.ts'
 import { id, optional, text, withDefault } from '../../endpoints/fields.ts'
 import { badRequest, contextOf, endpoint, loaded, notFound, type OperatorHost } from '../host/api.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
-import { reason } from '../host/values.ts'
-import { dataSubject } from '../host/values.ts'
+import { dataSubject, reason } from '../host/values.ts'
 
 const subjects = {
   subject: z.string().describe('The first of them'),

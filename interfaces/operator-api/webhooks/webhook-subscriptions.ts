@@ -11,7 +11,7 @@ import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
-const Subscription = z
+export const Subscription = z
   .object({
     subscription_id: id(),
     tenant_id: id(),
@@ -29,8 +29,8 @@ const Subscription = z
   .meta({ id: 'TenantWebhookSubscription' })
 
 const ofTenant = ofOne('tenant_id', 'tenant')
-const params = ofTenant.params.extend({ subscription_id: idOf('webhook subscription') })
-const NONE = { 404: 'There is no such tenant, or it has no such webhook subscription' } as const
+export const params = ofTenant.params.extend({ subscription_id: idOf('webhook subscription') })
+export const NONE = { 404: 'There is no such tenant, or it has no such webhook subscription' } as const
 
 export const webhookSubscriptionEndpoints = [
   endpoint({
@@ -122,7 +122,8 @@ export const webhookSubscriptionEndpoints = [
   }),
 ]
 
-function shown(one: subscriptions.OperatedSubscription) {
+/** A subscription as answers have it. */
+export function shown(one: subscriptions.OperatedSubscription) {
   const { created_at, updated_at } = one
   return {
     ...one,

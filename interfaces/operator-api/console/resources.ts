@@ -1,0 +1,331 @@
+import type { Texts } from './calls.ts'
+import type { Columns, Row } from './values.ts'
+
+/** What can be done to a thing. */
+export interface Action {
+  /** As the API's reference names it: `POST /debits/{transaction_id}/release`. */
+  readonly route: string
+  readonly label: string
+  /** What is known already: parameters of the path and fields of the body, of a row and the thing that it is in. */
+  readonly given?: (row: Row, whole: Row) => Texts
+  readonly when?: (row: Row, whole: Row) => boolean
+}
+
+/** A place of the console: what is listed and shown there, and what can be done. All of it are endpoints of the API. */
+export interface Resource {
+  /** Below `/console/`. */
+  readonly path: string
+  readonly title: string
+  /** What the place is for, in one sentence. */
+  readonly about: string
+  readonly list?: string
+  readonly show?: string
+  /** Shown below a thing: a list with the same parameters. */
+  readonly also?: string
+  /** What can be done with a row of it. */
+  readonly alsoActions?: readonly Action[]
+  /** Columns of the list; default: those of the command line. */
+  readonly columns?: Columns
+  /** What stands for the parameters of `show`, of a row. */
+  readonly keys?: (row: Row) => readonly string[]
+  /** Where else a row leads. */
+  readonly links?: (row: Row) => readonly { readonly href: string; readonly label: string }[]
+  readonly actions?: readonly Action[]
+  /** What can be done with what a thing consists of, by its field. */
+  readonly parts?: Readonly<Record<string, readonly Action[]>>
+  /** What can be done to all of it. */
+  readonly whole?: readonly Action[]
+  /** It is reached from other places. */
+  readonly isHidden?: true
+}
+
+const text = (of: unknown) => String(of ?? '')
+const hasRebuild = ({ rebuild }: Row) => rebuild !== null && rebuild !== undefined
+const named = ({ name }: Row) => ({ name: text(name) })
+const debit = ({ transaction_id }: Row) => ({ transaction_id: text(transaction_id) })
+const file = ({ file_id }: Row) => ({ file_id: text(file_id) })
+const report = ({ report_id }: Row) => ({ report_id: text(report_id) })
+const webhook = ({ tenant_id, subscription_id }: Row) => ({
+  tenant_id: text(tenant_id),
+  subscription_id: text(subscription_id),
+})
+const operatorOf = ({ operator_id }: Row) => ({ operator_id: text(operator_id) })
+const stands =
+  (...statuses: readonly string[]) =>
+  ({ status }: Row) =>
+    statuses.includes(text(status))
+const streamOf = (stream: unknown) => ({
+  href: `/console/streams/${encodeURIComponent(text(stream))}`,
+  label: 'Stream',
+})
+
+const retryStream = (label: string, dry: Texts): Action => ({
+  route: 'POST /projections/{name}/redrive',
+  label,
+  given: ({ stream }, whole) => ({ ...named(whole), stream: text(stream), ...dry }),
+})
+
+export const resources: readonly Resource[] = [
+  {
+    path: 'alerts',
+    title: 'Alerts',
+    about: 'What calls for a person, newest first.',
+    list: 'GET /alerts',
+    show: 'GET /alerts/{alert_id}',
+    keys: ({ alert_id }) => [text(alert_id)],
+    actions: [
+      {
+        route: 'POST /alerts/{alert_id}/acknowledge',
+        label: 'Acknowledge',
+        given: ({ alert_id }) => ({ alert_id: text(alert_id) }),
+        when: stands('open'),
+      },
+    ],
+  },
+  {
+    path: 'projections',
+    title: 'Projections',
+    about: 'Read models: how far each is behind the log, and what becomes of a rebuild.',
+    list: 'GET /projections',
+    show: 'GET /projections/{name}',
+    keys: ({ name }) => [text(name)],
+    actions: [
+      {
+        route: 'POST /projections/{name}/rebuild',
+        label: 'Rebuild',
+        given: named,
+        when: (row) => !hasRebuild(row),
+      },
+      { route: 'POST /projections/{name}/switch', label: 'Switch', given: named, when: hasRebuild },
+      { route: 'POST /projections/{name}/cancel', label: 'Cancel', given: named, when: hasRebuild },
+      {
+        route: 'POST /projections/{name}/rollback',
+        label: 'Roll back',
+        given: named,
+        when: ({ retired }) => retired !== null && retired !== undefined,
+      },
+      {
+        route: 'POST /projections/{name}/pause',
+        label: 'Pause',
+        given: named,
+        when: ({ state }) => state !== 'paused',
+      },
+      {
+        route: 'POST /projections/{name}/resume',
+        label: 'Resume',
+        given: named,
+        when: ({ state }) => state === 'paused',
+      },
+      {
+        route: 'POST /projections/{name}/redrive',
+        label: 'Retry dead letters',
+        given: named,
+        when: ({ parked_streams }) => Number(parked_streams) > 0,
+      },
+    ],
+    parts: { parked: [retryStream('Retry', {}), retryStream('Dry run', { dry_run: 'true' })] },
+  },
+  {
+    path: 'work',
+    title: 'Work',
+    about: 'What process managers have in hand: due, held, for later, and failed.',
+    show: 'GET /work',
+    parts: {
+      failed: [
+        {
+          route: 'POST /work/redrive',
+          label: 'Retry',
+          given: ({ process_manager, kind, key }) => ({
+            process_manager: text(process_manager),
+            kind: text(kind),
+            key: text(key),
+          }),
+        },
+      ],
+      unknown: [
+        {
+          route: 'POST /work/discard',
+          label: 'Discard',
+          given: ({ process_manager, kind }) => ({
+            process_manager: text(process_manager),
+            kind: text(kind),
+          }),
+        },
+      ],
+    },
+    whole: [{ route: 'POST /work/redrive', label: 'Retry all that failed' }],
+  },
+  {
+    path: 'debits',
+    title: 'Debits',
+    about: 'Bank debits, newest first. Those in quarantine wait for a person.',
+    list: 'GET /debits',
+    show: 'GET /debits/{transaction_id}',
+    keys: ({ transaction_id }) => [text(transaction_id)],
+    actions: [
+      {
+        route: 'POST /debits/{transaction_id}/release',
+        label: 'Release',
+        given: debit,
+        when: stands('quarantined', 'legacy_collected'),
+      },
+      {
+        route: 'POST /debits/{transaction_id}/reject',
+        label: 'Reject',
+        given: debit,
+        when: stands('quarantined'),
+      },
+    ],
+    whole: [{ route: 'POST /debit-batches', label: 'Run the batch worker' }],
+  },
+  {
+    path: 'bank-files',
+    title: 'Bank files',
+    about: 'Files for the bank with their batches, and how the bank answered.',
+    list: 'GET /bank-files',
+    show: 'GET /bank-files/{file_id}',
+    also: 'GET /bank-files/{file_id}/lines',
+    keys: ({ file_id }) => [text(file_id)],
+    actions: [
+      {
+        route: 'POST /bank-files/{file_id}/expose-again',
+        label: 'Send again',
+        given: file,
+        when: stands('uncertain'),
+      },
+      {
+        route: 'POST /bank-files/{file_id}/treat-as-sent',
+        label: 'Treat as sent',
+        given: file,
+        when: stands('uncertain'),
+      },
+      {
+        route: 'POST /bank-files/{file_id}/acknowledge',
+        label: 'Bank took it',
+        given: file,
+        when: ({ answer }) => answer === 'none',
+      },
+      {
+        route: 'POST /bank-files/{file_id}/reject',
+        label: 'Bank refused it',
+        given: file,
+        when: ({ answer }) => answer === 'none',
+      },
+    ],
+    whole: [{ route: 'POST /bank-files/look', label: 'Look into the folders now' }],
+  },
+  {
+    path: 'bank-reports',
+    title: 'Bank reports',
+    about: 'Files that the bank reported with, and lines of them that a person has yet to look at.',
+    list: 'GET /bank-reports',
+    show: 'GET /bank-reports/{report_id}',
+    keys: ({ report_id }) => [text(report_id)],
+    actions: [{ route: 'POST /bank-reports/{report_id}/read-again', label: 'Read again', given: report }],
+    parts: {
+      parked: [
+        {
+          route: 'POST /bank-reports/{report_id}/items/{line}/resolve',
+          label: 'Resolve',
+          given: ({ line }, whole) => ({ ...report(whole), line: text(line) }),
+        },
+        {
+          route: 'POST /bank-reports/{report_id}/items/{line}/apply',
+          label: 'Apply to a debit',
+          given: ({ line }, whole) => ({ ...report(whole), line: text(line) }),
+        },
+      ],
+    },
+  },
+  {
+    path: 'reconciliations',
+    title: 'Reconciliation',
+    about: 'Comparisons of events, ledger, balances, credits and files, newest first.',
+    list: 'GET /reconciliations',
+    show: 'GET /reconciliations/{reconciliation_id}',
+    keys: ({ reconciliation_id }) => [text(reconciliation_id)],
+    whole: [{ route: 'POST /reconciliations', label: 'Compare now' }],
+  },
+  {
+    path: 'webhooks',
+    title: 'Webhooks',
+    about: 'Subscriptions of all tenants whose last deliveries failed, the worst first.',
+    list: 'GET /webhooks/failing',
+    show: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
+    also: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}/deliveries',
+    keys: ({ tenant_id, subscription_id }) => [text(tenant_id), text(subscription_id)],
+    alsoActions: [
+      {
+        route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
+        label: 'Resend',
+        given: ({ event_id }, whole) => ({ ...webhook(whole), event_id: text(event_id) }),
+        when: ({ test }, { status }) => test === false && status === 'active',
+      },
+    ],
+    actions: [
+      {
+        route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
+        label: 'Resend',
+        given: webhook,
+        when: stands('active'),
+      },
+      {
+        route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/disable',
+        label: 'Disable',
+        given: webhook,
+        when: stands('active'),
+      },
+    ],
+  },
+  {
+    path: 'events',
+    title: 'Events',
+    about: 'The log, in its order. Personal fields are masked.',
+    list: 'GET /events',
+    links: ({ stream, event_id }) => [
+      streamOf(stream),
+      { href: `/console/proofs/${text(event_id)}`, label: 'Proof' },
+    ],
+  },
+  {
+    path: 'streams',
+    title: 'Streams',
+    about: 'The state of a stream, now or at a time or revision, and its events.',
+    show: 'GET /streams/{stream}/state',
+    also: 'GET /streams/{stream}',
+  },
+  {
+    path: 'stories',
+    title: 'Stories',
+    about: 'What happened to a thing over all its streams, and how it stood at a time.',
+    show: 'GET /stories/{kind}/{id}',
+  },
+  {
+    path: 'audit',
+    title: 'Audit',
+    about: 'Signed checkpoints of the log, newest first, and the check that nothing was altered.',
+    list: 'GET /audit/checkpoints',
+    whole: [
+      { route: 'POST /audit/verify', label: 'Verify the log' },
+      { route: 'POST /audit/checkpoints', label: 'Sign a checkpoint' },
+    ],
+  },
+  {
+    path: 'proofs',
+    title: 'Proofs',
+    about: 'The proof that an event is in the log.',
+    show: 'GET /audit/proofs/{event_id}',
+    isHidden: true,
+  },
+  {
+    path: 'operators',
+    title: 'Operators',
+    about: 'Who may sign in here, and as what.',
+    list: 'GET /operators',
+    actions: [
+      { route: 'POST /operators/{id}/rotate', label: 'New token', given: operatorOf },
+      { route: 'POST /operators/{id}/revoke', label: 'Revoke', given: operatorOf, when: stands('active') },
+    ],
+    whole: [{ route: 'POST /operators', label: 'Add a person' }],
+  },
+]

@@ -1,0 +1,216 @@
+import type { Request, Response } from 'express'
+import type { Endpoint } from '../../endpoints/endpoint.ts'
+import type { OperatorGate } from '../../http/bearer.ts'
+import { Costs } from '../../http/costs.ts'
+import { type ErrorWriter, generalWord, HttpError } from '../../http/errors.ts'
+import type { RateLimits } from '../../http/rate-limit.ts'
+import { type Guard, queryOf, type Route } from '../../http/server.ts'
+import { html } from '../../portal/html.ts'
+import { readForm } from '../../portal/own-posts.ts'
+import type { OperatorHost } from '../host/api.ts'
+import { confirmPage, doingsOf, done } from './action-pages.ts'
+import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
+import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
+import { deadLettersPage, searchPage, signInPage } from './other-pages.ts'
+import { overviewPage } from './overview-page.ts'
+import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
+import { resources } from './resources.ts'
+import { ConsoleAccess, type Session } from './session.ts'
+
+interface ConsoleSettings {
+  readonly endpoints: readonly Endpoint<OperatorHost>[]
+  readonly hostOf: () => OperatorHost
+  readonly gate: OperatorGate
+  readonly limits: RateLimits
+}
+
+interface Console {
+  readonly routes: readonly Route[]
+  readonly guard: Guard
+}
+
+/** A request of somebody who is signed in. */
+interface Visit extends Caller {
+  readonly session: Session
+  readonly query: Texts
+}
+
+/** The web console: pages over the declared endpoints of the operator API. */
+export function createConsole({ endpoints: declared, hostOf, gate, limits }: ConsoleSettings): Console {
+  const endpoints = new OperatorEndpoints(declared)
+  const access = new ConsoleAccess(
+    hostOf().services.consoleSessions,
+    {
+      operatorOf: (token) => gate.operatorOf(hostOf().app, token),
+      report: (...refused) => gate.report(...refused),
+    },
+    limits.addresses,
+  )
+  const there = resources.filter(({ list, show }) => endpoints.has(list ?? show!))
+  const doings = doingsOf(endpoints, there)
+  const places = placesOf(there.filter(({ isHidden }) => !isHidden))
+
+  /** A page for who is signed in; others are led to the sign-in, and back where they asked for a page. */
+  const page = (
+    path: string,
+    show: (visit: Visit) => Promise<ConsolePage | string>,
+    method: 'GET' | 'POST' = 'GET',
+  ) => ({
+    method,
+    path: `/console${path}`,
+    handle: (request: Request, response: Response) =>
+      Costs.during(limits, async (costs) => {
+        const session = await access.sessionOf(request, response)
+        if (session === null) {
+          const next = method === 'GET' ? request.originalUrl : '/console'
+          return leadTo(response, `/console/sign-in?${new URLSearchParams({ next }).toString()}`)
+        }
+        const visit = { request, response, costs, hostOf, session, token: session.token }
+        try {
+          const shown = await show({ ...visit, query: Object.fromEntries(queryOf(request)) })
+          if (typeof shown === 'string') leadTo(response, shown)
+          else writeConsolePage(response, shown, session, places)
+        } catch (error) {
+          if (!(error instanceof HttpError)) throw error
+          for (const [name, value] of Object.entries(error.headers)) {
+            // the console has its own way to sign in
+            if (name !== 'WWW-Authenticate') response.setHeader(name, value)
+          }
+          writeConsolePage(response, errorPage(error), session, places)
+        }
+      }),
+  })
+  const placed = (request: Request) => {
+    const found = there.find(({ path }) => path === request.params.place)
+    if (!found) throw new HttpError(404, null, 'The console has no such page.')
+    return found
+  }
+  const shownBy = (path: string, names: readonly string[]) =>
+    page(path, (visit) => {
+      const keys = names.map((name) => String(visit.request.params[name]))
+      const resource = placed(visit.request)
+      const count = resource.show?.match(/\{/g)?.length ?? 0
+      if (resource.show === undefined || count !== keys.length) {
+        throw new HttpError(404, null, 'The console has no such page.')
+      }
+      return thingPage(endpoints, visit, resource, keys, visit.query)
+    })
+
+  const routes: readonly Route[] = [
+    page('', (visit) => overviewPage(endpoints, visit)),
+    {
+      method: 'GET',
+      path: '/console/sign-in',
+      async handle(request, response) {
+        const next = nextOf(queryOf(request).get('next'))
+        if (await access.sessionOf(request, response)) return leadTo(response, next)
+        writeConsolePage(response, signInPage(next, null))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/console/sign-in',
+      async handle(request, response) {
+        const { token = '', next } = await readForm(request)
+        try {
+          await access.signIn(request, response, token.trim())
+        } catch (error) {
+          if (!(error instanceof HttpError) || error.status !== 401) throw error
+          return writeConsolePage(response, { ...signInPage(nextOf(next), error.message), status: 401 })
+        }
+        leadTo(response, nextOf(next))
+      },
+    },
+    page(
+      '/sign-out',
+      async ({ request, response }) => {
+        await access.requireForm(request, response, 'sign-out', (await readForm(request)).form)
+        await access.signOut(request, response)
+        return '/console/sign-in'
+      },
+      'POST',
+    ),
+    page(
+      '/search',
+      async (visit) => {
+        const { q = '', form } = await readForm(visit.request)
+        await access.requireForm(visit.request, visit.response, 'search', form, false)
+        return searchPage(endpoints, visit, there, q.trim())
+      },
+      'POST',
+    ),
+    page('/dead-letters', (visit) =>
+      deadLettersPage(endpoints, visit, resources.find(({ path }) => path === 'projections')!),
+    ),
+    page('/actions/:operation', async (visit) =>
+      confirmPage(endpoints, visit, visit.session, doingOf(visit.request), visit.query),
+    ),
+    page(
+      '/actions/:operation',
+      async (visit) => {
+        const { request, response, session, query } = visit
+        const doing = doingOf(request)
+        const { form, ...typed } = await readForm(request)
+        await access.requireForm(request, response, request.originalUrl, form)
+        try {
+          return await done(visit, doing, query, typed)
+        } catch (error) {
+          if (!(error instanceof HttpError) || ![400, 404, 409].includes(error.status)) throw error
+          const page = await confirmPage(endpoints, visit, session, doing, query, { error, typed })
+          return { ...page, status: error.status }
+        }
+      },
+      'POST',
+    ),
+    page('/:place', async (visit) => {
+      const resource = placed(visit.request)
+      if (resource.list !== undefined) return listPage(endpoints, visit, resource, visit.query)
+      const shows = endpoints.of(resource.show!)
+      const names = Object.keys(shows.params?.shape ?? {})
+      if (names.length === 0) return thingPage(endpoints, visit, resource, [], visit.query)
+      const keys = names.map((name) => visit.query[name]?.trim() ?? '')
+      if (keys.some((key) => key === '')) return lookUpPage(resource, shows)
+      return `/console/${resource.path}/${keys.map(encodeURIComponent).join('/')}`
+    }),
+    shownBy('/:place/:one', ['one']),
+    shownBy('/:place/:one/:two', ['one', 'two']),
+  ]
+  function doingOf({ params }: Request) {
+    const found = doings.get(String(params.operation))
+    if (!found) throw new HttpError(404, null, 'The console has no such action.')
+    return found
+  }
+  return { routes, guard: (request, response) => access.requireOwnSite(request, response) }
+}
+
+/** Writes what goes wrong on a path of the console as a page, and elsewhere as `others` does. */
+export function consoleErrors(others: ErrorWriter): ErrorWriter {
+  return (response, refusal, docUrl) => {
+    const { originalUrl = '' } = response.req as { readonly originalUrl?: string }
+    if (/^\/console(?:[/?]|$)/.test(originalUrl)) writeConsolePage(response, errorPage(refusal))
+    else others(response, refusal, docUrl)
+  }
+}
+
+function errorPage({ status, error, message }: HttpError): ConsolePage {
+  const title = error ?? generalWord(status)
+  return {
+    title,
+    status,
+    body: html`<div class="card stack"><h1>${title}</h1><p>${message}</p><p><a href="/console">Go to the overview</a></p></div>`,
+  }
+}
+
+function placesOf(all: readonly { readonly path: string; readonly title: string }[]): readonly Place[] {
+  const own = all.map(({ path, title }) => ({ href: `/console/${path}`, title }))
+  const at = own.findIndex(({ href }) => href === '/console/projections') + 1
+  const deadLetters = { href: '/console/dead-letters', title: 'Dead letters' }
+  return [{ href: '/console', title: 'Overview' }, ...own.slice(0, at), deadLetters, ...own.slice(at)]
+}
+
+/** Where a sign-in leads: a page of the console, whatever was asked for. */
+function nextOf(asked: string | null | undefined): string {
+  return asked && /^\/console(?:[/?][\x21-\x7e]*)?$/.test(asked) && !asked.startsWith('/console/sign-')
+    ? asked
+    : '/console'
+}

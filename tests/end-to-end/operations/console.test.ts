@@ -1,0 +1,311 @@
+// @module-tag once
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ConsoleVisitor, proofIn } from '../../support/console.ts'
+import { newPartner, registerWebhook } from '../../support/partners.ts'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
+import { type SharedService, sharedService } from '../../support/service.ts'
+import { type Receiver, startReceiver } from '../../support/webhook-receiver.ts'
+
+let service: SharedService
+let tenant: SeededTenant
+let visitor: ConsoleVisitor
+
+beforeAll(async () => {
+  service = await sharedService()
+  tenant = await seedTenant(service)
+  visitor = new ConsoleVisitor(service)
+  await visitor.signIn()
+})
+
+const PLACES = [
+  ...['', '/alerts', '/projections', '/projections/employers', '/dead-letters', '/work', '/debits'],
+  ...['/debits?status=quarantined', '/bank-files', '/bank-reports', '/reconciliations', '/webhooks'],
+  ...['/events', '/events?type=OperatorActed', '/streams', '/audit', '/proofs', '/sign-in'],
+  ...['/actions/rebuildProjection?name=employers', '/actions/verifyLog', '/actions/reconcile'],
+].map((path) => `/console${path}`)
+
+/** Elements that stand open where they should be closed, or the other way round. */
+function unbalanced(text: string): readonly string[] {
+  const open: string[] = []
+  const wrong: string[] = []
+  for (const [, end, name, rest] of text
+    .replaceAll(/<style>.*?<\/style>/gs, '')
+    .matchAll(/<(\/?)([a-z]\w*)([^>]*)>/g)) {
+    if (['meta', 'link', 'input', 'path', 'rect', 'circle'].includes(name!) || rest!.endsWith('/')) continue
+    if (end === '') open.push(name!)
+    else if (open.pop() !== name) wrong.push(name!)
+  }
+  return [...wrong, ...open]
+}
+
+/** Why requests to the console were refused so far, as the log of the service tells it. */
+async function refusals(): Promise<string[]> {
+  const lines = (await service.output()).filter((line) => line.includes('operator log-in refused'))
+  return lines.map((line) => JSON.parse(line).reason)
+}
+
+describe('signing in at the console', () => {
+  test('takes an operator token, and gives a cookie that no script and no other site gets', async () => {
+    const own = new ConsoleVisitor(service)
+    expect(await own.signIn()).toMatch(
+      /^compstream_console=[\w-]{43}; Path=\/console; HttpOnly; SameSite=Strict$/,
+    )
+    expect(own.cookie).not.toContain(service.operatorToken)
+    expect((await own.get('/console')).text).toContain('<h1>Overview</h1>')
+    const { host } = new URL(service.opsUrl)
+    const behindTls = await own.ask(
+      'POST',
+      '/console/sign-in',
+      { token: service.operatorToken },
+      { Origin: `https://${host}` },
+    )
+    expect(behindTls.headers.get('set-cookie')).toMatch(/; Secure$/)
+  })
+
+  test('refuses every other token, and says so in the log', async () => {
+    const answer = await new ConsoleVisitor(service).ask('POST', '/console/sign-in', {
+      token: 'x'.repeat(40),
+    })
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
+    expect(answer.text).toContain('This is not the token of an operator.')
+    await expect.poll(refusals).toContain('wrong token')
+  })
+
+  test('comes before every page, and leads back to it, never to another host', async () => {
+    for (const path of PLACES.filter((one) => one !== '/console/sign-in')) {
+      const { status, headers } = await new ConsoleVisitor(service).get(path)
+      const next = new URL(headers.get('location')!, service.opsUrl)
+      expect([path, status, next.pathname, next.searchParams.get('next')]).toEqual([
+        path,
+        303,
+        '/console/sign-in',
+        path,
+      ])
+    }
+    const form = { token: service.operatorToken, next: 'https://evil.example/console' }
+    const { headers } = await new ConsoleVisitor(service).ask('POST', '/console/sign-in', form)
+    expect(headers.get('location')).toBe('/console')
+  })
+})
+
+describe('a session of the console', () => {
+  test('ends with the sign-out, also for a copy of its cookie', async () => {
+    const own = new ConsoleVisitor(service)
+    await own.signIn()
+    const form = proofIn(await own.get('/console'), '/console/sign-out')
+    expect((await own.ask('POST', '/console/sign-out', { form })).headers.get('set-cookie')).toContain(
+      'Max-Age=0',
+    )
+    expect((await own.get('/console')).status).toBe(303)
+    await expect.poll(refusals).toContain('session that has ended')
+  })
+
+  test('ends after 30 minutes without a request, and after 12 hours in any case', async () => {
+    const [idle, busy] = [new ConsoleVisitor(service), new ConsoleVisitor(service)]
+    await Promise.all([idle.signIn(), busy.signIn()])
+    const wait = (minutes: number) => operate(service, 'POST', '/clock/advance', { seconds: minutes * 60 })
+    for (let passed = 0; passed < 12 * 60 - 29; passed += 29) {
+      await wait(29)
+      expect((await busy.get('/console/alerts')).status).toBe(200)
+    }
+    expect((await idle.get('/console/alerts')).status).toBe(303)
+    await wait(29)
+    expect((await busy.get('/console/alerts')).status).toBe(303)
+    await visitor.signIn()
+  })
+})
+
+describe('every page of the console', () => {
+  test('is below 100 KiB, closes what it opens, has one heading, runs nothing and loads nothing', async () => {
+    const stream = `/console/streams/policy-${tenant.policyId}`
+    const [event] = await operate(service, 'GET', `/streams/policy-${tenant.policyId}`)
+    for (const path of [
+      ...PLACES,
+      stream,
+      `${stream}?revision=0`,
+      `/console/proofs/${event.event_id}`,
+      '/console/nothing',
+    ]) {
+      const { status, headers, text } = await visitor.get(path)
+      if (path === '/console/sign-in') {
+        // who is signed in is led on
+        expect([status, headers.get('location')]).toEqual([303, '/console'])
+        continue
+      }
+      expect([path, status]).toEqual([path, path === '/console/nothing' ? 404 : 200])
+      expect([path, unbalanced(text)]).toEqual([path, []])
+      expect(Buffer.byteLength(text)).toBeLessThan(100 * 1024)
+      expect([path, text.match(/<h1[ >]/g)?.length]).toEqual([path, 1])
+      expect(text).not.toMatch(/<script|<img|style="|\son\w+=|https?:\/\/(?!www\.w3)/)
+      const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+      expect([path, ids]).toEqual([path, [...new Set(ids)]])
+      expect(headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
+      )
+      expect(headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('shows the state of a stream as of a time, and says when there was none', async () => {
+    const stream = `/console/streams/policy-${tenant.policyId}`
+    expect((await visitor.get(`${stream}?as_of=2999-01-01T00:00`)).text).toContain(tenant.policyNumber)
+    const { status, text } = await visitor.get(`${stream}?as_of=2001-01-01T00:00:00`)
+    expect([status, text.includes('it was empty at that point')]).toEqual([200, true])
+    expect(text).not.toContain('<script')
+  })
+})
+
+describe('an action of the console', () => {
+  const rebuild = '/console/actions/rebuildProjection?name=employers'
+
+  test('says what follows from it, is done once, by the endpoint of the API, and leads on', async () => {
+    const asked = await visitor.get(rebuild)
+    expect(asked.text).toContain('Build a read model anew beside the live one')
+    const form = { form: proofIn(asked, rebuild), switch: 'manual' }
+    const done = await visitor.ask('POST', rebuild, form)
+    expect([done.status, done.text.includes('Done: Rebuild')]).toEqual([200, true])
+    const { rebuild: running } = await operate(service, 'GET', '/projections/employers')
+    expect(running).toMatchObject({ switch: 'manual' })
+    const again = await visitor.ask('POST', rebuild, form)
+    expect([again.status, again.text.includes('sent already')]).toEqual([403, true])
+    const cancel = '/console/actions/cancelProjectionRebuild?name=employers'
+    const cancelled = await visitor.ask('POST', cancel, { form: proofIn(await visitor.get(cancel), cancel) })
+    expect(cancelled.status).toBe(200)
+    expect((await operate(service, 'GET', '/projections/employers')).rebuild).toBeNull()
+  })
+
+  test('that the endpoint refuses is not done, and the page says why', async () => {
+    const cancel = '/console/actions/cancelProjectionRebuild?name=employers'
+    const { status, text } = await visitor.ask('POST', cancel, {
+      form: proofIn(await visitor.get(cancel), cancel),
+    })
+    expect([status, text.includes('It was not done')]).toEqual([409, true])
+  })
+
+  test('is asked for a reason wherever its endpoint takes one', async () => {
+    const path = `/console/actions/releaseDebit?transaction_id=${'0'.repeat(24)}`
+    const asked = await visitor.get(path)
+    expect(asked.text).toMatch(/<textarea[^>]*name="note"[^>]*required/)
+    const without = await visitor.ask('POST', path, { form: proofIn(asked, path), note: ' ' })
+    expect([without.status, without.text.includes('note is required')]).toEqual([400, true])
+    const { status, text } = await visitor.ask('POST', path, {
+      form: proofIn(without, path),
+      note: 'Looked at',
+    })
+    expect([status, text.includes('There is no such bank debit')]).toEqual([404, true])
+  })
+
+  test('is refused from another site, with a form of another action or session, and without one', async () => {
+    const asked = await visitor.get(rebuild)
+    const own = proofIn(asked, rebuild)
+    const { host, port } = new URL(service.opsUrl)
+    const sites: readonly Record<string, string>[] = [
+      { Origin: 'https://evil.example' },
+      { Origin: 'null' },
+      { Origin: `http://127.0.0.1:${Number(port) + 1}` },
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-site', Origin: `http://${host}` },
+    ]
+    const before = await refusals()
+    for (const headers of sites) {
+      const { status } = await visitor.ask('POST', rebuild, { form: own }, headers)
+      expect([headers, status]).toEqual([headers, 403])
+    }
+    const other = new ConsoleVisitor(service)
+    await other.signIn()
+    const forms = [
+      '',
+      'x.y',
+      `${own}x`,
+      `${own.split('.')[0]}.é`,
+      proofIn(await other.get(rebuild), rebuild),
+      proofIn(asked, '/console/sign-out'),
+    ]
+    for (const form of forms) {
+      const { status } = await visitor.ask('POST', rebuild, { form })
+      expect([form, status]).toEqual([form, 403])
+    }
+    expect((await operate(service, 'GET', '/projections/employers')).rebuild).toBeNull()
+    const told = async () => (await refusals()).slice(before.length).sort()
+    await expect
+      .poll(told)
+      .toEqual([
+        ...Array(forms.length).fill('form token'),
+        ...Array(sites.length).fill('request of another site'),
+      ])
+  })
+
+  test('that the console does not offer is not there', async () => {
+    expect((await visitor.get('/console/actions/registerTenant')).status).toBe(404)
+    expect((await visitor.get(`/console/actions/erase?subject=person/${'0'.repeat(24)}`)).status).toBe(404)
+  })
+})
+
+describe('the search box', () => {
+  test('sends what was typed in a form, never in an address, and tells where this release cannot search', async () => {
+    const form = proofIn(await visitor.get('/console'), '/console/search')
+    for (const q of ['12-3456789', '%', '<script>alert(1)</script>', 'x'.repeat(10_000)]) {
+      const { status, text } = await visitor.ask('POST', '/console/search', { form, q })
+      expect([200, 400]).toContain(status)
+      expect(text).not.toContain('<script>')
+    }
+    expect((await visitor.ask('POST', '/console/search', { q: 'x' })).status).toBe(403)
+  })
+})
+
+describe('a webhook whose receiver was away', () => {
+  let receiver: Receiver
+  let sandbox: SeededTenant
+  beforeAll(async () => {
+    receiver = await startReceiver()
+    sandbox = await seedTenant(service, { environment: 'sandbox' })
+  })
+  afterAll(() => receiver?.stop())
+
+  test('is among the failing ones of all tenants, and is sent its events again for a reason that is kept', async () => {
+    receiver.answerWith(500)
+    const partner = await newPartner(service, sandbox.tenantId, { environment: 'sandbox' })
+    const { id } = await registerWebhook(partner, `${receiver.url}/console`)
+    const { body } = await partner.call('POST', '/payment-links', {
+      ...{ employer_id: sandbox.employerId, carrier_id: sandbox.carrierId, policy_id: sandbox.policyId },
+      ...{ premium_cents: 120_000, payment_type: 'ONE_TIME', payment_context: 'down_payment' },
+      customer: { name: 'Ada Moss', email: 'ada@bakery.example' },
+    })
+    await partner.call('POST', `/payment-links/${body.data._id}/simulate-completion`, {})
+    await operate(service, 'POST', '/drain')
+    await operate(service, 'POST', '/clock/advance', { seconds: 3600 })
+    await operate(service, 'POST', '/drain')
+    await visitor.signIn()
+    expect((await visitor.get('/console/webhooks')).text).toContain(id)
+    const place = `/console/webhooks/${sandbox.tenantId}/${id}`
+    const shown = await visitor.get(place)
+    expect(shown.text).not.toContain('bakery.example')
+    const [, link] = /href="(\/console\/actions\/resendTenantWebhookEvents\?[^"]*event_id=[^"]+)"/.exec(
+      shown.text,
+    )!
+    const action = link!.replaceAll('&amp;', '&')
+    const event = new URL(action, service.opsUrl).searchParams.get('event_id')
+    receiver.answerWith(200)
+    const before = receiver.requests.length
+    const asked = await visitor.get(action)
+    expect((await visitor.ask('POST', action, { form: proofIn(asked, action) })).status).toBe(400)
+    const form = { form: proofIn(asked, action), reason: 'Receiver is back' }
+    expect((await visitor.ask('POST', action, form)).status).toBe(403)
+    const again = proofIn(await visitor.get(action), action)
+    expect((await visitor.ask('POST', action, { ...form, form: again })).status).toBe(200)
+    await operate(service, 'POST', '/drain')
+    expect(receiver.requests.slice(before).map(({ headers }) => headers['x-webhook-id'])).toContain(event)
+    const recorded = await operate(service, 'GET', '/events?type=OperatorActed&limit=1000')
+    expect(recorded.at(-1).data).toMatchObject({
+      action: 'resend-webhooks',
+      target: id,
+      details: { event_id: event, reason: 'Receiver is back' },
+    })
+    const unknown = `/tenants/${sandbox.tenantId}/webhooks/${'0'.repeat(24)}`
+    expect((await askOperator(service, 'GET', `${unknown}/deliveries`)).status).toBe(404)
+    expect((await askOperator(service, 'POST', `${unknown}/resend`, { event_id: event })).status).toBe(404)
+    expect(
+      (await askOperator(service, 'POST', `${unknown}/resend`, { from: '2026-01-01T00:00:00Z' })).status,
+    ).toBe(400)
+  })
+})
