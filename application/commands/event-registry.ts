@@ -22,6 +22,8 @@ export interface EventMetadata {
   readonly command_id?: string
   /** Of events that a request with a key created their stream with. */
   readonly keyed_request?: KeyedRequest
+  /** `traceparent` (W3C Trace Context) of the append, where traces are kept. */
+  readonly traceparent?: string
   /** ISO 8601 UTC, by the service's clock. */
   readonly recorded_at: string
   readonly schema_version: number
@@ -147,7 +149,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     throw new UnreadableEvent(stored, 'its metadata name no version')
   }
   const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata
-  const { command_id, keyed_request } = metadata
+  const { command_id, keyed_request, traceparent } = metadata
   const isWhole =
     (tenant_id === null || typeof tenant_id === 'string') &&
     (environment === null || environment === 'live' || environment === 'sandbox') &&
@@ -157,6 +159,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     typeof causation_id === 'string' &&
     (command_id === undefined || typeof command_id === 'string') &&
     (keyed_request === undefined || typeof keyed_request?.body_fingerprint === 'string') &&
+    (traceparent === undefined || typeof traceparent === 'string') &&
     !Number.isNaN(Date.parse(recorded_at))
   if (isWhole) return metadata
   throw new UnreadableEvent(stored, 'its metadata are not those of this service')

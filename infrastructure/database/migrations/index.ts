@@ -19,6 +19,7 @@ import { aliveUntil } from './0018-alive-until.ts'
 import { deliveryQueue } from './0019-delivery-queue.ts'
 import { logTree } from './0020-log-tree.ts'
 import { resentDeliveries } from './0021-resent-deliveries.ts'
+import { traces } from './0022-traces.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -44,4 +45,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0019-delivery-queue': deliveryQueue,
   '0020-log-tree': logTree,
   '0021-resent-deliveries': resentDeliveries,
+  '0022-traces': traces,
 }

@@ -14,6 +14,7 @@ import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
+import { nameCaller } from '../../http/answers.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
@@ -64,6 +65,7 @@ export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   },
   async identify({ gate }, { request, response }) {
     await gate.require(request, response)
+    nameCaller(response, 'operator')
     return null
   },
 }
