@@ -71,14 +71,14 @@ module.exports = {
     },
     {
       name: 'clients-of-servers-are-loaded-where-used',
-      comment: 'A start without EventStoreDB or NATS does not load their clients, which are large.',
+      comment: 'A start without EventStoreDB, NATS or traces does not load what is for them, which is large.',
       severity: 'error',
       from: {
         path: '^interfaces/(main|service/[^/]+)[.]ts$',
         pathNot: '^interfaces/service/nats-messaging[.]ts$',
       },
       to: {
-        path: '^(infrastructure/(event-store/eventstoredb|messaging/nats)/|interfaces/service/nats-messaging[.]ts$)',
+        path: '^(infrastructure/(event-store/eventstoredb|messaging/nats)/|infrastructure/telemetry/traces[.]ts$|interfaces/service/nats-messaging[.]ts$)',
         pathNot: '/errors[.]ts$',
         dependencyTypesNot: ['dynamic-import', 'type-only'],
       },

@@ -4,6 +4,7 @@ import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, WrongExpectedRevision } from '../ports/event-log.ts'
+import { traced, traceparent } from '../ports/tracing.ts'
 import { AggregateCache, Aggregates, type Kept, type Loaded, Moment, sizeOf, takenBy } from './aggregates.ts'
 import { type CommandContext, commandIdOf } from './command-context.ts'
 import type { EventRegistry } from './event-registry.ts'
@@ -89,8 +90,17 @@ export class CommandHandler extends Aggregates {
   ): Promise<Executed<State, Event> | Rejection> {
     const stream = streamOf(decider, id)
     const list = Array.isArray(commands) ? (commands as readonly Command[]) : [commands as Command]
-    const commandId = commandIdOf(context, stream, list[0]!.type)
-    const step = { decider, id, stream, commands: list, commandId, context }
+    const { type } = list[0]!
+    const commandId = commandIdOf(context, stream, type)
+    return tracedCommand(decider, type, context, () =>
+      this.#execute({ decider, id, stream, commands: list, commandId, context }),
+    )
+  }
+
+  async #execute<State, Command extends Typed, Event extends DomainEvent>(
+    step: Step<State, Command, Event>,
+  ): Promise<Executed<State, Event> | Rejection> {
+    const { decider, stream } = step
     const cached = this.cached<State>(stream)
     const isFresh = cached === undefined || this.log.isExclusive
     const at = cached ?? (await this.readOn(decider, stream))
@@ -139,13 +149,15 @@ export class CommandHandler extends Aggregates {
     command: Command,
     context: CommandContext,
   ): Promise<(Executed<State, Event> & { readonly position: bigint }) | Rejection> {
-    const decision = decideAll(decider, [command], decider.initialState)
-    if (isRejection(decision)) return decision
-    const start = { state: decider.initialState, revision: -1 }
-    return {
-      ...(await this.appendAt(decider, id, start, decision.events, context)),
-      events: decision.events,
-    }
+    return tracedCommand(decider, command.type, context, async () => {
+      const decision = decideAll(decider, [command], decider.initialState)
+      if (isRejection(decision)) return decision
+      const start = { state: decider.initialState, revision: -1 }
+      return {
+        ...(await this.appendAt(decider, id, start, decision.events, context)),
+        events: decision.events,
+      }
+    })
   }
 
   /**
@@ -186,7 +198,23 @@ export class CommandHandler extends Aggregates {
     return (await this.doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
   }
 
-  async #append<State>(
+  #append<State>(
+    decider: Pick<Decider<State, never>, 'sizeOf'>,
+    stream: string,
+    at: Pick<Kept<State>, 'revision' | 'commands' | 'bytes'>,
+    decided: { readonly state: State; readonly events: readonly DomainEvent[] },
+    commandId: string,
+    context: CommandContext,
+  ): Promise<Kept<State>> {
+    const { length } = decided.events
+    return traced({ name: 'append', attributes: { stream, events: length } }, async (tell) => {
+      const after = await this.#store(decider, stream, at, decided, commandId, context)
+      tell({ position: String(after.position), revision: after.revision })
+      return after
+    })
+  }
+
+  async #store<State>(
     decider: Pick<Decider<State, never>, 'sizeOf'>,
     stream: string,
     at: Pick<Kept<State>, 'revision' | 'commands' | 'bytes'>,
@@ -194,6 +222,7 @@ export class CommandHandler extends Aggregates {
     commandId: string,
     context: CommandContext,
   ): Promise<Kept<State>> {
+    const step = traceparent()
     const encoded = this.registry.encodeAll(events, {
       tenant_id: context.tenantId,
       environment: context.environment,
@@ -203,6 +232,7 @@ export class CommandHandler extends Aggregates {
       command_id: commandId,
       ...(context.keyedRequest ? { keyed_request: context.keyedRequest } : {}),
       ...(context.foundBy ? { found_by: context.foundBy } : {}),
+      ...(step === undefined ? {} : { traceparent: step }),
       recorded_at: isoTime(this.#clock.now()),
     })
     const { known } = this.cache
@@ -228,6 +258,20 @@ export class CommandHandler extends Aggregates {
       throw error
     }
   }
+}
+
+function tracedCommand<State, Event, Outcome extends Executed<State, Event>>(
+  { category }: { readonly category: string },
+  type: string,
+  { correlationId, tenantId }: CommandContext,
+  run: () => Promise<Outcome | Rejection>,
+): Promise<Outcome | Rejection> {
+  const attributes = { correlation_id: correlationId, tenant_id: tenantId }
+  return traced({ name: `command ${category} ${type}`, attributes }, async (tell) => {
+    const outcome = await run()
+    if (isRejection(outcome)) tell({ rejection: outcome.code })
+    return outcome
+  })
 }
 
 function nothingFrom<State>(state: State): { state: State; events: readonly never[] } {

@@ -24,6 +24,8 @@ export interface EventMetadata {
   readonly keyed_request?: KeyedRequest
   /** Keyed fingerprints that a search finds what was stored by: of e-mail addresses, people's names, idempotency keys. */
   readonly found_by?: readonly string[]
+  /** `traceparent` (W3C Trace Context) of the append, where traces are kept. */
+  readonly traceparent?: string
   /** ISO 8601 UTC, by the service's clock. */
   readonly recorded_at: string
   readonly schema_version: number
@@ -149,7 +151,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     throw new UnreadableEvent(stored, 'its metadata name no version')
   }
   const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata
-  const { command_id, keyed_request, found_by } = metadata
+  const { command_id, keyed_request, found_by, traceparent } = metadata
   const isWhole =
     (tenant_id === null || typeof tenant_id === 'string') &&
     (environment === null || environment === 'live' || environment === 'sandbox') &&
@@ -161,6 +163,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     (keyed_request === undefined || typeof keyed_request?.body_fingerprint === 'string') &&
     (found_by === undefined ||
       (Array.isArray(found_by) && found_by.every((one) => typeof one === 'string'))) &&
+    (traceparent === undefined || typeof traceparent === 'string') &&
     !Number.isNaN(Date.parse(recorded_at))
   if (isWhole) return metadata
   throw new UnreadableEvent(stored, 'its metadata are not those of this service')

@@ -13,6 +13,11 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
+/** What names a claim in reports. */
+export function namedIn({ processManager, kind, key, attempt, correlationId }: ClaimedWork) {
+  return { process_manager: processManager, kind, key, attempt, correlation_id: correlationId }
+}
+
 /** What the handler of a claimed piece is given. */
 export function itemOf(
   claim: ClaimedWork,

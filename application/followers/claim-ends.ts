@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts'
+import { namedIn } from './attempt.ts'
 import { type Backoff, backoffMs } from './backoff.ts'
 import { type Retry, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload } from './reactions.ts'
@@ -70,8 +71,8 @@ export class ClaimEnds {
     changed: Pick<Extract<WorkEnd, { end: 'retry' }>, 'changed'> = {},
   ): Ended {
     if (claim.attempt >= triesOf(retry)) return this.failed(claim, why, 'failed')
-    const { processManager, kind, key, attempt } = claim
-    this.#parts.report('work_retried', { process_manager: processManager, kind, key, attempt, error: why })
+    this.#parts.report('work_retried', { ...namedIn(claim), reason: why })
+    const { attempt } = claim
     const when =
       retry.clock === 'service'
         ? { at: this.#parts.clock.now() + retry.rungsMs[attempt - 1]! }
@@ -80,8 +81,7 @@ export class ClaimEnds {
   }
 
   failed(claim: ClaimedWork, why: string, as: 'stop' | 'failed'): Ended {
-    const { processManager, kind, key, attempt } = claim
-    this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
+    this.#parts.report('work_failed', { ...namedIn(claim), reason: why })
     return { end: { end: 'failed', why }, as }
   }
 }

@@ -8,6 +8,7 @@ import {
   IntegrationEventRefused,
 } from '../ports/integration-events.ts'
 import type { Leases } from '../ports/leases.ts'
+import { traced } from '../ports/tracing.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { Stop } from './consumer.ts'
 import { describeError } from './describe-error.ts'
@@ -94,9 +95,9 @@ export class IntegrationPublisher {
       begin: (beginning) => this.#findChannel(beginning),
       handle: (events) => this.#publish(events),
       deadLettered: ({ at: { stream }, error }) =>
-        report('integration_events_parked', { stream, error: describeError(error) }),
+        report('integration_events_parked', { stream, reason: describeError(error) }),
       failed: (error, failures) => {
-        if (failures === 1) report('integration_events_interrupted', { error })
+        if (failures === 1) report('integration_events_interrupted', { reason: error })
       },
     })
   }
@@ -172,15 +173,18 @@ export class IntegrationPublisher {
     const { registry, commands, channel, published } = this.#parts
     for (const stored of events) {
       let event: IntegrationEvent | null
+      let causedBy: string | null
       try {
-        event = await integrationEventOf(registry.decode(stored), commands)
+        const recorded = registry.decode(stored)
+        causedBy = recorded.metadata.traceparent ?? null
+        event = await integrationEventOf(recorded, commands)
       } catch (error) {
         if (isAway(error) || error instanceof EventLogUnavailable) throw error
         return { at: stored, error }
       }
       if (!event) continue
       try {
-        await channel.publish(event)
+        await publishTraced(channel, event, causedBy)
       } catch (error) {
         if (!(error instanceof IntegrationEventRefused)) throw error
         return { at: stored, error }
@@ -189,4 +193,18 @@ export class IntegrationPublisher {
     }
     return null
   }
+}
+
+function publishTraced(
+  channel: IntegrationEventChannel,
+  event: IntegrationEvent,
+  causedBy: string | null,
+): Promise<void> {
+  const attributes = {
+    'messaging.system': 'nats',
+    'messaging.message.id': event.id,
+    tenant_id: event.tenantId,
+  }
+  const step = { name: `publish ${event.type}`, kind: 'producer', causedBy, attributes } as const
+  return traced(step, () => channel.publish(event))
 }

@@ -4,6 +4,7 @@ import { TimeSlice } from '../commands/time-slices.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
 import { SafeError } from '../ports/safe-error.ts'
+import { tracedPast } from '../ports/tracing.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { Stop } from './consumer.ts'
 import type { Handled, OwnedFollowed } from './owned-follower.ts'
@@ -45,7 +46,11 @@ export function reactionsOf(
 ): Pick<OwnedFollowed, 'types' | 'handle'> {
   const byType = new Map(on.map((reaction) => [reaction.type.name, reaction]))
 
-  const wantedBy = ({ metadata, eventId }: RecordedEvent, intent: Intent): WorkToStore | WorkKey => {
+  const wantedBy = (
+    { metadata, eventId }: RecordedEvent,
+    intent: Intent,
+    traceparent: string | undefined,
+  ): WorkToStore | WorkKey => {
     const { kind, key } = intent
     checkStorable([key, metadata.correlation_id, metadata.tenant_id], `The key or the correlation of ${kind}`)
     const name = { processManager, kind, key }
@@ -61,8 +66,25 @@ export function reactionsOf(
       causationId: eventId,
       tenantId: metadata.tenant_id,
       environment: metadata.environment,
+      traceparent,
     }
   }
+
+  const tracedReaction = ({ type, eventId, position, metadata }: RecordedEvent, since: number) =>
+    tracedPast(
+      {
+        name: `process-manager ${processManager}`,
+        kind: 'consumer',
+        causedBy: metadata.traceparent,
+        attributes: {
+          process_manager: processManager,
+          event_type: type,
+          event_id: eventId,
+          position: String(position),
+        },
+      },
+      since,
+    )
 
   const handle = async (events: readonly StoredEvent[]): Promise<Handled> => {
     /** Of each piece of work the last intent, in the order of the intents. */
@@ -91,9 +113,11 @@ export function reactionsOf(
     await inTurn((stored) => {
       const event = registry.decode(stored)
       // its type is that of what the same process manager prepares
+      const since = performance.now()
       const intents = byType.get(event.type)!.react(event, prepared(stored) as never)
+      const step = intents.length === 0 ? undefined : tracedReaction(event, since)
       // where one of them does not fit, nothing of the event is wanted
-      for (const one of intents.map((intent) => wantedBy(event, intent))) {
+      for (const one of intents.map((intent) => wantedBy(event, intent, step))) {
         const name = JSON.stringify([one.kind, one.key])
         // deleted first, so that it takes the place of the last
         wanted.delete(name)

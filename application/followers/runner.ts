@@ -82,8 +82,8 @@ export class ProcessManagerRunner {
       stored: (work) => this.#workers.stored(work),
       moved: () => notices.wake('progress'),
       deadLettered: ({ at: { stream, revision }, error }) =>
-        report('reaction_parked', { process_manager: name, stream, revision, error: describeError(error) }),
-      failed: (error) => report('process_manager_restarted', { process_manager: name, error }),
+        report('reaction_parked', { process_manager: name, stream, revision, reason: describeError(error) }),
+      failed: (reason) => report('process_manager_restarted', { process_manager: name, reason }),
     })
   }
 

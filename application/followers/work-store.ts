@@ -29,6 +29,8 @@ export interface WorkToStore extends WorkKey {
   readonly causationId: string
   readonly tenantId: string | null
   readonly environment: Environment | null
+  /** `traceparent` of what caused it; absent: that is in no trace. */
+  readonly traceparent?: string | undefined
 }
 
 /** What a stretch of the log changes about the work; no key appears twice. */
@@ -38,8 +40,10 @@ export interface WorkChanges {
 }
 
 /** Work that a worker holds under a lease. */
-export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey'> {
+export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey' | 'traceparent'> {
   readonly concurrencyKey: string
+  /** See {@link WorkToStore.traceparent}. */
+  readonly traceparent: string | null
   /** Since when a provider is away that it waits for, service-clock milliseconds; null: none is. */
   readonly awaySince: number | null
   /** How often it was claimed since it was stored, from 1. */
@@ -117,6 +121,8 @@ export interface WorkCounts {
   readonly held: number
   /** Due later. */
   readonly later: number
+  /** When the oldest fell due that nobody has taken, on the service's clock; null: none is due. Pauses do not count. */
+  readonly oldestDue: number | null
   readonly failed: number
 }
 

@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../ports/clock.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
+import { type Step, traced } from '../ports/tracing.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
-import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
+import { itemOf, LeaseLost, namedIn, orGivenUp, TimeLimitExceeded } from './attempt.ts'
 import { type Backoff, backOff } from './backoff.ts'
 import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { describeError } from './describe-error.ts'
@@ -164,7 +165,7 @@ export class Workers {
         if (!hasClaimed) await this.#pause(this.#pollAt - performance.now())
       } catch (error) {
         failures += 1
-        if (failures === 1) report('workers_disturbed', { error: describeError(error) })
+        if (failures === 1) report('workers_disturbed', { reason: describeError(error) })
         await backOff(failures, this.#options.backoff, this.#stopping.signal)
         this.#pollAt = 0
       }
@@ -213,9 +214,9 @@ export class Workers {
   /** Tells what is running to stop whose claim does not stand any more. */
   #loseAllBut(standing: ReadonlySet<bigint>): void {
     for (const { claim, abort, isEnding } of this.#running) {
-      const { processManager, kind, key, token } = claim
+      const { kind, key, token } = claim
       if (isEnding || standing.has(token)) continue
-      this.#parts.report('lease_lost', { process_manager: processManager, kind, key })
+      this.#parts.report('lease_lost', namedIn(claim))
       abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
     }
   }
@@ -228,7 +229,7 @@ export class Workers {
       if (left === 'again') this.poll()
     } catch (error) {
       // it is due again at the next poll
-      this.#parts.report('workers_disturbed', { error: describeError(error) })
+      this.#parts.report('workers_disturbed', { reason: describeError(error) })
     }
   }
 
@@ -242,9 +243,14 @@ export class Workers {
       if (!isKeyFree) slots.freeKey(claim, isDone, ms)
       isKeyFree = true
     }
-    const ended = await this.#attempt(claim, slots, abort, (isDone) => {
-      freeKey(isDone)
-      this.#wakeLoop()
+    const ended = await traced(stepOf(claim), async (tell) => {
+      const attempted = await this.#attempt(claim, slots, abort, (isDone) => {
+        freeKey(isDone)
+        this.#wakeLoop()
+      })
+      const isBad = attempted.as === 'retry' || attempted.as === 'failed'
+      tell({ outcome: attempted.as ?? 'interrupted', 'error.type': isBad ? attempted.as : null })
+      return attempted
     })
     const { end } = ended
     const took = performance.now() - begun
@@ -256,7 +262,7 @@ export class Workers {
       if (left === 'again') this.poll()
     } catch (error) {
       // the work is due again at the next poll
-      report('workers_disturbed', { error: describeError(error) })
+      report('workers_disturbed', { reason: describeError(error) })
     } finally {
       freeKey(ended.as === null ? null : ended.as === 'done', took)
       slots.released()
@@ -302,7 +308,7 @@ export class Workers {
       if (error instanceof UnfitPayload) return this.#ends.failed(claim, why, 'failed')
       if (!isAway(error)) return this.#ends.retry(claim, retry, why)
       // while log or database are away nothing can be said against the work: that costs no try, however long it takes
-      if (!this.#isAway) this.#parts.report('work_interrupted', { error: why })
+      if (!this.#isAway) this.#parts.report('work_interrupted', { reason: why })
       this.#isAway = true
       return { end: { end: 'retry', afterMs: AWAY_MS, why, isTry: false }, as: null }
     } finally {
@@ -348,4 +354,11 @@ export class Workers {
     })
     this.#wakeLoop = () => undefined
   }
+}
+
+/** An attempt, as a step of the trace of what caused the work. */
+function stepOf(claim: ClaimedWork): Step {
+  const { processManager, kind, tenantId, traceparent } = claim
+  const attributes = { ...namedIn(claim), tenant_id: tenantId }
+  return { name: `work ${processManager} ${kind}`, kind: 'consumer', causedBy: traceparent, attributes }
 }

@@ -123,6 +123,9 @@ export function* surprising(settings: Settings): Iterable<string> {
   if (settings.DATABASE_URL === undefined && left.length > 0) {
     yield `ROLES leaves out ${left.join(', ')}, and no other process can join the embedded database: set DATABASE_URL`
   }
+  if (settings.ACCESS_LOG === 'on' && !['trace', 'debug', 'info'].includes(settings.LOG_LEVEL)) {
+    yield `ACCESS_LOG is on, and LOG_LEVEL is ${settings.LOG_LEVEL}: no request is logged below info`
+  }
   if (settings.OPERATOR_TOKEN !== undefined && settings.OPERATOR_TOKEN.length < 32) {
     yield 'OPERATOR_TOKEN is short, 32 random characters or more are hard to guess'
   }

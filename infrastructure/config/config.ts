@@ -49,6 +49,10 @@ function oneLine(problems: readonly Problem[]): ConfigError {
 function configOf(settings: Settings) {
   return {
     logLevel: settings.LOG_LEVEL,
+    /** Whether each request has a line in the log. */
+    hasAccessLog: settings.ACCESS_LOG === 'on',
+    /** Where traces are posted; null: none are kept. */
+    tracesUrl: settings.OTEL_SDK_DISABLED ? null : tracesUrlOf(settings),
     /** Name that the tool server gives itself. */
     serverName: settings.SERVER_NAME,
     roles: new Set(settings.ROLES) as ReadonlySet<Role>,
@@ -154,6 +158,11 @@ function configOf(settings: Settings) {
     /** Settings that work and may surprise, one line each, for the log. */
     warnings: [...surprising(settings)] as readonly string[],
   }
+}
+
+function tracesUrlOf(settings: Settings): string | null {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = settings
+  return whole ?? (base === undefined ? null : `${base}/v1/traces`)
 }
 
 function originatorOf(settings: Settings): Originator {

@@ -32,6 +32,16 @@ export const ROLES: readonly Role[] = ['api', 'projector', 'worker']
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** Samplers of the OpenTelemetry SDK. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
 const NACHA_NAME = /^[\x20-\x7e]{1,23}$/
 const NACHA_NAME_EXPECTED = '1 to 23 printable ASCII characters'
 
@@ -192,6 +202,27 @@ export const SETTINGS = z.object({
       'Addresses that read [probes and metrics](../operators/operations.md#probes-and-metrics) without the token',
     fallback: 'loopback, link-local and private ranges',
   }),
+  ACCESS_LOG: word(['on', 'off'])
+    .default('off')
+    .describe('`on`: [a line for each request](../operators/telemetry.md#access-log), of level `info`'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl()
+    .optional()
+    .describe(
+      '[Traces](../operators/telemetry.md#traces) are sent to `/v1/traces` below this address; other standard `OTEL_*` variables count, too',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: baseUrl()
+    .optional()
+    .describe('The whole address that traces are sent to, in place of the one before'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: word(['http/json', 'http/protobuf'])
+    .default('http/json')
+    .describe('Traces are sent as JSON either way: collectors take both at one address. There is no gRPC'),
+  OTEL_TRACES_SAMPLER: word(SAMPLERS)
+    .default('parentbased_always_on')
+    .describe('Which traces are kept; `parentbased_…`: those that callers keep are kept, too'),
+  OTEL_TRACES_SAMPLER_ARG: decimalNumber(0, 1)
+    .default(1)
+    .describe('The part of all traces that is kept, with a sampler by ratio'),
+  OTEL_SDK_DISABLED: flag().default(false).describe('`true`: no traces, whatever else is set'),
   LOG_LEVEL: word(LOG_LEVELS).default('info').describe('Least level of lines that are written'),
   NODE_ENV: z.string().optional().describe('`production` refuses what is for tests only'),
   PROCESSOR: word(['simulated', 'stripe'])

@@ -54,6 +54,8 @@ export interface Database {
   readonly background: pg.Pool
   /** For leases and other signs of life. */
   readonly leases: pg.Pool
+  /** All pools, by their purpose: connections at work, and who waits for one. */
+  readonly use: () => Iterable<{ readonly name: string; readonly inUse: number; readonly waiting: number }>
   /** False when the connecting user can be no service role: then the triggers alone protect the events. */
   readonly serviceRole: boolean
   /** Runs `work` with a connection of a pool, default that of requests; one that broke is not used again. */
@@ -130,6 +132,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       },
     )
 
+  const pools = new Map<string, pg.Pool>()
   const openPool: Database['openPool'] = ({ purpose, poolSize, statementMs, settings }) => {
     const pool = new DeadlinePool(target, { ...configure(purpose, statementMs, settings), max: poolSize })
     // an idle connection was lost: the pool has dropped it and opens another when needed
@@ -139,6 +142,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       // the server may end sessions of a closed pool before they have said goodbye
       if (!pool.ending) log.warn({ reason: oneLine(error) }, 'a database connection was lost')
     })
+    pools.set(purpose || 'requests', pool)
     return pool
   }
   const connect: Database['connect'] = async ({ purpose, statementMs, settings, onLost }) => {
@@ -180,6 +184,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     pool,
     background,
     leases,
+    use: () =>
+      [...pools].map(([name, { totalCount, idleCount, waitingCount }]) => ({
+        name,
+        inUse: totalCount - idleCount,
+        waiting: waitingCount,
+      })),
     serviceRole,
     openPool,
     connect,

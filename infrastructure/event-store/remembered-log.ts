@@ -15,6 +15,7 @@ import { Gathered } from '../gathered.ts'
 export class RememberedLog implements EventLog {
   readonly #log: EventLog
   #last: LogMark | null = null
+  #appending = 0
   readonly #look = new Gathered(async () => {
     const last = this.#last
     if (last === null || (await this.#log.idAt(last.position)) === last.eventId) return null
@@ -32,6 +33,11 @@ export class RememberedLog implements EventLog {
     return this.#last
   }
 
+  /** Appends that have no answer yet. */
+  get appending(): number {
+    return this.#appending
+  }
+
   /** @throws LogWentBack where the log lacks what this process knows of it. */
   async compare(): Promise<void> {
     const wentBack = await this.#look.ask(undefined)
@@ -45,9 +51,14 @@ export class RememberedLog implements EventLog {
   readonly count: EventLog['count'] = (...asked) => this.#log.count(...asked)
 
   async append(...given: Parameters<EventLog['append']>): Promise<AppendResult> {
-    const appended = await this.#log.append(...given)
-    this.#saw(appended)
-    return appended
+    this.#appending += 1
+    try {
+      const appended = await this.#log.append(...given)
+      this.#saw(appended)
+      return appended
+    } finally {
+      this.#appending -= 1
+    }
   }
 
   async readStream(...asked: Parameters<EventLog['readStream']>): Promise<readonly StoredEvent[]> {

@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns'
 import { type OutsideAnswer, type OutsideWeb, OutsideWebFailed } from '../../application/ports/outside-web.ts'
+import { traced } from '../../application/ports/tracing.ts'
 import type { AddressRange } from '../config/config.ts'
 import { CheckedAgent } from '../webhooks/checked-agent.ts'
 import { exchange } from '../webhooks/exchange.ts'
@@ -33,7 +34,16 @@ export class GuardedWeb implements OutsideWeb {
     this.#agent = new CheckedAgent(guard, extraCa)
   }
 
-  async get(url: string, maxBytes: number, signal: AbortSignal): Promise<OutsideAnswer> {
+  get(url: string, maxBytes: number, signal: AbortSignal): Promise<OutsideAnswer> {
+    const attributes = { 'http.request.method': 'GET' }
+    return traced({ name: 'GET outside', kind: 'client', attributes }, async (tell) => {
+      const answer = await this.#get(url, maxBytes, signal)
+      tell({ 'http.response.status_code': answer.statusCode })
+      return answer
+    })
+  }
+
+  async #get(url: string, maxBytes: number, signal: AbortSignal): Promise<OutsideAnswer> {
     signal.throwIfAborted()
     const refused = formFault(url)
     if (refused !== null) throw new OutsideWebFailed(`The address ${refused}`)

@@ -1,9 +1,10 @@
 import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pino'
+import { traceIdOf, traceparent } from '../../application/ports/tracing.ts'
 import type { LogLevel } from '../config/settings.ts'
 import { mask, type SafeFields, safeError, safeFields } from './redaction.ts'
 
 /**
- * The service's log: JSON lines of an event's word, safe fields and at most one error. There is no
+ * The service's log: JSON lines of an event's word, safe fields, the trace under way and at most one error. There is no
  * way to log free text or objects, so that nothing secret or personal gets in by accident.
  */
 export interface Logger {
@@ -34,9 +35,11 @@ export function createLogger(level: LogLevel, stream?: DestinationStream): Logge
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (event: string, fields: SafeFields = {}, error?: unknown): void => {
       if (!log.isLevelEnabled(level)) return
-      const line =
-        error === undefined ? safeFields(fields) : { ...safeFields(fields), error: safeError(error) }
-      log[level](line, EVENT.test(event) ? event : mask(event))
+      const line = safeFields({ trace_id: traceIdOf(traceparent()), ...fields })
+      log[level](
+        error === undefined ? line : { ...line, error: safeError(error) },
+        EVENT.test(event) ? event : mask(event),
+      )
     }
   return {
     debug: write('debug'),

@@ -64,6 +64,29 @@ export class Metrics {
   readonly #workDue = this.#gauge('work_due', 'Work that is due and not taken', ['queue'])
   readonly #workFailed = this.#gauge('work_failed', 'Work that failed, waiting for the operator', ['queue'])
   readonly #workLeased = this.#gauge('work_leased', 'Work taken by a process', ['queue'])
+  readonly #workOldestDue = this.#gauge(
+    'work_oldest_due_seconds',
+    'Since when the oldest work that is due and not taken is due, 0 where none is',
+    ['queue'],
+  )
+  readonly #leasesLost = this.#counter(
+    'leases_lost_total',
+    'Work that was taken from this process while it was at it',
+    [],
+  )
+  readonly #rebuildProgress = this.#gauge('projection_rebuild_progress', 'Done part of a rebuild, 0 to 1', [
+    'projection',
+  ])
+  readonly #rebuildLeft = this.#gauge(
+    'projection_rebuild_events_left',
+    'Events that a rebuild has before it',
+    ['projection'],
+  )
+  readonly #poolInUse = this.#gauge('database_pool_in_use', 'Connections to PostgreSQL at work', ['pool'])
+  readonly #poolWaiting = this.#gauge('database_pool_waiting', 'Statements that wait for a connection', [
+    'pool',
+  ])
+  readonly #appendsWaiting = this.#gauge('log_appends_waiting', 'Appends that have no answer yet', [])
   readonly #workTotal = this.#counter('work_total', 'Work that ended, for now or for good', [
     'queue',
     'outcome',
@@ -164,16 +187,28 @@ export class Metrics {
           readonly owner: string | null
           readonly lag: { readonly events: number; readonly seconds: number }
           readonly parked_streams: number
+          readonly rebuild: {
+            readonly position: number
+            readonly head: number
+            readonly events_left: number
+          } | null
         }[]
       | null,
   ): void {
     if (all === null) {
       for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#projectionUp]) gauge.reset()
+      for (const gauge of [this.#rebuildProgress, this.#rebuildLeft]) gauge.reset()
       for (const reader of this.#projections) this.deadLettered(reader, null)
       return
     }
     this.#projections = all.map(({ name }) => name)
-    for (const { name, state, owner, lag, parked_streams } of all) {
+    for (const gauge of [this.#rebuildProgress, this.#rebuildLeft]) gauge.reset()
+    for (const { name, state, owner, lag, parked_streams, rebuild } of all) {
+      if (rebuild) {
+        const { position, head, events_left } = rebuild
+        this.#rebuildProgress.set({ projection: name }, head === 0 ? 1 : Math.min(1, position / head))
+        this.#rebuildLeft.set({ projection: name }, events_left)
+      }
       this.#lagEvents.set({ projection: name }, lag.events)
       this.#lagSeconds.set({ projection: name }, lag.seconds)
       this.#projectionUp.set({ projection: name }, owner !== null && state !== 'error' ? 1 : 0)
@@ -206,18 +241,52 @@ export class Metrics {
     }
   }
 
-  /** What stands in a work queue; null while that is not known. */
+  /**
+   * What stands in a work queue; null while that is not known.
+   * @param counts.oldestDueMs since when the oldest that nobody has taken is due; null: none is.
+   */
   work(
     queue: string,
-    counts: { readonly due: number; readonly failed: number; readonly leased: number } | null,
+    counts: {
+      readonly due: number
+      readonly failed: number
+      readonly leased: number
+      readonly oldestDueMs: number | null
+    } | null,
   ): void {
     if (counts === null) {
-      for (const gauge of [this.#workDue, this.#workFailed, this.#workLeased]) gauge.remove({ queue })
+      for (const gauge of [this.#workDue, this.#workFailed, this.#workLeased, this.#workOldestDue]) {
+        gauge.remove({ queue })
+      }
       return
     }
+    this.#workOldestDue.set({ queue }, (counts.oldestDueMs ?? 0) / 1000)
     this.#workDue.set({ queue }, counts.due)
     this.#workFailed.set({ queue }, counts.failed)
     this.#workLeased.set({ queue }, counts.leased)
+  }
+
+  /** Work was taken from this process. */
+  leaseLost(): void {
+    this.#leasesLost.inc()
+  }
+
+  /** Has connections and appends of this process shown whenever somebody looks. */
+  watch(watched: {
+    readonly pools: () => Iterable<{
+      readonly name: string
+      readonly inUse: number
+      readonly waiting: number
+    }>
+    readonly appends: () => number
+  }): void {
+    this.refreshOnRead(() => {
+      for (const { name: pool, inUse, waiting } of watched.pools()) {
+        this.#poolInUse.set({ pool }, inUse)
+        this.#poolWaiting.set({ pool }, waiting)
+      }
+      this.#appendsWaiting.set(watched.appends())
+    })
   }
 
   /** Open alerts by kind; null while that is not known. */

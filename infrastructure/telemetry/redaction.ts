@@ -6,6 +6,12 @@ const SAFE_FIELDS = [
   'caller',
   'operator_id',
   'method',
+  'route',
+  'status',
+  'milliseconds',
+  'caller_id',
+  'correlation_id',
+  'trace_id',
   // the service's own addresses and places
   'mcp',
   'core',
@@ -19,6 +25,12 @@ const SAFE_FIELDS = [
   'signal',
   'server_line',
   'text',
+  'process_manager',
+  'kind',
+  'key',
+  'attempt',
+  'stream',
+  'revision',
   // figures
   'data_keys',
   'secrets',
@@ -36,12 +48,20 @@ export function safeFields(fields: SafeFields): Record<string, string | number |
   const safe: Record<string, string | number | boolean | null> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (!SAFE.has(name) || value === undefined) continue
-    if (typeof value === 'string') safe[name] = mask(value)
+    if (typeof value === 'string') safe[name] = safeText(value)
     else if (typeof value === 'bigint') safe[name] = value.toString()
     // types are gone at run time: an object that got here stays out
     else if (typeof value === 'number' || typeof value === 'boolean' || value === null) safe[name] = value
   }
   return safe
+}
+
+/** Ids of the service and of traces: what looks like a number in them is none. */
+const ID = /^(?:[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/** A text as it may be told: an id as it is, another one masked. */
+export function safeText(text: string): string {
+  return ID.test(text) ? text : mask(text)
 }
 
 const MASKS: readonly (readonly [RegExp, string])[] = [

@@ -22,9 +22,10 @@ export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL
 export const add = (first: number, condition = 'true') => `
   events AS (
     INSERT INTO webhooks.events
-      (event_id, tenant_id, environment, event_type, body, created_at, correlation_id, causation_id)
+      (event_id, tenant_id, environment, event_type, body, created_at, correlation_id, causation_id, traceparent)
     SELECT * FROM jsonb_to_recordset($${first}::jsonb) AS given ("eventId" text, "tenantId" text, environment text,
-      "eventType" text, body text, "createdAt" bigint, "correlationId" text, "causationId" text)
+      "eventType" text, body text, "createdAt" bigint, "correlationId" text, "causationId" text,
+      traceparent text)
     WHERE ${condition}
     ON CONFLICT DO NOTHING
   ), deliveries AS (
@@ -122,7 +123,7 @@ export const CLAIMED_DELIVERIES = `
   SELECT '${DELIVERIES}' AS "processManager", CASE WHEN attempts = 0 THEN 'deliver' ELSE 'redeliver' END AS kind,
     delivery_id AS key, subscription_id AS "concurrencyKey", next_attempt_at AS "dueAt", seq AS "order",
     tries AS attempt, lease_token AS token, COALESCE(correlation_id, event_id) AS "correlationId",
-    COALESCE(causation_id, event_id) AS "causationId", tenant_id AS "tenantId", environment,
+    COALESCE(causation_id, event_id) AS "causationId", tenant_id AS "tenantId", environment, traceparent,
     json_build_object('deliveryId', delivery_id, 'eventId', event_id, 'subscriptionId', subscription_id, 'host', host,
       'tenantId', tenant_id, 'environment', environment, 'eventType', event_type, 'body', body,
       'createdAt', claimed.created_at, 'attempts', attempts, 'rung', rung, 'isResent', resent,

@@ -1,6 +1,7 @@
 import type { Agent } from 'node:http'
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
+import { traced, traceHeaders } from '../../application/ports/tracing.ts'
 import type { WebhookAnswer, WebhookRequest, WebhookSender } from '../../application/ports/webhooks.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { AddressRange } from '../config/config.ts'
@@ -65,7 +66,20 @@ export class HttpsWebhookSender implements WebhookSender {
   }
 
   /** @throws the reason of the signal when that aborts. */
-  async post(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
+  post(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
+    const { eventId, eventType } = request
+    const attributes = { 'http.request.method': 'POST', event_id: eventId, event_type: eventType }
+    return traced({ name: 'POST webhook', kind: 'client', attributes }, async (tell) => {
+      const answer = await this.#post(request, signal)
+      tell({
+        'http.response.status_code': answer.statusCode,
+        'error.type': answer.error === null ? null : String(answer.statusCode ?? 'no answer'),
+      })
+      return answer
+    })
+  }
+
+  async #post(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
     signal.throwIfAborted()
     // an address that was registered under other rules
     const refused = this.#request === overHttps ? formFault(request.url) : null
@@ -76,6 +90,7 @@ export class HttpsWebhookSender implements WebhookSender {
       'Content-Length': body.length,
       'User-Agent': USER_AGENT,
       ...signedHeaders(request),
+      ...traceHeaders(),
     }
     const limits = {
       withinMs: this.#attemptMs,

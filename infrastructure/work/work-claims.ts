@@ -86,7 +86,8 @@ export const CLAIM = claimFrom(
     claimed: `
     SELECT process_manager AS "processManager", kind, key, payload, concurrency_key AS "concurrencyKey",
       due_at AS "dueAt", away_since AS "awaySince", stored_order AS "order", attempts AS attempt, lease_token AS token,
-      correlation_id AS "correlationId", causation_id AS "causationId", tenant_id AS "tenantId", environment
+      correlation_id AS "correlationId", causation_id AS "causationId", tenant_id AS "tenantId", environment,
+      traceparent
     FROM claimed`,
   },
 )

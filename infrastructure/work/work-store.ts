@@ -41,17 +41,17 @@ const LOCK = `
 /** Work stored again loses what failed attempts and holds left behind; leased work is done once more. */
 const STORE = `
   INSERT INTO runtime.work AS work (process_manager, kind, key, payload, concurrency_key, due_at, state,
-    correlation_id, causation_id, tenant_id, environment)
+    correlation_id, causation_id, tenant_id, environment, traceparent)
   SELECT process_manager, kind, key, payload, concurrency_key, due_at, state,
-    correlation_id, causation_id, tenant_id, environment
+    correlation_id, causation_id, tenant_id, environment, traceparent
   FROM jsonb_to_recordset($1::jsonb) AS wanted (process_manager text, kind text, key text, payload jsonb,
     concurrency_key text, due_at bigint, state text, correlation_id text, causation_id text, tenant_id text,
-    environment text)
+    environment text, traceparent text)
   WHERE EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0
   ON CONFLICT (process_manager, kind, key) DO UPDATE SET
     payload = excluded.payload, concurrency_key = excluded.concurrency_key, due_at = excluded.due_at,
     correlation_id = excluded.correlation_id, causation_id = excluded.causation_id,
-    tenant_id = excluded.tenant_id, environment = excluded.environment,
+    tenant_id = excluded.tenant_id, environment = excluded.environment, traceparent = excluded.traceparent,
     state = CASE WHEN work.state = 'leased' THEN 'leased' ELSE excluded.state END,
     again = work.state = 'leased',
     attempts = CASE WHEN work.state = 'leased' THEN work.attempts ELSE 0 END,
@@ -248,14 +248,15 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async counts(request: Parameters<WorkStore['counts']>[0]): Promise<WorkCounts> {
-    const result = await this.#pool.query<Record<keyof WorkCounts, number>>({
+    const result = await this.#pool.query<WorkCounts>({
       name: 'work/counts',
       text: `SELECT
                count(*) FILTER (WHERE state IN ('due', 'paused') OR state = 'later' AND due_at <= $1)::int AS due,
                count(*) FILTER (WHERE state = 'leased')::int AS leased,
                count(*) FILTER (WHERE state = 'held')::int AS held,
                count(*) FILTER (WHERE state = 'later' AND due_at > $1)::int AS later,
-               count(*) FILTER (WHERE state = 'failed')::int AS failed
+               count(*) FILTER (WHERE state = 'failed')::int AS failed,
+               min(due_at) FILTER (WHERE state = 'due' OR state = 'later' AND due_at <= $1) AS "oldestDue"
              FROM (
                SELECT process_manager, kind, state, due_at FROM runtime.work UNION ALL ${COUNTED_DELIVERIES}
              ) AS work
@@ -265,6 +266,7 @@ export class PostgresWorkStore implements WorkStore {
         request.kinds?.map(({ processManager }) => processManager) ?? null,
         request.kinds?.map(({ kind }) => kind) ?? null,
       ],
+      types: plainTypes,
     })
     return result.rows[0]!
   }
@@ -370,6 +372,7 @@ function changeValues(changes: WorkChanges): [string, string] {
     causation_id: work.causationId,
     tenant_id: work.tenantId,
     environment: work.environment,
+    traceparent: work.traceparent,
   }))
   // names of dead-lettered streams may be any
   return [storable(JSON.stringify(store)), storable(JSON.stringify(changes.cancel.map(name)))]

@@ -1,6 +1,7 @@
 import { authenticateClient } from '../../application/access/client-authentication.ts'
 import type { Application } from '../../application/commands/application.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
+import { nameCaller } from '../http/answers.ts'
 import { type HttpCode, HttpError } from '../http/errors.ts'
 import { headerOf } from '../http/headers.ts'
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
@@ -91,6 +92,7 @@ export function partnerAccess(options: {
         const { error, message } = REFUSALS[found]
         throw refused(host, received, unauthorized(error, message))
       }
+      nameCaller(received.response, found.client_id)
       await received.costs.admit(found.client_id)
       const refusal = refuse?.(found)
       if (refusal) throw refusal

@@ -34,6 +34,18 @@ export function sendEmpty(response: ServerResponse, status: number): void {
   response.end()
 }
 
+const callers = new WeakMap<ServerResponse, string>()
+
+/** Notes who proved to be the caller of a request: an id, never a secret. */
+export function nameCaller(response: ServerResponse, id: string): void {
+  callers.set(response, id)
+}
+
+/** The id of a request's caller; null: nobody has proved to be one. */
+export function callerIdOf(response: ServerResponse): string | null {
+  return callers.get(response) ?? null
+}
+
 /** The id of the request that is being answered; it is the correlation id of what the request causes. */
 export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader('X-Request-Id'))

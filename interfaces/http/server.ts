@@ -8,10 +8,12 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
 import findMyWay from 'find-my-way'
+import { type Step, traced, traceIdOf, traceparent } from '../../application/ports/tracing.ts'
 import { type Admission, type CredentialHeader, callerOf } from './admission.ts'
-import { requestIdOf, sendEmpty } from './answers.ts'
+import { callerIdOf, requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
 import { docUrlOf, type ErrorWriter, HttpError } from './errors.ts'
+import { headerOf } from './headers.ts'
 import { limitAddress, type RateLimiter } from './rate-limit.ts'
 import { limitReceipt } from './receipt-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
@@ -42,6 +44,16 @@ export interface FailedRequest {
   readonly method: string
 }
 
+/** What is told of a request that was answered, beside what it was. */
+export interface AnsweredRequest {
+  /** Its `X-Request-Id`. */
+  readonly id: string
+  /** Who proved to be its caller; null: nobody did. */
+  readonly caller: string | null
+  /** Of the trace that it was part of, or its caller named; undefined: none. */
+  readonly traceId: string | undefined
+}
+
 export interface HostSettings {
   readonly routes: readonly Route[]
   /** Guards of the paths at and below `path`. */
@@ -68,7 +80,13 @@ export interface HostSettings {
    * Told of every answer: method, route path, status, real milliseconds. Where there is no such path or method the
    * path is `(none)`, and a method that HTTP does not define is `OTHER`: the words form a small fixed set.
    */
-  readonly onAnswer?: (method: string, path: string, status: number, milliseconds: number) => void
+  readonly onAnswer?: (
+    method: string,
+    path: string,
+    status: number,
+    milliseconds: number,
+    answered: () => AnsweredRequest,
+  ) => void
 }
 
 /** What the hosts of a process share. */
@@ -110,7 +128,11 @@ export function createHost(settings: HostSettings): express.Express {
       response.once('close', () => {
         const method = KNOWN_METHODS.has(request.method) ? request.method : 'OTHER'
         const path = (response.locals.route as string | undefined) ?? '(none)'
-        onAnswer(method, path, response.statusCode, performance.now() - start)
+        onAnswer(method, path, response.statusCode, performance.now() - start, () => ({
+          id: requestIdOf(response),
+          caller: callerIdOf(response),
+          traceId: traceIdOf(response.locals.traceparent ?? headerOf(request.headers, 'traceparent')),
+        }))
       })
     }
     next()
@@ -173,6 +195,15 @@ export function createHost(settings: HostSettings): express.Express {
     }
   }
 
+  const answer = async (route: Route, request: express.Request, response: express.Response) => {
+    try {
+      const caller = callerOf(request, credentialHeader)
+      await admission.during(request, caller, () => route.handle(request, response))
+    } catch (error) {
+      fail(error, request, response)
+    }
+  }
+
   const placeOf = placesOf(settings.routes)
   app.use(async (request, response) => {
     try {
@@ -196,15 +227,39 @@ export function createHost(settings: HostSettings): express.Express {
       response.locals.route = place.path
       request.params = params
       if (route.isProbe) await route.handle(request, response)
-      else {
-        const caller = callerOf(request, credentialHeader)
-        await admission.during(request, caller, () => route.handle(request, response))
-      }
+      else await tracedRequest(request, response, route.path, () => answer(route, request, response))
     } catch (error) {
       fail(error, request, response)
     }
   })
   return app
+}
+
+/** Answers a request as the first step of the service in a trace, which is the caller's where it names one. */
+function tracedRequest(
+  request: express.Request,
+  response: express.Response,
+  route: string,
+  answer: () => Promise<void>,
+): Promise<void> {
+  const { method, headers } = request
+  const step: Step = {
+    name: `${method} ${route}`,
+    kind: 'server',
+    causedBy: headerOf(headers, 'traceparent'),
+    mayBegin: true,
+    attributes: { 'http.request.method': method, 'http.route': route, correlation_id: requestIdOf(response) },
+  }
+  return traced(step, async (tell) => {
+    response.locals.traceparent = traceparent()
+    await answer()
+    const { statusCode } = response
+    tell({
+      'http.response.status_code': statusCode,
+      'error.type': statusCode >= 500 ? String(statusCode) : null,
+      caller_id: callerIdOf(response),
+    })
+  })
 }
 
 /** What a host has at one path. */

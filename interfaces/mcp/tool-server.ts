@@ -4,7 +4,7 @@ import { type Application, asOfNow } from '../../application/commands/applicatio
 import { isIdempotencyKey } from '../../application/commands/keyed-call.ts'
 import { employersInScope } from '../../application/parties/employers-in-scope.ts'
 import { unknownFault } from '../endpoints/unknown-fields.ts'
-import { requestIdOf, sendEmpty } from '../http/answers.ts'
+import { nameCaller, requestIdOf, sendEmpty } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
@@ -140,6 +140,7 @@ export class ToolServer {
       await this.#refuseKey(request, response, key)
       return
     }
+    nameCaller(response, agent.credential_id)
     app.lastUsed.touch(agent.credential_id, app.clock.now())
     try {
       await costs.admit(agent.credential_id)

@@ -50,7 +50,21 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
     url: () => (name === 'ops' ? null : config.urls[name]) ?? addresses[name] ?? '',
     newRequestId: () => app.randomness.id(),
     onFailure: (error, request) => failures.report(name, request, error),
-    onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
+    onAnswer: (method, route, status, ms, answered) => {
+      metrics.request(name, method, route, status, ms)
+      if (!config.hasAccessLog) return
+      const { id, caller, traceId } = answered()
+      logger.info('request', {
+        interface: name,
+        method,
+        route,
+        status,
+        milliseconds: Math.round(ms * 10) / 10,
+        caller_id: caller,
+        correlation_id: id,
+        trace_id: traceId,
+      })
+    },
   })
   const onRefusedOperator =
     (name: HostName) =>

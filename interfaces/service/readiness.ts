@@ -216,7 +216,7 @@ export class Readiness {
         log.head().then((head) => this.#processManagers(head)),
         (figures) => metrics.processManagers(figures),
       ),
-      set(this.#counted.get(), (figures) => metrics.work('process-managers', figures)),
+      set(this.#counted.get(), (figures) => metrics.work('process-managers', figures && this.#aged(figures))),
       set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
       bankFolders && this.#unusableFolders().then((unusable) => metrics.bankFolders(BANK_FOLDERS, unusable!)),
       integrationEvents &&
@@ -247,6 +247,12 @@ export class Readiness {
     this.#lag.note(head)
     const all = await this.#parts.runner.status()
     return Promise.all(all.map(async (one) => ({ ...one, lag: await this.#lag.at(one.position, head) })))
+  }
+
+  #aged(counts: WorkCounts) {
+    const { oldestDue } = counts
+    const now = this.#parts.clock.now()
+    return { ...counts, oldestDueMs: oldestDue === null ? null : Math.max(0, now - oldestDue) }
   }
 
   #counts(kinds = this.#parts.kinds) {

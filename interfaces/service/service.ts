@@ -77,6 +77,7 @@ import { watchLog } from './log-watch.ts'
 import { openMessaging } from './messaging.ts'
 import { Readiness } from './readiness.ts'
 import { logEngineOf, openEventLog, openStorage } from './storage.ts'
+import { openTracing, tracedProviders } from './tracing.ts'
 
 /** A running service. */
 export interface Service {
@@ -121,6 +122,8 @@ async function compose(
   closers: (() => Promise<void>)[],
   closeAll: () => Promise<void>,
 ): Promise<Service> {
+  // ends last: all else is told of in traces
+  closers.push(await openTracing(config, logger))
   const secrets = await prepareDataDirectory(config)
   const storage = await openStorage(config, logger)
   closers.push(() => storage.close())
@@ -135,6 +138,7 @@ async function compose(
   let lookAtLog: () => void = () => undefined
   const onAppend = (events: number, ms: number) => metrics.append(events, ms)
   const log = new RememberedLog(await openEventLog(config, database, logger, onAppend, () => lookAtLog()))
+  metrics.watch({ pools: database.use, appends: () => log.appending })
   // a request does not wait for a log that is away; work in the background does
   const failFast = new FailFastLog(log, {
     // in the database, reads of the log may all be in line behind slow ones
@@ -209,6 +213,17 @@ async function compose(
   closers.push(async () => clockWatch.stop())
   const outbox = new RecordedOutbox(pool, personalData, clock)
   const addresses: Partial<Record<HostName, string>> = {}
+  const rails = await bankRails(config, {
+    log,
+    registry,
+    commands,
+    clock,
+    vault,
+    personalData,
+    randomness,
+    faults,
+    pool: background,
+  })
   const app: Application = {
     log: failFast,
     registry,
@@ -222,22 +237,15 @@ async function compose(
     lastUsed,
     faults,
     forwardCutoff: config.forwardCutoff,
-    ...(await bankLinks(config, { faults })),
-    financing: new SimulatedFinancingProvider(faults),
-    messages: new MessagesByChannel(config, outbox, faults),
     outsideWeb: new GuardedWeb(config.webhookTargets),
-    ...(await cardProcessors(config, { faults, personalData }, addresses)),
-    ...(await bankRails(config, {
-      log,
-      registry,
-      commands,
-      clock,
-      vault,
-      personalData,
-      randomness,
-      faults,
-      pool: background,
-    })),
+    bankFiles: rails.bankFiles,
+    ...tracedProviders({
+      ...(await bankLinks(config, { faults })),
+      financing: new SimulatedFinancingProvider(faults),
+      messages: new MessagesByChannel(config, outbox, faults),
+      ...(await cardProcessors(config, { faults, personalData }, addresses)),
+      bankRails: rails.bankRails,
+    }),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
       deliveries: new PostgresDeliveryRecords(pool),
@@ -256,7 +264,10 @@ async function compose(
       leases,
       notices,
       queue: messaging.queue,
-      report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
+      report: (what, fields) => {
+        if (what === 'lease_lost') metrics.leaseLost()
+        logger.warn(what.replaceAll('_', ' '), fields)
+      },
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
     [
@@ -293,7 +304,7 @@ async function compose(
       store: workStore,
       channel: messaging.integrationEvents,
       published: (type) => metrics.integrationEvent(type),
-      report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
+      report: (what, fields) => logger.warn(what.replaceAll('_', ' '), fields),
     })
   const following = new AbortController()
   closers.push(async () => following.abort())

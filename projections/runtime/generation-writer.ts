@@ -3,6 +3,7 @@ import { TimeSlice } from '../../application/commands/time-slices.ts'
 import type { Applied, Commit, DeadLettered, Stop } from '../../application/followers/consumer.ts'
 import { describeError } from '../../application/followers/describe-error.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
+import { isTraced, tracedPast, traceIdOf } from '../../application/ports/tracing.ts'
 import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
@@ -54,6 +55,8 @@ export class GenerationWriter {
   #lastPending: StoredEvent | null = null
   #pendingBytes = 0
   #pendingSince = 0
+  /** Of the events folded since, by trace: the first one's `traceparent`. */
+  #traces = new Map<string, string>()
   #rate: number
   #rateFrom: { at: number; position: bigint }
 
@@ -109,6 +112,7 @@ export class GenerationWriter {
   async recover(): Promise<void> {
     this.#pending = 0
     this.#pendingBytes = 0
+    this.#traces.clear()
     const { generation } = this
     const { epoch, store } = this.#parts
     this.#stored = await store.pages.position(generation, epoch)
@@ -143,6 +147,8 @@ export class GenerationWriter {
         this.#fold.apply(handlers, event)
         this.#pending += 1
         this.#lastPending = stored
+        // what is caught up on belongs to no trace any more
+        if (areShared && isTraced()) this.#follow(event.metadata.traceparent)
         const turn = slice.over()
         if (turn) await turn
       } catch (error) {
@@ -185,6 +191,8 @@ export class GenerationWriter {
   async write({ to, deadLetter, free }: Omit<Commit, 'from'>): Promise<{ events: number; ms: number }> {
     const startedAt = performance.now()
     const events = this.#pending
+    const since = this.#pendingSince
+    const traces = [...this.#traces.values()]
     const lastEvent = this.#lastPending
     const deadLettered = deadLetter.map((one) => this.#deadLetteredStream(one))
     for (const one of deadLettered) this.#deadLettered.set(one.stream, one)
@@ -193,6 +201,7 @@ export class GenerationWriter {
     this.#pending = 0
     this.#pendingBytes = 0
     this.#pendingSince = startedAt
+    this.#traces.clear()
     this.#measure(to)
     const { generation } = this
     const { epoch, store } = this.#parts
@@ -214,7 +223,20 @@ export class GenerationWriter {
     }
     this.#stored = to
     this.#fold.written()
+    for (const causedBy of traces) this.#traced(causedBy, to, since)
     return { events, ms: performance.now() - startedAt }
+  }
+
+  #follow(traceparent: string | undefined): void {
+    const trace = traceIdOf(traceparent)
+    if (trace !== undefined && !this.#traces.has(trace)) this.#traces.set(trace, traceparent!)
+  }
+
+  #traced(causedBy: string, to: bigint, since: number): void {
+    const { name } = this.#parts.projection
+    const { generation } = this.generation
+    const attributes = { projection: name, generation, position: String(to) }
+    tracedPast({ name: `projection ${name}`, kind: 'consumer', causedBy, attributes }, since)
   }
 
   #deadLetteredStream({ at, from, error }: DeadLettered): DeadLetteredStream {

@@ -16,6 +16,7 @@ import {
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../../../application/ports/integration-events.ts'
+import { traceHeaders } from '../../../application/ports/tracing.ts'
 import type { Nats } from './connection.ts'
 
 export const INTEGRATION_STREAM = 'COMPSTREAM'
@@ -76,6 +77,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     if (!this.#nats.connected) throw new Error('NATS is not connected')
     const head = headers()
     head.set('Content-Type', 'application/json')
+    for (const [name, value] of Object.entries(traceHeaders())) head.set(name, value)
     try {
       this.#client ??= this.#nats.connection.jetstream({ timeout: technicalDeadline(PUBLISH_MS) })
       for (let msgID = event.id; ; ) {

@@ -9,6 +9,7 @@ import type {
   TransactionPage,
 } from '../../../application/ports/bank-link.ts'
 import { ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { traceHeaders } from '../../../application/ports/tracing.ts'
 import { ANSWERS, readAs } from './plaid-answers.ts'
 import { isOfSdk, PlaidRefused, refusalOf } from './plaid-errors.ts'
 
@@ -35,6 +36,7 @@ export interface PlaidSettings {
 /** What a call is made with. */
 interface CallOptions {
   readonly signal: AbortSignal
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Plaid, by its own SDK. */
@@ -131,7 +133,8 @@ export class PlaidBankLink implements BankLink {
     call: (options: CallOptions) => Promise<{ readonly status: number; readonly data: unknown }>,
     withinMs = this.#timeoutMs,
   ): Promise<Answer> {
-    const { status, data } = await call({ signal: AbortSignal.timeout(withinMs) }).catch((error) => {
+    const options = { signal: AbortSignal.timeout(withinMs), headers: { ...traceHeaders() } }
+    const { status, data } = await call(options).catch((error) => {
       if (!isOfSdk(error)) throw error
       throw new ProviderUnavailable('The bank link could not be reached, or did not answer in time')
     })

@@ -1,5 +1,6 @@
 import { Stripe } from 'stripe'
 import { z } from 'zod'
+import { traceHeaders } from '../../../application/ports/tracing.ts'
 
 /**
  * The answers of Stripe, as far as they are used. What is none of them is taken for a connection that failed, as is what
@@ -65,11 +66,12 @@ const FAILURE = z.object({ error: z.object({ type: z.string() }) })
 export function stripeHttp(): Stripe.HttpClient {
   return Stripe.createFetchHttpClient(async (url, options) => {
     // the key goes nowhere else
-    const response = await fetch(url, { ...options, redirect: 'error' })
+    const headers = new Headers(options?.headers)
+    for (const [name, value] of Object.entries(traceHeaders())) headers.set(name, value)
+    const response = await fetch(url, { ...options, headers, redirect: 'error' })
     const text = await response.text()
     const kind = response.ok ? SUCCESS : FAILURE
     if (!kind.safeParse(JSON.parse(text)).success) throw new TypeError('No answer of Stripe')
-    const { status, headers } = response
-    return new Response(text, { status, headers })
+    return new Response(text, { status: response.status, headers: response.headers })
   })
 }

@@ -1,6 +1,7 @@
 import { technicalDeadline } from '../../../application/commands/technical-deadlines.ts'
 import type { Messages, OutgoingMessage } from '../../../application/ports/messages.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { traceHeaders } from '../../../application/ports/tracing.ts'
 
 /** Real milliseconds that the provider may take to answer. */
 const PATIENCE_MS = 10_000
@@ -33,7 +34,10 @@ export class SmsMessages implements Messages {
     try {
       const answer = await fetch(this.#url, {
         method: 'POST',
-        headers: this.#authorization === null ? {} : { Authorization: this.#authorization },
+        headers: {
+          ...(this.#authorization === null ? {} : { Authorization: this.#authorization }),
+          ...traceHeaders(),
+        },
         body: new URLSearchParams({ To: to, From: from ?? this.#from, Body: text }),
         redirect: 'manual',
         signal: AbortSignal.timeout(technicalDeadline(PATIENCE_MS)),

@@ -2,6 +2,7 @@ import { type InboundConnection, inboundConnection } from '../../../domain/acces
 import { isId } from '../../../domain/kernel/ids.ts'
 import type { Access } from '../../endpoints/endpoint.ts'
 import { type PartnerHost, partnerAccess, refused } from '../../endpoints/partner-access.ts'
+import { nameCaller } from '../../http/answers.ts'
 import { type HttpCode, HttpError } from '../../http/errors.ts'
 import { headerOf } from '../../http/headers.ts'
 import { addressKey } from '../../http/rate-limit.ts'
@@ -74,6 +75,7 @@ export const connection: Access<PartnerHost, SigningConnection> = {
         bytes.length,
       )
     }
+    nameCaller(received.response, connection.connection_id)
     await received.costs.admit(connection.connection_id)
   },
 }

@@ -16,6 +16,7 @@ import { type Access, type Call, endpointsOf } from '../../endpoints/endpoint.ts
 import { WITH_ENVELOPE } from '../../endpoints/envelope.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
+import { nameCaller } from '../../http/answers.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
@@ -73,6 +74,7 @@ export function forOperators<Host extends Pick<OperatorHost, 'app' | 'gate'>>(
       async identify({ app, gate }, { request, response }) {
         const operator = await gate.require(app, request, response, roles)
         if (reveals(endpoint, request)) gate.requireRole(operator, AUDITING, request, response)
+        nameCaller(response, operator.operator_id)
         return operator
       },
       seenBy: (host, { role }) =>

@@ -74,6 +74,17 @@ describe('metrics', () => {
     expect(after[3]).toBeGreaterThan(before[3]!)
   })
 
+  test('tell of connections by their purpose, appends under way and the oldest work that is due', async () => {
+    const { text } = await send(`${service.opsUrl}/metrics`)
+    const named = (name: string) => text.split('\n').filter((line) => line.startsWith(`compstream_${name}`))
+    for (const pool of ['requests', 'background', 'leases']) {
+      expect(named(`database_pool_in_use{pool="${pool}"} `)).toHaveLength(1)
+      expect(named(`database_pool_waiting{pool="${pool}"} `)).toHaveLength(1)
+    }
+    expect(named('log_appends_waiting ')).toHaveLength(1)
+    expect(named('work_oldest_due_seconds{queue="process-managers"} ')).toHaveLength(1)
+  })
+
   test('count the work that process managers did', async () => {
     const done = 'compstream_work_total{queue="payroll-pipeline",outcome="done"}'
     const before = await counted(done)

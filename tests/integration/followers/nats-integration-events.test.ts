@@ -137,8 +137,8 @@ function publishFrom(
 ): Counted & { events: IntegrationPublisher } {
   const channel = new Counted()
   const { log, registry, commands, leases, store, reports } = on
-  const report = (what: string, { error }: Readonly<Record<string, string>>) =>
-    void reports.push(`${what} ${error}`)
+  const report = (what: string, { reason }: Readonly<Record<string, string>>) =>
+    void reports.push(`${what} ${reason}`)
   const events = new IntegrationPublisher({
     log,
     registry,

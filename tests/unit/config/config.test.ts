@@ -114,6 +114,16 @@ describe('settings', () => {
     ])
   })
 
+  test('traces go where their own address says, else below the one of all signals, and nowhere without either', () => {
+    const urlOf = (env: Record<string, string>) => loadConfig(env).tracesUrl
+    const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318/'
+    expect(urlOf({})).toBeNull()
+    expect(urlOf({ OTEL_EXPORTER_OTLP_ENDPOINT })).toBe('http://collector:4318/v1/traces')
+    const whole = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in' }
+    expect(urlOf({ OTEL_EXPORTER_OTLP_ENDPOINT, ...whole })).toBe('https://traces.example/in')
+    expect(urlOf({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: 'true' })).toBeNull()
+  })
+
   test.each([
     'esdb://one:2113?tls=false',
     'esdb+discover://user:p%40ss@name.example:2113?tlsCAFile=/etc/ca.pem',
@@ -174,6 +184,12 @@ describe('settings', () => {
     ['FORWARD_CUTOFF', '2026-04-27'],
     ['DEBIT_BATCH_INTERVAL_SECONDS', '0'],
     ['LOG_LEVEL', 'loud'],
+    ['ACCESS_LOG', 'yes'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://collector:4317'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+    ['OTEL_TRACES_SAMPLER', 'sometimes'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
     ['NACHA_DESTINATION_ROUTING', '123456789'],
     ['SERVER_NAME', 'x'.repeat(101)],
   ])('%s=%s is refused by its name with what is expected', (name, value) => {

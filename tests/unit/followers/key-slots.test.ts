@@ -23,6 +23,7 @@ function piece(key: string, host = 'h'): ClaimedWork {
     causationId: 'c',
     tenantId: null,
     environment: null,
+    traceparent: null,
   }
 }
 

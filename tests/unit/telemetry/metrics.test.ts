@@ -4,7 +4,9 @@ import { Metrics } from '../../../infrastructure/telemetry/metrics.ts'
 test('projections that are not known take away their own dead-lettered streams, not those of other readers', async () => {
   const metrics = new Metrics({ process: false })
   const lag = { events: 0, seconds: 0 }
-  metrics.projections([{ name: 'employers', state: 'parked', owner: 'a', lag, parked_streams: 2 }])
+  metrics.projections([
+    { name: 'employers', state: 'parked', owner: 'a', lag, parked_streams: 2, rebuild: null },
+  ])
   metrics.deadLettered('integration-events', 1)
   const shown = async () => (await metrics.text()).match(/^compstream_dead_lettered_streams.*$/gm) ?? []
   expect(await shown()).toHaveLength(2)

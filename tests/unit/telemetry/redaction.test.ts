@@ -74,6 +74,17 @@ describe('log lines', () => {
     expect(last().text).toBe(expected)
   })
 
+  test('ids are shown as they are, though their digits look like a number of a bank or a person', () => {
+    const { logger, last } = captured()
+    const ids = {
+      correlation_id: '0a1b2c3d-021000021-4e5f6071'.replaceAll('-', 'a').slice(0, 24),
+      trace_id: 'a021000021b021000021c021000021de',
+      key: '021000021',
+    }
+    logger.info('work retried', ids)
+    expect(last()).toMatchObject({ ...ids, key: '***' })
+  })
+
   test('a text is bounded', () => {
     expect(mask('x'.repeat(100_000)).length).toBeLessThan(400)
   })
@@ -182,6 +193,7 @@ describe('metrics', () => {
     owner: 'a process',
     lag: { events: 3, seconds: 0.5 },
     parked_streams: 1,
+    rebuild: { position: 30, head: 120, events_left: 90 },
   }
 
   test('show projections, work and the log, refreshed when read', async () => {
@@ -190,12 +202,14 @@ describe('metrics', () => {
     metrics.page('policies', 25, 3)
     metrics.page('policies', 5, 3)
     metrics.worked('webhooks', 'done')
+    metrics.leaseLost()
+    metrics.watch({ pools: () => [{ name: 'background', inUse: 3, waiting: 7 }], appends: () => 2 })
     metrics.refreshOnRead(async () => {
       metrics.projections([POLICIES])
       metrics.processManagers([
         { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, deadLetteredStreams: 1 },
       ])
-      metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
+      metrics.work('webhooks', { due: 2, failed: 1, leased: 4, oldestDueMs: 1_500 })
     })
     metrics.refreshOnRead(() => {
       throw new Error('the database is away')
@@ -216,6 +230,13 @@ describe('metrics', () => {
       'compstream_work_due{queue="webhooks"} 2',
       'compstream_work_failed{queue="webhooks"} 1',
       'compstream_work_leased{queue="webhooks"} 4',
+      'compstream_work_oldest_due_seconds{queue="webhooks"} 1.5',
+      'compstream_projection_rebuild_progress{projection="policies"} 0.25',
+      'compstream_projection_rebuild_events_left{projection="policies"} 90',
+      'compstream_database_pool_in_use{pool="background"} 3',
+      'compstream_database_pool_waiting{pool="background"} 7',
+      'compstream_log_appends_waiting 2',
+      'compstream_leases_lost_total 1',
       'compstream_work_total{queue="webhooks",outcome="done"} 1',
     ]) {
       expect(text).toContain(line)
@@ -229,13 +250,13 @@ describe('metrics', () => {
     metrics.processManagers([
       { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, deadLetteredStreams: 1 },
     ])
-    metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
+    metrics.work('webhooks', { due: 2, failed: 1, leased: 4, oldestDueMs: 1_500 })
     metrics.integrationEventsBehind(5)
     const figures = async () =>
       (await metrics.text()).match(
-        /^compstream_(projection_lag|projection_up|process_manager|dead_lettered|work|integration_events_behind)\S* \S+$/gm,
+        /^compstream_(projection_lag|projection_up|projection_rebuild|process_manager|dead_lettered|work|integration_events_behind)\S* \S+$/gm,
       )
-    expect(await figures()).toHaveLength(12)
+    expect(await figures()).toHaveLength(15)
     metrics.projections(null)
     metrics.processManagers(null)
     metrics.work('webhooks', null)
