@@ -33,10 +33,8 @@ export const NOT_FOUND_CODES = {
   'processor notice': 'processor_notice_not_found',
   reconciliation: 'reconciliation_not_found',
   'record of the legacy service': 'legacy_collection_not_found',
-  subscription: 'subscription_not_found',
   tenant: 'tenant_not_found',
   transaction: 'transaction_not_found',
-  'webhook subscription': 'subscription_not_found',
 } as const satisfies Readonly<Record<string, ErrorCode>>
 export type NamedThing = keyof typeof NOT_FOUND_CODES
 

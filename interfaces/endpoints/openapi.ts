@@ -291,7 +291,8 @@ function answerNameOf({ operation, alsoBare, pagination }: Endpoint<never>, data
   const isList = list instanceof z.ZodArray
   const { id } = z.globalRegistry.get((isList ? list.element : list) as z.ZodType) ?? {}
   const isShared = pagination === undefined || z.globalRegistry.get(pagination)?.id !== undefined
-  if (id === undefined || alsoBare || !isShared) return `${capital(operation)}Response`
+  const isWhole = isList && pagination === undefined
+  if (id === undefined || alsoBare || !isShared || isWhole) return `${capital(operation)}Response`
   return isList ? `${id}ListResponse` : `${id}Response`
 }
 

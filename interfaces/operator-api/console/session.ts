@@ -32,11 +32,7 @@ export class ConsoleAccess {
   readonly #addresses: Pick<RateLimiter, 'take'>
 
   /** @param addresses limits callers without a valid token. */
-  constructor(
-    sessions: ConsoleSessions,
-    gate: Gate,
-    addresses: Pick<RateLimiter, 'take'>,
-  ) {
+  constructor(sessions: ConsoleSessions, gate: Gate, addresses: Pick<RateLimiter, 'take'>) {
     this.#sessions = sessions
     this.#gate = gate
     this.#addresses = addresses
