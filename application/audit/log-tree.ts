@@ -74,7 +74,6 @@ const NO_EVENTS = Buffer.alloc(0)
 /** The Merkle tree over the events of the log, in log order, and its signed checkpoints. */
 export class LogTree {
   readonly #parts: LogTreeParts
-  #signer: Promise<Signer> | undefined
 
   constructor(parts: LogTreeParts) {
     this.#parts = parts
@@ -200,13 +199,10 @@ export class LogTree {
   }
 
   async #signing(): Promise<Signer> {
-    this.#signer ??= (async () => {
-      const seed = await this.#parts.vault.getOrPut(SIGNING_KEY, () =>
-        randomBytes(HASH_BYTES).toString('base64'),
-      )
-      return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
-    })()
-    return this.#signer
+    const seed = await this.#parts.vault.getOrPut(SIGNING_KEY, () =>
+      randomBytes(HASH_BYTES).toString('base64'),
+    )
+    return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
   }
 
   /** What a check of the log is held against. */
