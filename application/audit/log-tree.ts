@@ -211,23 +211,39 @@ export class LogTree {
     return TreeCheck.open({ log, store, copies: async () => (await copies?.kept()) ?? [] })
   }
 
-  /** Proves that an event is in the log as of the newest checkpoint. @returns null where the log has no such event. */
+  /**
+   * Proves that an event is in the log as of the newest checkpoint.
+   * @returns null where the log has no such event. @throws LogDiffers as {@link checkpoint}.
+   */
   async prove(eventId: string): Promise<InclusionProof | null> {
-    const { store, log } = this.#parts
+    const { store } = this.#parts
     const checkpoint = await this.checkpoint()
     const index = await store.leafOf(eventId)
     if (checkpoint === null || index === null || index >= checkpoint.size) return null
-    const [tile] = await store.tiles([{ level: 0, index: Math.floor(index / TILE_HASHES) }])
-    const { events } = await log.readAll({ after: tile!.after!, maxCount: (index % TILE_HASHES) + 1 })
+    const event = await this.#eventAt(index)
+    // the event that the tree has there is gone, or is another one
+    if (event?.eventId !== eventId) throw new LogDiffers(checkpoint.size)
     const path = await inclusionProof(index, checkpoint.size, this.nodes())
     return {
       kind: 'inclusion',
       event_id: eventId,
-      leaf: Buffer.from(leafOf(events[index % TILE_HASHES]!)).toString('base64'),
+      leaf: Buffer.from(leafOf(event)).toString('base64'),
       leaf_index: index,
       path: path.map((hash) => hash.toString('base64')),
       checkpoint: checkpoint.note,
       key: checkpoint.key,
+    }
+  }
+
+  /** The event of a leaf, page by page from the beginning of its tile. */
+  async #eventAt(index: number): Promise<StoredEvent | undefined> {
+    const [tile] = await this.#parts.store.tiles([{ level: 0, index: Math.floor(index / TILE_HASHES) }])
+    let ahead = index % TILE_HASHES
+    for (let after = tile!.after!; ; ) {
+      const page = await this.#parts.log.readAll({ after, maxCount: ahead + 1 })
+      if (page.events.length > ahead || page.atHead) return page.events[ahead]
+      ahead -= page.events.length
+      after = page.checkpoint
     }
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -55,6 +56,10 @@ describe('the tree over the log', () => {
       Array.from({ length: appends }, () => bench.log.append(`filler-${newId()}`, -1, events)),
     )
   }
+  const lastEvent = async () => {
+    const { events } = await bench.log.readAll({ after: (await bench.log.head()) - 1n, maxCount: 1 })
+    return events[0]!
+  }
 
   test('covers all events, and proves each of them to who has the key alone', async () => {
     await append(30)
@@ -69,6 +74,18 @@ describe('the tree over the log', () => {
       expect(() => checkProof({ ...proof, leaf: `AAAA${proof.leaf}` }, [checkpoint.key])).toThrow(ProofFails)
     }
     expect(await tree().prove('00000000-0000-4000-8000-000000000000')).toBeNull()
+  })
+
+  test('proves an event that large ones stand before', async () => {
+    // a page of the log ends at 4 MiB, as stored
+    const data = JSON.stringify({ random: randomBytes(360_000).toString('base64') })
+    for (let n = 0; n < 10; n += 1) {
+      await bench.log.append(`large-${newId()}`, -1, [{ type: 'Filled', data, metadata: '{}' }])
+    }
+    await append(1)
+    const { eventId } = await lastEvent()
+    const proof = (await tree().prove(eventId))!
+    expect(checkProof(proof, [proof.key])).toMatchObject({ event_id: eventId })
   })
 
   test('goes on from where it was, whoever goes on, and each checkpoint is the beginning of the next', async () => {
@@ -140,10 +157,6 @@ describe('the tree over the log', () => {
       } finally {
         await client.end()
       }
-    }
-    const lastEvent = async () => {
-      const { events } = await bench.log.readAll({ after: (await bench.log.head()) - 1n, maxCount: 1 })
-      return events[0]!
     }
     const verified = async () =>
       verifyLog({
