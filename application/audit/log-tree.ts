@@ -6,21 +6,13 @@ import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../por
 import type { SecretVault } from '../ports/personal-data.ts'
 import { readNote, type Signer, signedNote, signerOf, verifierKey } from './checkpoint-note.ts'
 import { leafOf } from './leaf.ts'
-import {
-  consistencyProof,
-  HASH_BYTES,
-  type Hash,
-  inclusionProof,
-  leafHash,
-  type NodeAt,
-  rootOf,
-} from './merkle.ts'
+import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
 import { TreeCheck } from './tree-check.ts'
 import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
 /** What keeps signed checkpoints outside the database as well. */
 export interface CheckpointCopies {
-  /** @throws what the folder fails by. */
+  /** Keeps the larger one, where it has another. @throws what the folder fails by. */
   keep(checkpoint: StoredCheckpoint): Promise<void>
   /** The notes that it has. @throws the same. */
   kept(): Promise<readonly string[]>
@@ -165,31 +157,30 @@ export class LogTree {
    */
   async checkpoint(signal?: AbortSignal): Promise<StoredCheckpoint | null> {
     const { store, clock, copies } = this.#parts
-    const { size } = await this.grow(signal)
+    // before the tree grows: what another process signs meanwhile may reach further
     const [last] = await store.checkpoints(1)
-    if (size === 0 || last?.size === size) return last ?? null
+    const { size } = await this.grow(signal)
     const nodes = this.nodes()
-    const { origin, ...signed } = await this.#lastSigned(last)
-    if (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))
+    const signed = last && readNote(last.note)!
+    if (signed && (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))) {
       throw new LogDiffers(signed.size)
-    const signer = await this.#signing()
-    const note = signedNote({ origin, size, root: await rootOf(size, nodes) }, signer)
-    const checkpoint = { size, note, key: verifierKey(signer), madeAt: clock.now() }
-    await store.addCheckpoint(checkpoint)
-    await copies?.keep(checkpoint)
-    return checkpoint
+    }
+    if (size === 0) return null
+    let newest = last
+    if (newest?.size !== size) {
+      const signer = await this.#signing()
+      const note = signedNote({ origin: signer.name, size, root: await rootOf(size, nodes) }, signer)
+      newest = { size, note, key: verifierKey(signer), madeAt: clock.now() }
+      await store.addCheckpoint(newest)
+    }
+    // again, where it failed or there was no folder
+    await copies?.keep(newest)
+    return newest
   }
 
   /** Checkpoints that were signed, newest first. */
   checkpoints(limit: number): Promise<readonly StoredCheckpoint[]> {
     return this.#parts.store.checkpoints(limit)
-  }
-
-  async #lastSigned(
-    last: StoredCheckpoint | undefined,
-  ): Promise<{ origin: string; size: number; root: Hash }> {
-    if (last) return readNote(last.note)!
-    return { origin: await this.#origin(), size: 0, root: await rootOf(0, this.nodes()) }
   }
 
   /** A log is known by its first event. */

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
 import { readNote } from '../../../application/audit/checkpoint-note.ts'
-import { LogDiffers, LogTree } from '../../../application/audit/log-tree.ts'
+import { LogDiffers, LogTree, type LogTreeParts } from '../../../application/audit/log-tree.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
@@ -37,13 +37,14 @@ describe('the tree over the log', () => {
 
   const masterKeys = new MasterKeys([Buffer.alloc(32, 5)])
   const store = () => new PostgresLogTreeStore(bench.database.pool)
-  const tree = () =>
+  const tree = (parts: Partial<LogTreeParts> = {}) =>
     new LogTree({
       log: bench.log,
       store: store(),
       vault: new PostgresSecretVault(bench.database.pool, masterKeys, bench.clock),
       clock: bench.clock,
       copies: new CheckpointFolder(folder),
+      ...parts,
     })
   /** Events of streams of their own, ten in an append. */
   async function append(appends: number): Promise<void> {
@@ -108,6 +109,24 @@ describe('the tree over the log', () => {
     })
   })
 
+  test('is signed while other processes sign what came since', async () => {
+    await append(1)
+    // whatever this one asks, another has signed more before it is answered
+    const overtaken = new Proxy(store(), {
+      get:
+        (target, name: keyof PostgresLogTreeStore) =>
+        async (...given: never[]) => {
+          await append(1)
+          await tree().checkpoint()
+          return (target[name] as (...all: never[]) => Promise<unknown>).apply(target, given)
+        },
+    })
+    const { size } = (await tree({ store: overtaken }).checkpoint())!
+    const [newest] = await tree().checkpoints(1)
+    expect(newest!.size).toBeGreaterThanOrEqual(size)
+    expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(newest!.note)
+  })
+
   test('is not signed where the log no longer begins with what was signed before', async () => {
     await append(1)
     const { size } = (await tree().checkpoint())!
@@ -129,6 +148,18 @@ describe('the tree over the log', () => {
       ),
     )
     expect(texts).toEqual([note, note, `${key}\n`])
+  })
+
+  test('has them there although it was signed while there was no folder, and has no older ones after newer', async () => {
+    await append(1)
+    const older = (await tree({ copies: null }).checkpoint())!
+    const latest = () => readFile(join(folder, 'latest.checkpoint'), 'utf8')
+    await tree().checkpoint()
+    expect(await latest()).toBe(older.note)
+    await append(1)
+    const newer = (await tree().checkpoint())!
+    await new CheckpointFolder(folder).keep(older)
+    expect(await latest()).toBe(newer.note)
   })
 
   describe.skipIf(isLogInEventStore)('finds, beside hash chains that were written anew as well,', () => {
