@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { TimeSlice } from '../commands/time-slices.ts'
+import { mapInTimeSlices, TimeSlice } from '../commands/time-slices.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
@@ -33,6 +33,16 @@ export class LogDiffers extends Error {
     super(`The first ${size} events of the log are no longer those of its checkpoint`)
     this.name = 'LogDiffers'
     this.size = size
+  }
+}
+
+/** Tiles are gone that the tree over the log goes on from. */
+export class TreeDamaged extends Error {
+  constructor(size: number) {
+    super(
+      `runtime.log_tree_tiles lacks tiles of the ${size} events in runtime.log_tree: DELETE FROM both has the tree made anew`,
+    )
+    this.name = 'TreeDamaged'
   }
 }
 
@@ -80,7 +90,7 @@ export class LogTree {
     const { log, store } = this.#parts
     let end = await store.end()
     if (end.size > 0 && (await log.idAt(end.position)) !== end.eventId) {
-      await store.clear()
+      await store.clear(end)
       end = await store.end()
     }
     const slice = new TimeSlice()
@@ -89,18 +99,26 @@ export class LogTree {
       const { events, atHead } = await log.readAll({ after: end.position, maxCount: PAGE })
       if (events.length > 0) {
         const to = endAfter(end, events)
-        if (await store.grow(end, to, await this.#tilesWith(end, events))) end = to
-        // another process was faster
-        else end = await store.end()
+        const tiles = await this.#tilesWith(end, events)
+        if (tiles && (await store.grow(end, to, tiles))) end = to
+        else {
+          // another process was faster, or began anew
+          const now = await store.end()
+          if (!tiles && now.size === end.size && now.position === end.position)
+            throw new TreeDamaged(end.size)
+          end = now
+        }
       }
       if (atHead) return end
       await slice.over()
     }
   }
 
-  async #tilesWith(end: TreeEnd, events: readonly StoredEvent[]): Promise<readonly StoredTile[]> {
+  /** The tiles that events change or begin; null where the tree lacks those that are not whole. */
+  async #tilesWith(end: TreeEnd, events: readonly StoredEvent[]): Promise<readonly StoredTile[] | null> {
     const last = await this.#lastTiles(end.size)
-    const leaves = events.map((event) => leafHash(leafOf(event)))
+    if (last === null) return null
+    const leaves = await mapInTimeSlices(events, (event) => leafHash(leafOf(event)))
     const hashes = new Map([...last].map(([level, tile]) => [level, tile.hashes]))
     const before = last.get(0)
     const ids = Buffer.concat([
@@ -120,8 +138,11 @@ export class LogTree {
     })
   }
 
-  /** The tiles that are not whole, by level, as they were at a size: another process may have gone on. */
-  async #lastTiles(size: number): Promise<ReadonlyMap<number, StoredTile>> {
+  /**
+   * The tiles that are not whole, by level, as they were at a size: another process may have gone on.
+   * @returns null where one is missing, or shorter.
+   */
+  async #lastTiles(size: number): Promise<ReadonlyMap<number, StoredTile> | null> {
     const counts = new Map<number, number>()
     const places: { level: number; index: number }[] = []
     for (let [level, count] = [0, size]; count > 0; level += 1) {
@@ -129,17 +150,14 @@ export class LogTree {
       if (count % TILE_HASHES > 0) places.push({ level, index: Math.floor(count / TILE_HASHES) })
       count = Math.floor(count / TILE_HASHES)
     }
-    const tiles = await this.#parts.store.tiles(places)
-    return new Map(
-      tiles.map((tile) => {
-        const count = counts.get(tile.level)!
-        const hashes = tile.hashes.subarray(0, count * HASH_BYTES)
-        return [
-          tile.level,
-          { ...tile, hashes, eventIds: tile.eventIds?.subarray(0, count * ID_BYTES) ?? null },
-        ]
-      }),
-    )
+    const tiles = new Map<number, StoredTile>()
+    for (const tile of await this.#parts.store.tiles(places)) {
+      const count = counts.get(tile.level)!
+      const hashes = tile.hashes.subarray(0, count * HASH_BYTES)
+      const eventIds = tile.eventIds?.subarray(0, count * ID_BYTES) ?? null
+      if (hashes.length === count * HASH_BYTES) tiles.set(tile.level, { ...tile, hashes, eventIds })
+    }
+    return tiles.size === places.length ? tiles : null
   }
 
   /** Nodes of the tree as it is stored. */

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
 import { readNote } from '../../../application/audit/checkpoint-note.ts'
-import { LogDiffers, LogTree, type LogTreeParts } from '../../../application/audit/log-tree.ts'
+import { LogDiffers, LogTree, type LogTreeParts, TreeDamaged } from '../../../application/audit/log-tree.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
@@ -101,12 +101,32 @@ describe('the tree over the log', () => {
     expect(await tree().proveConsistency(one!.size, first.size)).toBeNull()
 
     // a tree that is made anew is the same
-    await store().clear()
+    await store().clear(await store().end())
     await append(1)
     const third = (await tree().checkpoint())!
     expect(checkProof((await tree().proveConsistency(null, null))!, [third.key])).toMatchObject({
       to: third.size,
     })
+  })
+
+  test('is never made anew of what another process has made of it since', async () => {
+    await append(1)
+    const judged = await tree().grow()
+    await append(1)
+    const end = await tree().grow()
+    await store().clear(judged)
+    expect(await store().end()).toEqual(end)
+    await store().clear(end)
+    expect(await store().grow(end, { ...end, size: end.size + 1 }, [])).toBe(false)
+    expect(await store().end()).toMatchObject({ size: 0 })
+  })
+
+  test('does not go on from tiles that are gone', async () => {
+    await append(1)
+    await tree().grow()
+    await bench.database.pool.query('DELETE FROM runtime.log_tree_tiles')
+    await append(1)
+    await expect(tree().grow()).rejects.toThrow(TreeDamaged)
   })
 
   test('is signed while other processes sign what came since', async () => {
@@ -222,7 +242,7 @@ describe('the tree over the log', () => {
       const { eventId } = await lastEvent()
       await tree().checkpoint()
       await forge(eventId)
-      await store().clear()
+      await store().clear(await store().end())
       await tree().grow()
       expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
     })
