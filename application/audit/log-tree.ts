@@ -4,7 +4,16 @@ import type { Clock } from '../ports/clock.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
 import type { SecretVault } from '../ports/personal-data.ts'
-import { readNote, type Signer, signedNote, signerOf, verifierKey } from './checkpoint-note.ts'
+import {
+  readNote,
+  type Signer,
+  signedBy,
+  signedNote,
+  signerOf,
+  type Verifier,
+  verifierKey,
+  verifierOf,
+} from './checkpoint-note.ts'
 import { leafOf } from './leaf.ts'
 import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
 import { TreeCheck } from './tree-check.ts'
@@ -16,6 +25,10 @@ export interface CheckpointCopies {
   keep(checkpoint: StoredCheckpoint): Promise<void>
   /** The notes that it has. @throws the same. */
   kept(): Promise<readonly string[]>
+  /** Of these the newest, null where it has none. @throws the same. */
+  newest(): Promise<string | null>
+  /** Every verifier key that signed one. @throws the same. */
+  keys(): Promise<readonly string[]>
 }
 
 export interface LogTreeParts {
@@ -33,6 +46,16 @@ export class LogDiffers extends Error {
     super(`The first ${size} events of the log are no longer those of its checkpoint`)
     this.name = 'LogDiffers'
     this.size = size
+  }
+}
+
+/** No key that is trusted has signed the newest checkpoint, or its copy: somebody else put it there. Nothing is signed. */
+export class UnknownSignature extends Error {
+  constructor() {
+    super(
+      'The newest checkpoint, or its copy, is not signed by the key of this installation or by one that it keeps',
+    )
+    this.name = 'UnknownSignature'
   }
 }
 
@@ -171,22 +194,28 @@ export class LogTree {
   /**
    * Signs how the log stands, where it has gone on since the last checkpoint.
    * @returns the newest checkpoint; null of a log without events.
-   * @throws LogDiffers when the log does not begin with what the last checkpoint says.
+   * @throws LogDiffers when the log does not begin with what the last checkpoint says, or its newest copy; UnknownSignature.
    */
   async checkpoint(signal?: AbortSignal): Promise<StoredCheckpoint | null> {
     const { store, clock, copies } = this.#parts
     // before the tree grows: what another process signs meanwhile may reach further
     const [last] = await store.checkpoints(1)
+    const copy = (await copies?.newest()) ?? null
     const { size } = await this.grow(signal)
     const nodes = this.nodes()
-    const signed = last && readNote(last.note)!
-    if (signed && (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))) {
-      throw new LogDiffers(signed.size)
+    const signer = size === 0 ? null : await this.#signing()
+    const verifiers = await this.#verifiers(signer, [])
+    for (const note of [last?.note ?? null, copy]) {
+      if (note === null) continue
+      const signed = readNote(note)
+      if (signed && (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))) {
+        throw new LogDiffers(signed.size)
+      }
+      if (signedBy(note, verifiers) === null) throw new UnknownSignature()
     }
-    if (size === 0) return null
+    if (signer === null) return null
     let newest = last
     if (newest?.size !== size) {
-      const signer = await this.#signing()
       const note = signedNote({ origin: signer.name, size, root: await rootOf(size, nodes) }, signer)
       newest = { size, note, key: verifierKey(signer), madeAt: clock.now() }
       await store.addCheckpoint(newest)
@@ -214,10 +243,28 @@ export class LogTree {
     return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
   }
 
-  /** What a check of the log is held against. */
+  /**
+   * Keys that are trusted: that of the installation, and those that are kept beside the copies; others signed nothing here.
+   * @param signer null of a log without events.
+   */
+  async #verifiers(signer: Signer | null, further: readonly string[]): Promise<readonly Verifier[]> {
+    const kept = (await this.#parts.copies?.keys()) ?? []
+    const own = signer ? [verifierKey(signer)] : []
+    return [...new Set([...own, ...kept, ...further])].flatMap((key) => verifierOf(key) ?? [])
+  }
+
+  /** What a check of the log is held against. A key in the database has the log held against more, never against less. */
   check(): Promise<TreeCheck> {
     const { log, store, copies } = this.#parts
-    return TreeCheck.open({ log, store, copies: async () => (await copies?.kept()) ?? [] })
+    return TreeCheck.open({
+      log,
+      store,
+      verifiers: async () => {
+        const signer = (await log.head()) === LOG_START ? null : await this.#signing()
+        return this.#verifiers(signer, await store.keys())
+      },
+      copies: async () => (await copies?.kept()) ?? [],
+    })
   }
 
   /**
@@ -260,12 +307,15 @@ export class LogTree {
    * Proves that one checkpoint is the beginning of another.
    * @param from size of the earlier one, null: the oldest. @param to of the later one, null: the newest.
    * @returns null where there is none of one of the sizes, or the earlier one is the larger.
+   * @throws LogDiffers where the log ends before the later one.
    */
   async proveConsistency(from: number | null, to: number | null): Promise<ConsistencyProof | null> {
     const all = await this.#parts.store.checkpoints(Number.MAX_SAFE_INTEGER)
     const one = from === null ? all.at(-1) : all.find(({ size }) => size === from)
     const other = to === null ? all[0] : all.find(({ size }) => size === to)
     if (!one || !other || one.size > other.size) return null
+    // it may be made anew just now
+    if ((await this.grow()).size < other.size) throw new LogDiffers(other.size)
     const path = await consistencyProof(one.size, other.size, this.nodes())
     return {
       kind: 'consistency',

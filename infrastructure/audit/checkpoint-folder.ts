@@ -6,7 +6,7 @@ import type { CheckpointCopies } from '../../application/audit/log-tree.ts'
 import type { StoredCheckpoint } from '../../application/ports/log-tree-store.ts'
 import { errorCode } from '../error-code.ts'
 
-/** Copies of checkpoints in a folder: the last of each UTC day, `YYYY-MM-DD.checkpoint`, and the newest, `latest.checkpoint`. */
+/** Copies of checkpoints in a folder: the last of each UTC day, `YYYY-MM-DD.checkpoint`, and the newest, `latest.checkpoint`; `verifier-key` has a line for each key that signed one. */
 export class CheckpointFolder implements CheckpointCopies {
   readonly #folder: string
 
@@ -22,13 +22,26 @@ export class CheckpointFolder implements CheckpointCopies {
       if (kept === null || (readNote(kept)?.size ?? Number.POSITIVE_INFINITY) < size)
         await this.#put(name, note)
     }
-    const keys = `${key}\n`
-    if ((await this.#read('verifier-key')) !== keys) await this.#put('verifier-key', keys)
+    const keys = await this.keys()
+    if (!keys.includes(key)) await this.#put('verifier-key', [...keys, key].map((one) => `${one}\n`).join(''))
   }
 
   async kept(): Promise<readonly string[]> {
-    const names = (await readdir(this.#folder)).filter((name) => /^[^.].*\.checkpoint$/.test(name))
-    return Promise.all(names.map((name) => readFile(join(this.#folder, name), 'utf8')))
+    return Promise.all((await this.#names()).map((name) => readFile(join(this.#folder, name), 'utf8')))
+  }
+
+  async newest(): Promise<string | null> {
+    // `latest` comes behind all days
+    const name = (await this.#names()).at(-1)
+    return name === undefined ? null : this.#read(name)
+  }
+
+  async keys(): Promise<readonly string[]> {
+    return ((await this.#read('verifier-key')) ?? '').split('\n').filter((key) => key !== '')
+  }
+
+  async #names(): Promise<readonly string[]> {
+    return (await readdir(this.#folder)).filter((name) => /^[^.].*\.checkpoint$/.test(name)).sort()
   }
 
   /** @returns null where there is no such file. */

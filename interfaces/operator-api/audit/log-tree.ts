@@ -76,7 +76,9 @@ export const logTreeEndpoints = [
     summary: 'Sign how the log stands now',
     description: 'A log that has not gone on since the last checkpoint is answered with that one.',
     answers: { 201: Checkpoint },
-    errors: { 409: 'The log no longer begins with what the last checkpoint covers' },
+    errors: {
+      409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
+    },
     command: { name: 'audit checkpoint' },
     async handle({ host, signal }) {
       const checkpoint = await host.services.logTree.checkpoint(signal)
@@ -94,7 +96,7 @@ export const logTreeEndpoints = [
     answers: { 200: Inclusion },
     errors: {
       404: 'The log has no such event',
-      409: 'The log no longer begins with what the last checkpoint covers',
+      409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
     },
     command: { name: 'audit prove' },
     async handle({ host, params }) {
@@ -114,7 +116,10 @@ export const logTreeEndpoints = [
       to: optionalWholeNumberText({ min: 1 }).describe('Size of the later checkpoint; left out: the newest'),
     }),
     answers: { 200: Consistency },
-    errors: { 404: 'There is no checkpoint of that size' },
+    errors: {
+      404: 'There is no checkpoint of that size',
+      409: 'The log no longer reaches as far as the later checkpoint',
+    },
     command: { name: 'audit consistency' },
     async handle({ host, query: { from, to } }) {
       const proof = await host.services.logTree.proveConsistency(from ?? null, to ?? null)

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
-import { readNote } from '../../../application/audit/checkpoint-note.ts'
-import { LogDiffers, LogTree, type LogTreeParts, TreeDamaged } from '../../../application/audit/log-tree.ts'
+import { readNote, signedNote, signerOf } from '../../../application/audit/checkpoint-note.ts'
+import {
+  LogDiffers,
+  LogTree,
+  type LogTreeParts,
+  TreeDamaged,
+  UnknownSignature,
+} from '../../../application/audit/log-tree.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
@@ -245,6 +251,35 @@ describe('the tree over the log', () => {
       await store().clear(await store().end())
       await tree().grow()
       expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
+    })
+
+    test.each([
+      ['were deleted with the tree', 'DELETE FROM runtime.log_checkpoints'],
+      [
+        'have another key',
+        "UPDATE runtime.log_checkpoints SET key = 'compstream/x+29c8d1b2+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'",
+      ],
+    ])('that by the copies, although the checkpoints %s, and signs nothing', async (_, statement) => {
+      await append(1)
+      const { eventId } = await lastEvent()
+      const { note } = (await tree().checkpoint())!
+      await forge(eventId)
+      await store().clear(await store().end())
+      await bench.database.pool.query(statement)
+      expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
+      await append(1)
+      await expect(tree().checkpoint()).rejects.toThrow(LogDiffers)
+      expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(note)
+    })
+
+    test('a checkpoint that no key of the installation signed, and signs nothing after it', async () => {
+      await append(1)
+      const { note } = (await tree().checkpoint())!
+      const signer = signerOf('compstream/x', Buffer.alloc(32, 9))
+      const forged = signedNote(readNote(note)!, signer)
+      await writeFile(join(folder, 'latest.checkpoint'), forged)
+      expect((await verified()).first_problem).toMatchObject({ problem: 'unknown_signature' })
+      await expect(tree().checkpoint()).rejects.toThrow(UnknownSignature)
     })
 
     test('that the newest events were cut off', async () => {
