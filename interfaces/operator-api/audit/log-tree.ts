@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readNote } from '../../../application/audit/checkpoint-note.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
 import { optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
-import { endpoint, notFound } from '../host/api.ts'
+import { endpoint, notFound, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 
 const MOST = 1_000
@@ -99,9 +99,11 @@ export const logTreeEndpoints = [
       409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
     },
     command: { name: 'audit prove' },
-    async handle({ host, params }) {
-      const proof = await host.services.logTree.prove(params.event_id)
+    async handle(call) {
+      const proof = await call.host.services.logTree.prove(call.params.event_id)
       if (!proof) throw notFound('The log has no such event')
+      // the leaf has the bytes as stored, unmasked
+      await record(call, 'prove', proof.event_id)
       return proof
     },
   }),
