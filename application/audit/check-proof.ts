@@ -1,4 +1,4 @@
-import { readNote, signedBy } from './checkpoint-note.ts'
+import { readNote, signedBy, type Verifier, verifierOf } from './checkpoint-note.ts'
 import type { ConsistencyProof, InclusionProof } from './log-tree.ts'
 import { isConsistent, isIncluded, leafHash } from './merkle.ts'
 
@@ -22,19 +22,20 @@ export class ProofFails extends Error {}
 /**
  * Checks a proof with nothing but itself and keys.
  * @param keys verifier keys that are trusted, at least one.
- * @throws ProofFails
+ * @throws ProofFails; Error where a text is no verifier key.
  */
 export function checkProof(proof: InclusionProof | ConsistencyProof, keys: readonly string[]): CheckedProof {
+  const verifiers = keys.map(verifierIn)
   const path = proof.path.map((hash) => Buffer.from(hash, 'base64'))
   if (proof.kind === 'consistency') {
-    const [from, to] = [signed(proof.from, keys), signed(proof.to, keys)]
+    const [from, to] = [signed(proof.from, verifiers), signed(proof.to, verifiers)]
     if (from.origin !== to.origin) throw new ProofFails('The two checkpoints are of different logs')
     if (!isConsistent(path, from, to)) {
       throw new ProofFails(`The log of ${from.size} events is not the beginning of that of ${to.size}`)
     }
     return { kind: 'consistency', from: from.size, to: to.size, signed_by: to.signedBy }
   }
-  const { size, root, signedBy: signed_by } = signed(proof.checkpoint, keys)
+  const { size, root, signedBy: signed_by } = signed(proof.checkpoint, verifiers)
   const { event_id, leaf_index } = proof
   const leaf = Buffer.from(proof.leaf, 'base64')
   const [stream = '', revision, eventId, type = ''] = leaf.toString().split('\0')
@@ -54,10 +55,16 @@ export function checkProof(proof: InclusionProof | ConsistencyProof, keys: reado
   }
 }
 
-function signed(note: string, keys: readonly string[]) {
+function verifierIn(text: string): Verifier {
+  const verifier = verifierOf(text)
+  if (!verifier) throw new Error(`${text} is no verifier key`)
+  return verifier
+}
+
+function signed(note: string, verifiers: readonly Verifier[]) {
   const checkpoint = readNote(note)
   if (!checkpoint) throw new ProofFails('The checkpoint cannot be read')
-  const name = signedBy(note, keys)
+  const name = signedBy(note, verifiers)
   if (name === null) throw new ProofFails('No key that is trusted has signed the checkpoint')
   return { ...checkpoint, signedBy: name }
 }

@@ -58,45 +58,46 @@ export function readNote(note: string): Checkpoint | null {
   return isCheckpoint ? { origin, size: Number(count), root } : null
 }
 
+/** The public half of a signer, as signatures are checked with it. */
+export interface Verifier {
+  readonly name: string
+  /** What its signatures begin with. */
+  readonly hash: Buffer
+  readonly publicKey: KeyObject
+}
+
 /**
  * Whether a note has a signature of one of these keys.
- * @param keys verifier keys in the form of `signed-note`.
  * @returns the name of the key that signed it, null where none did.
  */
-export function signedBy(note: string, keys: readonly string[]): string | null {
+export function signedBy(note: string, verifiers: readonly Verifier[]): string | null {
   const end = note.lastIndexOf('\n\n')
   if (end < 0 || !note.endsWith('\n')) return null
-  const text = note.slice(0, end + 1)
-  const lines = note.slice(end + 2, -1).split('\n')
-  for (const [name, key] of keys.map(parsedKey)) {
-    for (const line of lines) {
-      const [, signer, encoded = ''] = SIGNATURE_LINE.exec(line) ?? []
-      const signed = Buffer.from(encoded, 'base64')
-      const isOfKey = signer === name && signed.subarray(0, KEY_HASH_BYTES).equals(keyHash(name, key))
-      if (isOfKey && isSignature(key, text, signed.subarray(KEY_HASH_BYTES))) return name
+  const text = Buffer.from(note.slice(0, end + 1))
+  for (const line of note.slice(end + 2, -1).split('\n')) {
+    const [, signer, encoded = ''] = SIGNATURE_LINE.exec(line) ?? []
+    const signed = Buffer.from(encoded, 'base64')
+    for (const { name, hash, publicKey } of verifiers) {
+      const isOfKey = signer === name && signed.subarray(0, KEY_HASH_BYTES).equals(hash)
+      if (isOfKey && verify(null, text, publicKey, signed.subarray(KEY_HASH_BYTES))) return name
     }
   }
   return null
 }
 
-function isSignature(key: Buffer, text: string, signature: Buffer): boolean {
-  const der = Buffer.concat([PUBLIC_PREFIX, key.subarray(1)])
-  return verify(
-    null,
-    Buffer.from(text),
-    createPublicKey({ key: der, format: 'der', type: 'spki' }),
-    signature,
-  )
-}
-
-/** @throws Error where a text is no verifier key of Ed25519. */
-function parsedKey(text: string): readonly [name: string, key: Buffer] {
+/** A verifier key in the form of `signed-note`. @returns null where a text is none of Ed25519. */
+export function verifierOf(text: string): Verifier | null {
   const [, name = '', hash = '', encoded = ''] =
     /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const key = Buffer.from(encoded, 'base64')
   const isKey = key.length === 1 + HASH_BYTES && key[0] === ED25519[0]
-  if (!isKey || keyHash(name, key).toString('hex') !== hash) throw new Error(`${text} is no verifier key`)
-  return [name, key]
+  if (!isKey || keyHash(name, key).toString('hex') !== hash) return null
+  const der = Buffer.concat([PUBLIC_PREFIX, key.subarray(1)])
+  return {
+    name,
+    hash: Buffer.from(hash, 'hex'),
+    publicKey: createPublicKey({ key: der, format: 'der', type: 'spki' }),
+  }
 }
 
 function keyHash(name: string, key: Buffer): Buffer {

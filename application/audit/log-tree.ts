@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { TimeSlice } from '../commands/time-slices.ts'
+import { mapInTimeSlices, TimeSlice } from '../commands/time-slices.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
 import type { SecretVault } from '../ports/personal-data.ts'
 import {
-  type Checkpoint,
   readNote,
   type Signer,
   signedBy,
   signedNote,
   signerOf,
+  type Verifier,
   verifierKey,
+  verifierOf,
 } from './checkpoint-note.ts'
 import { leafOf } from './leaf.ts'
 import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
@@ -20,10 +21,14 @@ import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
 /** What keeps signed checkpoints outside the database as well. */
 export interface CheckpointCopies {
-  /** @throws what the folder fails by. */
+  /** Keeps the larger one, where it has another. @throws what the folder fails by. */
   keep(checkpoint: StoredCheckpoint): Promise<void>
   /** The notes that it has. @throws the same. */
   kept(): Promise<readonly string[]>
+  /** Of these the newest, null where it has none. @throws the same. */
+  newest(): Promise<string | null>
+  /** Every verifier key that signed one. @throws the same. */
+  keys(): Promise<readonly string[]>
 }
 
 export interface LogTreeParts {
@@ -41,6 +46,26 @@ export class LogDiffers extends Error {
     super(`The first ${size} events of the log are no longer those of its checkpoint`)
     this.name = 'LogDiffers'
     this.size = size
+  }
+}
+
+/** No key that is trusted has signed the newest checkpoint, or its copy: somebody else put it there. Nothing is signed. */
+export class UnknownSignature extends Error {
+  constructor() {
+    super(
+      'The newest checkpoint, or its copy, is not signed by the key of this installation or by one that it keeps',
+    )
+    this.name = 'UnknownSignature'
+  }
+}
+
+/** Tiles are gone that the tree over the log goes on from. */
+export class TreeDamaged extends Error {
+  constructor(size: number) {
+    super(
+      `runtime.log_tree_tiles lacks tiles of the ${size} events in runtime.log_tree: DELETE FROM both has the tree made anew`,
+    )
+    this.name = 'TreeDamaged'
   }
 }
 
@@ -74,8 +99,6 @@ const NO_EVENTS = Buffer.alloc(0)
 /** The Merkle tree over the events of the log, in log order, and its signed checkpoints. */
 export class LogTree {
   readonly #parts: LogTreeParts
-  #signer: Promise<Signer> | undefined
-  #furthest: Checkpoint | null | undefined
 
   constructor(parts: LogTreeParts) {
     this.#parts = parts
@@ -90,7 +113,7 @@ export class LogTree {
     const { log, store } = this.#parts
     let end = await store.end()
     if (end.size > 0 && (await log.idAt(end.position)) !== end.eventId) {
-      await store.clear()
+      await store.clear(end)
       end = await store.end()
     }
     const slice = new TimeSlice()
@@ -99,18 +122,26 @@ export class LogTree {
       const { events, atHead } = await log.readAll({ after: end.position, maxCount: PAGE })
       if (events.length > 0) {
         const to = endAfter(end, events)
-        if (await store.grow(end, to, await this.#tilesWith(end, events))) end = to
-        // another process was faster
-        else end = await store.end()
+        const tiles = await this.#tilesWith(end, events)
+        if (tiles && (await store.grow(end, to, tiles))) end = to
+        else {
+          // another process was faster, or began anew
+          const now = await store.end()
+          if (!tiles && now.size === end.size && now.position === end.position)
+            throw new TreeDamaged(end.size)
+          end = now
+        }
       }
       if (atHead) return end
       await slice.over()
     }
   }
 
-  async #tilesWith(end: TreeEnd, events: readonly StoredEvent[]): Promise<readonly StoredTile[]> {
+  /** The tiles that events change or begin; null where the tree lacks those that are not whole. */
+  async #tilesWith(end: TreeEnd, events: readonly StoredEvent[]): Promise<readonly StoredTile[] | null> {
     const last = await this.#lastTiles(end.size)
-    const leaves = events.map((event) => leafHash(leafOf(event)))
+    if (last === null) return null
+    const leaves = await mapInTimeSlices(events, (event) => leafHash(leafOf(event)))
     const hashes = new Map([...last].map(([level, tile]) => [level, tile.hashes]))
     const before = last.get(0)
     const ids = Buffer.concat([
@@ -130,8 +161,11 @@ export class LogTree {
     })
   }
 
-  /** The tiles that are not whole, by level, as they were at a size: another process may have gone on. */
-  async #lastTiles(size: number): Promise<ReadonlyMap<number, StoredTile>> {
+  /**
+   * The tiles that are not whole, by level, as they were at a size: another process may have gone on.
+   * @returns null where one is missing, or shorter.
+   */
+  async #lastTiles(size: number): Promise<ReadonlyMap<number, StoredTile> | null> {
     const counts = new Map<number, number>()
     const places: { level: number; index: number }[] = []
     for (let [level, count] = [0, size]; count > 0; level += 1) {
@@ -139,17 +173,14 @@ export class LogTree {
       if (count % TILE_HASHES > 0) places.push({ level, index: Math.floor(count / TILE_HASHES) })
       count = Math.floor(count / TILE_HASHES)
     }
-    const tiles = await this.#parts.store.tiles(places)
-    return new Map(
-      tiles.map((tile) => {
-        const count = counts.get(tile.level)!
-        const hashes = tile.hashes.subarray(0, count * HASH_BYTES)
-        return [
-          tile.level,
-          { ...tile, hashes, eventIds: tile.eventIds?.subarray(0, count * ID_BYTES) ?? null },
-        ]
-      }),
-    )
+    const tiles = new Map<number, StoredTile>()
+    for (const tile of await this.#parts.store.tiles(places)) {
+      const count = counts.get(tile.level)!
+      const hashes = tile.hashes.subarray(0, count * HASH_BYTES)
+      const eventIds = tile.eventIds?.subarray(0, count * ID_BYTES) ?? null
+      if (hashes.length === count * HASH_BYTES) tiles.set(tile.level, { ...tile, hashes, eventIds })
+    }
+    return tiles.size === places.length ? tiles : null
   }
 
   /** Nodes of the tree as it is stored. */
@@ -163,49 +194,40 @@ export class LogTree {
   /**
    * Signs how the log stands, where it has gone on since the last checkpoint.
    * @returns the newest checkpoint; null of a log without events.
-   * @throws LogDiffers when the log does not begin with what the last checkpoint says, or one that is kept outside it.
+   * @throws LogDiffers when the log does not begin with what the last checkpoint says, or its newest copy; UnknownSignature.
    */
   async checkpoint(signal?: AbortSignal): Promise<StoredCheckpoint | null> {
     const { store, clock, copies } = this.#parts
-    const { size } = await this.grow(signal)
+    // before the tree grows: what another process signs meanwhile may reach further
     const [last] = await store.checkpoints(1)
-    if (size === 0) return last ?? null
-    const { origin, ...signed } = await this.#lastSigned(last)
-    if (last?.size === size && signed.size === size) return last
+    const copy = (await copies?.newest()) ?? null
+    const { size } = await this.grow(signal)
     const nodes = this.nodes()
-    if (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))
-      throw new LogDiffers(signed.size)
-    const signer = await this.#signing()
-    const note = signedNote({ origin, size, root: await rootOf(size, nodes) }, signer)
-    const checkpoint = { size, note, key: verifierKey(signer), madeAt: clock.now() }
-    await store.addCheckpoint(checkpoint)
-    await copies?.keep(checkpoint)
-    return checkpoint
+    const signer = size === 0 ? null : await this.#signing()
+    const verifiers = await this.#verifiers(signer, [])
+    for (const note of [last?.note ?? null, copy]) {
+      if (note === null) continue
+      const signed = readNote(note)
+      if (signed && (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))) {
+        throw new LogDiffers(signed.size)
+      }
+      if (signedBy(note, verifiers) === null) throw new UnknownSignature()
+    }
+    if (signer === null) return null
+    let newest = last
+    if (newest?.size !== size) {
+      const note = signedNote({ origin: signer.name, size, root: await rootOf(size, nodes) }, signer)
+      newest = { size, note, key: verifierKey(signer), madeAt: clock.now() }
+      await store.addCheckpoint(newest)
+    }
+    // again, where it failed or there was no folder
+    await copies?.keep(newest)
+    return newest
   }
 
   /** Checkpoints that were signed, newest first. */
   checkpoints(limit: number): Promise<readonly StoredCheckpoint[]> {
     return this.#parts.store.checkpoints(limit)
-  }
-
-  /** What was signed last, also where that is known outside the database alone, because an older one was restored. */
-  async #lastSigned(last: StoredCheckpoint | undefined): Promise<Checkpoint> {
-    const inside = last
-      ? readNote(last.note)!
-      : { origin: await this.#origin(), size: 0, root: await rootOf(0, this.nodes()) }
-    // what this process signs itself goes further
-    if (this.#furthest === undefined) this.#furthest = await this.#furthestCopy()
-    return this.#furthest && this.#furthest.size > inside.size ? this.#furthest : inside
-  }
-
-  async #furthestCopy(): Promise<Checkpoint | null> {
-    const { copies, store } = this.#parts
-    if (!copies) return null
-    const keys = [verifierKey(await this.#signing()), ...(await store.keys())]
-    return (await copies.kept())
-      .filter((note) => signedBy(note, keys) !== null)
-      .flatMap((note) => readNote(note) ?? [])
-      .reduce<Checkpoint | null>((most, one) => (one.size > (most?.size ?? 0) ? one : most), null)
   }
 
   /** A log is known by its first event. */
@@ -215,34 +237,53 @@ export class LogTree {
   }
 
   async #signing(): Promise<Signer> {
-    this.#signer ??= (async () => {
-      const seed = await this.#parts.vault.getOrPut(SIGNING_KEY, () =>
-        randomBytes(HASH_BYTES).toString('base64'),
-      )
-      return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
-    })()
-    return this.#signer
+    const seed = await this.#parts.vault.getOrPut(SIGNING_KEY, () =>
+      randomBytes(HASH_BYTES).toString('base64'),
+    )
+    return signerOf(await this.#origin(), Buffer.from(seed, 'base64'))
   }
 
-  /** What a check of the log is held against. */
+  /**
+   * Keys that are trusted: that of the installation, and those that are kept beside the copies; others signed nothing here.
+   * @param signer null of a log without events.
+   */
+  async #verifiers(signer: Signer | null, further: readonly string[]): Promise<readonly Verifier[]> {
+    const kept = (await this.#parts.copies?.keys()) ?? []
+    const own = signer ? [verifierKey(signer)] : []
+    return [...new Set([...own, ...kept, ...further])].flatMap((key) => verifierOf(key) ?? [])
+  }
+
+  /** What a check of the log is held against. A key in the database has the log held against more, never against less. */
   check(): Promise<TreeCheck> {
     const { log, store, copies } = this.#parts
-    return TreeCheck.open({ log, store, copies: async () => (await copies?.kept()) ?? [] })
+    return TreeCheck.open({
+      log,
+      store,
+      verifiers: async () => {
+        const signer = (await log.head()) === LOG_START ? null : await this.#signing()
+        return this.#verifiers(signer, await store.keys())
+      },
+      copies: async () => (await copies?.kept()) ?? [],
+    })
   }
 
-  /** Proves that an event is in the log as of the newest checkpoint. @returns null where the log has no such event. */
+  /**
+   * Proves that an event is in the log as of the newest checkpoint.
+   * @returns null where the log has no such event. @throws LogDiffers as {@link checkpoint}.
+   */
   async prove(eventId: string): Promise<InclusionProof | null> {
-    const { store, log } = this.#parts
+    const { store } = this.#parts
     const checkpoint = await this.checkpoint()
     const index = await store.leafOf(eventId)
     if (checkpoint === null || index === null || index >= checkpoint.size) return null
-    const [tile] = await store.tiles([{ level: 0, index: Math.floor(index / TILE_HASHES) }])
-    const { events } = await log.readAll({ after: tile!.after!, maxCount: (index % TILE_HASHES) + 1 })
+    const event = await this.#eventAt(index)
+    // the event that the tree has there is gone, or is another one
+    if (event?.eventId !== eventId) throw new LogDiffers(checkpoint.size)
     const path = await inclusionProof(index, checkpoint.size, this.nodes())
     return {
       kind: 'inclusion',
       event_id: eventId,
-      leaf: Buffer.from(leafOf(events[index % TILE_HASHES]!)).toString('base64'),
+      leaf: Buffer.from(leafOf(event)).toString('base64'),
       leaf_index: index,
       path: path.map((hash) => hash.toString('base64')),
       checkpoint: checkpoint.note,
@@ -250,16 +291,31 @@ export class LogTree {
     }
   }
 
+  /** The event of a leaf, page by page from the beginning of its tile. */
+  async #eventAt(index: number): Promise<StoredEvent | undefined> {
+    const [tile] = await this.#parts.store.tiles([{ level: 0, index: Math.floor(index / TILE_HASHES) }])
+    let ahead = index % TILE_HASHES
+    for (let after = tile!.after!; ; ) {
+      const page = await this.#parts.log.readAll({ after, maxCount: ahead + 1 })
+      if (page.events.length > ahead || page.atHead) return page.events[ahead]
+      ahead -= page.events.length
+      after = page.checkpoint
+    }
+  }
+
   /**
    * Proves that one checkpoint is the beginning of another.
    * @param from size of the earlier one, null: the oldest. @param to of the later one, null: the newest.
    * @returns null where there is none of one of the sizes, or the earlier one is the larger.
+   * @throws LogDiffers where the log ends before the later one.
    */
   async proveConsistency(from: number | null, to: number | null): Promise<ConsistencyProof | null> {
     const all = await this.#parts.store.checkpoints(Number.MAX_SAFE_INTEGER)
     const one = from === null ? all.at(-1) : all.find(({ size }) => size === from)
     const other = to === null ? all[0] : all.find(({ size }) => size === to)
     if (!one || !other || one.size > other.size) return null
+    // it may be made anew just now
+    if ((await this.grow()).size < other.size) throw new LogDiffers(other.size)
     const path = await consistencyProof(one.size, other.size, this.nodes())
     return {
       kind: 'consistency',

@@ -1,6 +1,7 @@
+import { mapInTimeSlices } from '../commands/time-slices.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, TreeEnd } from '../ports/log-tree-store.ts'
-import { type Checkpoint, readNote, signedBy } from './checkpoint-note.ts'
+import { type Checkpoint, readNote, signedBy, type Verifier } from './checkpoint-note.ts'
 import { leafOf } from './leaf.ts'
 import { GrowingRoot, HASH_BYTES, type Hash, leafHash } from './merkle.ts'
 import { TILE_HASHES } from './tree-tiles.ts'
@@ -28,7 +29,9 @@ export interface TreeDifference {
 /** What is known of the tree beside the log. */
 export interface TreeEvidence {
   readonly log: EventLog
-  readonly store: Pick<LogTreeStore, 'end' | 'tiles' | 'checkpoints' | 'keys'>
+  readonly store: Pick<LogTreeStore, 'end' | 'tiles' | 'checkpoints'>
+  /** Keys that are trusted. */
+  verifiers(): Promise<readonly Verifier[]>
   /** Signed notes that are kept outside the database. */
   copies(): Promise<readonly string[]>
 }
@@ -40,28 +43,29 @@ export class TreeCheck {
   readonly #end: TreeEnd
   /** Ascending. */
   readonly #checkpoints: readonly Checkpoint[]
+  readonly #areAllSigned: boolean
   #next = 0
   readonly #read = new GrowingRoot()
   #tile: { readonly index: number; readonly hashes: Buffer; readonly eventIds: Buffer } | undefined
   #suspect: TreeDifference | null = null
 
-  private constructor(evidence: TreeEvidence, end: TreeEnd, checkpoints: readonly Checkpoint[]) {
+  private constructor(evidence: TreeEvidence, end: TreeEnd, read: readonly (Checkpoint | null)[]) {
     this.#evidence = evidence
     this.#end = end
-    this.#checkpoints = checkpoints
+    this.#checkpoints = read.filter((one) => one !== null).sort((one, other) => one.size - other.size)
+    this.#areAllSigned = this.#checkpoints.length === read.length
   }
 
   /** Recalls what there is, before the log is read. */
   static async open(evidence: TreeEvidence): Promise<TreeCheck> {
     const { log, store } = evidence
     const end = await store.end()
-    const keys = await store.keys()
+    const verifiers = await evidence.verifiers()
     const kept = await store.checkpoints(Number.MAX_SAFE_INTEGER)
     const notes = [...kept.map(({ note }) => note), ...(await evidence.copies())]
-    const checkpoints = notes
-      .filter((note) => keys.length > 0 && signedBy(note, keys) !== null)
-      .flatMap((note) => readNote(note) ?? [])
-      .sort((one, other) => one.size - other.size)
+    const checkpoints = await mapInTimeSlices(notes, (note) =>
+      signedBy(note, verifiers) === null ? null : readNote(note),
+    )
     // a tree of before the log was moved is made anew
     const isOfLog = end.size > 0 && (await log.idAt(end.position)) === end.eventId
     return new TreeCheck(evidence, isOfLog ? end : { ...end, size: 0 }, checkpoints)
@@ -104,12 +108,14 @@ export class TreeCheck {
 
   /**
    * Ends with the last event.
-   * @returns how the log differs; `missing` where events are gone that were in the tree, or covered by a checkpoint.
+   * @returns how the log differs; `missing` where events are gone that were in the tree, or covered by a checkpoint;
+   *   `unknown_signature` where it does not, and a checkpoint is not signed by a key that is trusted.
    */
-  async finish(): Promise<TreeDifference | { readonly missing: string | null } | null> {
+  async finish(): Promise<TreeDifference | { readonly missing: string | null } | 'unknown_signature' | null> {
     if (this.#suspect) return this.#suspect
     const most = Math.max(this.#end.size, this.#checkpoints.at(-1)?.size ?? 0)
-    return most > this.#read.size ? { missing: await this.#storedId(this.#read.size) } : null
+    if (most > this.#read.size) return { missing: await this.#storedId(this.#read.size) }
+    return this.#areAllSigned ? null : 'unknown_signature'
   }
 
   async #differenceAt(index: number, leaf: Hash, event: StoredEvent): Promise<TreeDifference> {

@@ -35,7 +35,7 @@ export interface AuditReport {
 
 /**
  * Beside those of a stream: `missing_positions` before this event; `missing_end`: the log ends before what was read of
- * it; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
+ * it; `unknown_signature`: no key that is trusted has signed a checkpoint; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
  * somebody cut or deleted it by the engine's own means.
  */
 export type LogProblem =
@@ -43,6 +43,7 @@ export type LogProblem =
   | TreeProblem
   | 'missing_positions'
   | 'missing_end'
+  | 'unknown_signature'
   | 'replaced_events'
   | 'cut_stream'
 
@@ -151,12 +152,7 @@ export async function verifyLog(
   const lost = mark?.position ?? (reached > head ? reached : null)
   const missing = lost === null ? null : problemOfLog(lost, 'missing_end', mark?.eventId ?? null)
   const difference = missing ? null : await tree.finish()
-  const differs =
-    difference &&
-    ('missing' in difference
-      ? problemOfLog(upTo, 'missing_end', difference.missing)
-      : problemOfTree(difference))
-  const problem = (await cutOf(app.log)) ?? missing ?? differs
+  const problem = (await cutOf(app.log)) ?? missing ?? (difference && atEnd(difference, upTo))
   if (!problem && lastEvent) {
     await app.memory.remember({ position: upTo, eventId: lastEvent.eventId, events })
   }
@@ -171,6 +167,11 @@ async function cutOf(log: EventLog): Promise<AuditProblem | null> {
 
 function problemOfLog(position: bigint, problem: LogProblem, event_id: string | null): AuditProblem {
   return { position: String(position), stream: null, revision: null, event_id, problem }
+}
+
+function atEnd(found: NonNullable<Awaited<ReturnType<TreeCheck['finish']>>>, upTo: bigint): AuditProblem {
+  if (found === 'unknown_signature') return problemOfLog(upTo, found, null)
+  return 'missing' in found ? problemOfLog(upTo, 'missing_end', found.missing) : problemOfTree(found)
 }
 
 function problemOfTree({ problem, at, eventId }: TreeDifference): AuditProblem {

@@ -36,8 +36,8 @@ export interface LogTreeStore {
    * @returns false, with nothing changed, where the end is no longer at `from`.
    */
   grow(from: TreeEnd, to: TreeEnd, tiles: readonly StoredTile[]): Promise<boolean>
-  /** Begins anew without leaves. */
-  clear(): Promise<void>
+  /** Begins anew without leaves, where the end is still there. */
+  clear(end: TreeEnd): Promise<void>
   /** Index of the leaf of an event, null where the tree has none. */
   leafOf(eventId: string): Promise<number | null>
   /** Newest first. */

@@ -58,13 +58,13 @@ export class PostgresLogTreeStore implements LogTreeStore {
   async grow(from: TreeEnd, to: TreeEnd, tiles: readonly StoredTile[]): Promise<boolean> {
     const { rows } = await this.#pool.query({
       name: 'log-tree/grow',
-      text: `WITH moved AS (
-               INSERT INTO runtime.log_tree AS kept (size, position, event_id)
-               SELECT $3, $4, $5 WHERE $1 = 0 OR EXISTS (SELECT FROM runtime.log_tree)
-               ON CONFLICT (one) DO UPDATE
-                 SET size = excluded.size, position = excluded.position, event_id = excluded.event_id
-                 WHERE kept.size = $1 AND kept.position = $2
-               RETURNING 1),
+      text: `WITH begun AS (
+               INSERT INTO runtime.log_tree (size, position, event_id) SELECT $3, $4, $5 WHERE $1::bigint = 0
+               ON CONFLICT (one) DO NOTHING RETURNING 1),
+             gone_on AS (
+               UPDATE runtime.log_tree SET size = $3, position = $4, event_id = $5
+               WHERE $1 > 0 AND size = $1 AND position = $2 RETURNING 1),
+             moved AS (SELECT FROM begun UNION ALL SELECT FROM gone_on),
              put AS (
                INSERT INTO runtime.log_tree_tiles (level, index, hashes, after, event_ids)
                SELECT * FROM unnest($6::smallint[], $7::bigint[], $8::bytea[], $9::bigint[], $10::bytea[])
@@ -88,9 +88,12 @@ export class PostgresLogTreeStore implements LogTreeStore {
     return rows.length === 1
   }
 
-  async clear(): Promise<void> {
+  async clear({ size, position, eventId }: TreeEnd): Promise<void> {
     await this.#pool.query(
-      'WITH emptied AS (DELETE FROM runtime.log_tree_tiles) DELETE FROM runtime.log_tree',
+      `WITH emptied AS (
+         DELETE FROM runtime.log_tree WHERE size = $1 AND position = $2 AND event_id = $3 RETURNING 1)
+       DELETE FROM runtime.log_tree_tiles WHERE EXISTS (SELECT FROM emptied)`,
+      [size, String(position), eventId],
     )
   }
 

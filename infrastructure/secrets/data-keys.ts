@@ -217,7 +217,8 @@ export class DataKeys {
 
   async #fetchOrMake(subjects: readonly string[]): Promise<Keys> {
     const keys = new Map<string, DataKey>()
-    let wanted = [...subjects].sort().map((subject) => ({ subject, generation: 1 }))
+    // one that was forgotten while its batch waited may be in it twice
+    let wanted = [...new Set(subjects)].sort().map((subject) => ({ subject, generation: 1 }))
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const fresh: NewDataKey[] = []
       await inTimeSlices(wanted, ({ subject, generation }) => {

@@ -22,7 +22,7 @@ const Proof = z.discriminatedUnion('kind', [
 
 /** audit check: needs neither a service nor its database. */
 export function auditCheckCommand(io: CliIo, audit: Command): void {
-  verb<{ key?: string; keyFile?: string }>(
+  verb<{ key?: readonly string[]; keyFile?: string }>(
     io,
     audit
       .command('check')
@@ -30,16 +30,24 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
         'check a proof of `audit prove` or `audit consistency` with the verifier key alone, without a service',
       )
       .argument('<file>', 'the proof as JSON, or - for standard input')
-      .option('--key <key>', 'the verifier key that you kept')
-      .option('--key-file <file>', 'file with it, such as `verifier-key` in AUDIT_CHECKPOINTS_DIR'),
+      .option(
+        '--key <key>',
+        'the verifier key that you kept; again for another one',
+        (key: string, before: readonly string[] = []) => [...before, key],
+      )
+      .option(
+        '--key-file <file>',
+        'file with it, or several in lines, such as `verifier-key` in AUDIT_CHECKPOINTS_DIR',
+      ),
     async ({ args, options: { key, keyFile } }) => {
-      const given = keyFile === undefined ? key : keyIn(keyFile)
-      if (given === undefined)
+      const lines = keyFile === undefined ? [] : keyIn(keyFile).split('\n')
+      const keys = [...(key ?? []), ...lines].map((one) => one.trim()).filter((one) => one !== '')
+      if (keys.length === 0)
         throw new UsageError('Give --key or --key-file: a proof is worth what its key is.')
       const proof = Proof.safeParse(jsonFile(args[0]!))
       if (!proof.success) throw new CliError(`${args[0]} holds no proof`)
       try {
-        return resource({ proven: true, ...checkProof(proof.data, [given.trim()]) })
+        return resource({ proven: true, ...checkProof(proof.data, keys) })
       } catch (error) {
         if (error instanceof ProofFails) throw new CliError(`It proves nothing: ${error.message}`)
         throw new UsageError((error as Error).message)

@@ -15,7 +15,7 @@ export async function showStory({ client, endpoint, input }: Called<object>): Pr
   const { text } = outputOf(endpoint, answer)
   if (graph !== null) return { json: answer, text: graph }
   const further = changes
-    ? rows(changes, { changed: 'path', before: 'before', after: 'after' })
+    ? rows(changes, { changed: 'path', before: 'before', after: 'after' }, 'changes')
     : resource(state).text
   return { json: answer, text: `${text}\n\n${further}` }
 }

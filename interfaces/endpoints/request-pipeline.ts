@@ -74,7 +74,7 @@ async function run<Host>(
     ? await parsedBody(endpoint, bytes, costs)
     : access.ownsBody || endpoint.method === 'GET'
       ? {}
-      : await undeclaredBody(bytes)
+      : await undeclaredBody(api, bytes)
   const queried = Object.fromEntries(queryOf(request))
   const asked: Asked = { query: queried, sent, key, lines: (atOnce) => linesOf(request, atOnce) }
   const { status, data, options } = await answered(endpoint, host, caller, received, asked)
@@ -197,9 +197,10 @@ async function bytesOf<Host>(
 }
 
 /** The fields of a body where none is taken; of what is no JSON object nothing can be meant. */
-async function undeclaredBody(bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
+async function undeclaredBody(api: Api, bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
   const parsed = await parseLargeJson(bytes)
   const isObject = parsed.ok && typeof parsed.value === 'object' && !Array.isArray(parsed.value)
+  if (isObject) refuseLeftOut(api, parsed)
   return isObject ? ((parsed.value ?? {}) as Readonly<Record<string, unknown>>) : {}
 }
 
@@ -211,12 +212,16 @@ async function parsedBody<Host>(
   if (bytes.length === 0 && api.takesEmptyBodies) return {}
   const parsed = await parseLargeJson(bytes)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
-  if (parsed.leftOut !== undefined && !api.leavesOut?.(parsed.leftOut)) {
-    throw api.refuse([{ field: parsed.leftOut, message: 'is a name that is not kept', kind: 'unknown' }])
-  }
+  refuseLeftOut(api, parsed)
   const sent = api.objectOf(parsed.value)
   if (rows) await costs.measure({ rows: rows(sent) })
   return sent
+}
+
+/** @throws HttpError 400. */
+function refuseLeftOut(api: Api, parsed: Awaited<ReturnType<typeof parseLargeJson>>): void {
+  if (!parsed.ok || parsed.leftOut === undefined || api.leavesOut?.(parsed.leftOut)) return
+  throw api.refuse([{ field: parsed.leftOut, message: 'is a name that is not kept', kind: 'unknown' }])
 }
 
 const NOTHING = z.object({})

@@ -30,6 +30,7 @@ const AuditReport = z
           'missing_events',
           'missing_positions',
           'missing_end',
+          'unknown_signature',
           'replaced_events',
           'cut_stream',
           'changed_event',

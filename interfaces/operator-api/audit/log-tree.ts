@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readNote } from '../../../application/audit/checkpoint-note.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
 import { optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
-import { endpoint, notFound } from '../host/api.ts'
+import { endpoint, notFound, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -78,7 +78,9 @@ export const logTreeEndpoints = [
     summary: 'Sign how the log stands now',
     description: 'A log that has not gone on since the last checkpoint is answered with that one.',
     answers: { 201: Checkpoint },
-    errors: { 409: 'The log no longer begins with what the last checkpoint covers' },
+    errors: {
+      409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
+    },
     command: { name: 'audit checkpoint' },
     async handle({ host, signal }) {
       const checkpoint = await host.services.logTree.checkpoint(signal)
@@ -96,12 +98,14 @@ export const logTreeEndpoints = [
     answers: { 200: Inclusion },
     errors: {
       404: 'The log has no such event',
-      409: 'The log no longer begins with what the last checkpoint covers',
+      409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
     },
     command: { name: 'audit prove' },
-    async handle({ host, params }) {
-      const proof = await host.services.logTree.prove(params.event_id)
+    async handle(call) {
+      const proof = await call.host.services.logTree.prove(call.params.event_id)
       if (!proof) throw notFound('The log has no such event')
+      // the leaf has the bytes as stored, unmasked
+      await record(call, 'prove', proof.event_id)
       return proof
     },
   }),
@@ -116,7 +120,10 @@ export const logTreeEndpoints = [
       to: optionalWholeNumberText({ min: 1 }).describe('Size of the later checkpoint; left out: the newest'),
     }),
     answers: { 200: Consistency },
-    errors: { 404: 'There is no checkpoint of that size' },
+    errors: {
+      404: 'There is no checkpoint of that size',
+      409: 'The log no longer reaches as far as the later checkpoint',
+    },
     command: { name: 'audit consistency' },
     async handle({ host, query: { from, to } }) {
       const proof = await host.services.logTree.proveConsistency(from ?? null, to ?? null)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LogDiffers } from '../../../application/audit/log-tree.ts'
+import { LogDiffers, UnknownSignature } from '../../../application/audit/log-tree.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import { UnreadableEvent } from '../../../application/commands/event-registry.ts'
@@ -47,7 +47,8 @@ export const operatorApi: Api = {
   refusalOf(error) {
     const refusal = WITH_ENVELOPE.refusalOf(error)
     if (refusal) return refusal
-    if (error instanceof UnreadableEvent || error instanceof LogDiffers) {
+    const isOfLog = error instanceof LogDiffers || error instanceof UnknownSignature
+    if (isOfLog || error instanceof UnreadableEvent) {
       return new HttpError(409, null, error.message)
     }
     if (!(error instanceof ProjectionError)) return null

@@ -251,7 +251,7 @@ describe('events', () => {
 describe('a story', () => {
   const none = 'f'.repeat(24)
 
-  test.each([
+  test.each<readonly [kind: string, id: string, message: string]>([
     [
       'weather',
       none,

@@ -1,11 +1,18 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
-import { readNote } from '../../../application/audit/checkpoint-note.ts'
-import { LogDiffers, LogTree } from '../../../application/audit/log-tree.ts'
+import { readNote, signedNote, signerOf } from '../../../application/audit/checkpoint-note.ts'
+import {
+  LogDiffers,
+  LogTree,
+  type LogTreeParts,
+  TreeDamaged,
+  UnknownSignature,
+} from '../../../application/audit/log-tree.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
@@ -36,13 +43,14 @@ describe('the tree over the log', () => {
 
   const masterKeys = new MasterKeys([Buffer.alloc(32, 5)])
   const store = () => new PostgresLogTreeStore(bench.database.pool)
-  const tree = () =>
+  const tree = (parts: Partial<LogTreeParts> = {}) =>
     new LogTree({
       log: bench.log,
       store: store(),
       vault: new PostgresSecretVault(bench.database.pool, masterKeys, bench.clock),
       clock: bench.clock,
       copies: new CheckpointFolder(folder),
+      ...parts,
     })
   /** Events of streams of their own, ten in an append. */
   async function append(appends: number): Promise<void> {
@@ -54,6 +62,10 @@ describe('the tree over the log', () => {
     await Promise.all(
       Array.from({ length: appends }, () => bench.log.append(`filler-${newId()}`, -1, events)),
     )
+  }
+  const lastEvent = async () => {
+    const { events } = await bench.log.readAll({ after: (await bench.log.head()) - 1n, maxCount: 1 })
+    return events[0]!
   }
 
   test('covers all events, and proves each of them to who has the key alone', async () => {
@@ -71,6 +83,18 @@ describe('the tree over the log', () => {
     expect(await tree().prove('00000000-0000-4000-8000-000000000000')).toBeNull()
   })
 
+  test('proves an event that large ones stand before', async () => {
+    // a page of the log ends at 4 MiB, as stored
+    const data = JSON.stringify({ random: randomBytes(360_000).toString('base64') })
+    for (let n = 0; n < 10; n += 1) {
+      await bench.log.append(`large-${newId()}`, -1, [{ type: 'Filled', data, metadata: '{}' }])
+    }
+    await append(1)
+    const { eventId } = await lastEvent()
+    const proof = (await tree().prove(eventId))!
+    expect(checkProof(proof, [proof.key])).toMatchObject({ event_id: eventId })
+  })
+
   test('goes on from where it was, whoever goes on, and each checkpoint is the beginning of the next', async () => {
     await append(27)
     const first = (await tree().checkpoint())!
@@ -83,12 +107,50 @@ describe('the tree over the log', () => {
     expect(await tree().proveConsistency(one!.size, first.size)).toBeNull()
 
     // a tree that is made anew is the same
-    await store().clear()
+    await store().clear(await store().end())
     await append(1)
     const third = (await tree().checkpoint())!
     expect(checkProof((await tree().proveConsistency(null, null))!, [third.key])).toMatchObject({
       to: third.size,
     })
+  })
+
+  test('is never made anew of what another process has made of it since', async () => {
+    await append(1)
+    const judged = await tree().grow()
+    await append(1)
+    const end = await tree().grow()
+    await store().clear(judged)
+    expect(await store().end()).toEqual(end)
+    await store().clear(end)
+    expect(await store().grow(end, { ...end, size: end.size + 1 }, [])).toBe(false)
+    expect(await store().end()).toMatchObject({ size: 0 })
+  })
+
+  test('does not go on from tiles that are gone', async () => {
+    await append(1)
+    await tree().grow()
+    await bench.database.pool.query('DELETE FROM runtime.log_tree_tiles')
+    await append(1)
+    await expect(tree().grow()).rejects.toThrow(TreeDamaged)
+  })
+
+  test('is signed while other processes sign what came since', async () => {
+    await append(1)
+    // whatever this one asks, another has signed more before it is answered
+    const overtaken = new Proxy(store(), {
+      get:
+        (target, name: keyof PostgresLogTreeStore) =>
+        async (...given: never[]) => {
+          await append(1)
+          await tree().checkpoint()
+          return (target[name] as (...all: never[]) => Promise<unknown>).apply(target, given)
+        },
+    })
+    const { size } = (await tree({ store: overtaken }).checkpoint())!
+    const [newest] = await tree().checkpoints(1)
+    expect(newest!.size).toBeGreaterThanOrEqual(size)
+    expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(newest!.note)
   })
 
   test('is not signed where the log no longer begins with what was signed before', async () => {
@@ -112,6 +174,18 @@ describe('the tree over the log', () => {
       ),
     )
     expect(texts).toEqual([note, note, `${key}\n`])
+  })
+
+  test('has them there although it was signed while there was no folder, and has no older ones after newer', async () => {
+    await append(1)
+    const older = (await tree({ copies: null }).checkpoint())!
+    const latest = () => readFile(join(folder, 'latest.checkpoint'), 'utf8')
+    await tree().checkpoint()
+    expect(await latest()).toBe(older.note)
+    await append(1)
+    const newer = (await tree().checkpoint())!
+    await new CheckpointFolder(folder).keep(older)
+    expect(await latest()).toBe(newer.note)
   })
 
   describe.skipIf(isLogInEventStore)('finds, beside hash chains that were written anew as well,', () => {
@@ -140,10 +214,6 @@ describe('the tree over the log', () => {
       } finally {
         await client.end()
       }
-    }
-    const lastEvent = async () => {
-      const { events } = await bench.log.readAll({ after: (await bench.log.head()) - 1n, maxCount: 1 })
-      return events[0]!
     }
     const verified = async () =>
       verifyLog({
@@ -178,9 +248,38 @@ describe('the tree over the log', () => {
       const { eventId } = await lastEvent()
       await tree().checkpoint()
       await forge(eventId)
-      await store().clear()
+      await store().clear(await store().end())
       await tree().grow()
       expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
+    })
+
+    test.each([
+      ['were deleted with the tree', 'DELETE FROM runtime.log_checkpoints'],
+      [
+        'have another key',
+        "UPDATE runtime.log_checkpoints SET key = 'compstream/x+29c8d1b2+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'",
+      ],
+    ])('that by the copies, although the checkpoints %s, and signs nothing', async (_, statement) => {
+      await append(1)
+      const { eventId } = await lastEvent()
+      const { note } = (await tree().checkpoint())!
+      await forge(eventId)
+      await store().clear(await store().end())
+      await bench.database.pool.query(statement)
+      expect((await verified()).first_problem).toMatchObject({ problem: 'differs_from_checkpoint' })
+      await append(1)
+      await expect(tree().checkpoint()).rejects.toThrow(LogDiffers)
+      expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(note)
+    })
+
+    test('a checkpoint that no key of the installation signed, and signs nothing after it', async () => {
+      await append(1)
+      const { note } = (await tree().checkpoint())!
+      const signer = signerOf('compstream/x', Buffer.alloc(32, 9))
+      const forged = signedNote(readNote(note)!, signer)
+      await writeFile(join(folder, 'latest.checkpoint'), forged)
+      expect((await verified()).first_problem).toMatchObject({ problem: 'unknown_signature' })
+      await expect(tree().checkpoint()).rejects.toThrow(UnknownSignature)
     })
 
     test('that the newest events were cut off', async () => {

@@ -132,7 +132,7 @@ function losesEvents(name: 'PostgreSQL' | 'EventStoreDB', create: () => Promise<
   }
   const problemOf = async () => {
     const store = new PostgresLogTreeStore(place.database.pool)
-    const tree = await TreeCheck.open({ log, store, copies: async () => [] })
+    const tree = await TreeCheck.open({ log, store, verifiers: async () => [], copies: async () => [] })
     return (await verifyLog({ log, memory, tree })).first_problem
   }
 

@@ -25,10 +25,17 @@ afterAll(async () => {
 /** A process of which an operator has a token. */
 function processWith(token: string) {
   const refused: string[] = []
-  const gate = new OperatorGate(token, new RateLimiter(0), {
-    isAgentKey: async () => false,
-    onRefused: ({ why }) => refused.push(why),
+  const { commands } = applicationOn(log)
+  const register = { commands, clock: { now: () => 0 } } as Pick<Application, 'commands' | 'clock'>
+  const known = new OperatorGate({
+    firstToken: token,
+    addresses: new RateLimiter(0),
+    onRefused: ({ why }) => void refused.push(why),
   })
+  const gate = {
+    operatorOf: (presented: string) => known.operatorOf(register, presented),
+    report: known.report.bind(known),
+  }
   const sessions = new StoredConsoleSessions(pool, { now: () => 0 })
   return { access: new ConsoleAccess(sessions, gate, new RateLimiter(0)), refused }
 }

@@ -33,8 +33,8 @@ async function found(log: readonly StoredEvent[]) {
       end: async () => ({ size: 5, position: 5n, eventId: known[4]!.eventId }),
       tiles: async () => tiles,
       checkpoints: async () => [],
-      keys: async () => [],
     },
+    verifiers: async () => [],
     copies: async () => [],
   })
   for (const one of log) await check.take(one)

@@ -63,4 +63,12 @@ describe('keys of many subjects', () => {
     expect(await second).toEqual(await first)
     expect(await third).not.toEqual(await first)
   })
+
+  it('are stored once for who asks again after an erasure while the first request waits', async () => {
+    const { keys, asked } = await open()
+    const first = keys.forSealing(['person/1'])
+    await keys.destroy('person/1', 1)
+    await Promise.all([first, keys.forSealing(['person/1'])])
+    expect(asked.every((count) => count === 1)).toBe(true)
+  })
 })
