@@ -3,6 +3,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Application } from '../../../application/commands/application.ts'
+import { operators } from '../../../domain/access/operators.ts'
 import { StoredConsoleSessions } from '../../../infrastructure/access/console-sessions.ts'
 import { OperatorGate } from '../../../interfaces/http/bearer.ts'
 import { RateLimiter } from '../../../interfaces/http/rate-limit.ts'
@@ -25,8 +27,9 @@ afterAll(async () => {
 /** A process of which an operator has a token. */
 function processWith(token: string) {
   const refused: string[] = []
-  const { commands } = applicationOn(log)
-  const register = { commands, clock: { now: () => 0 } } as Pick<Application, 'commands' | 'clock'>
+  // nobody is registered: the token of the setting alone counts
+  const commands = { load: async () => ({ state: operators.initialState, revision: -1 }) }
+  const register = { commands, clock: { now: () => 0 } } as unknown as Pick<Application, 'commands' | 'clock'>
   const known = new OperatorGate({
     firstToken: token,
     addresses: new RateLimiter(0),
