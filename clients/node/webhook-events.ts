@@ -5,6 +5,7 @@ interface components {
         PaymentCompleted: {
             /** @description The id of the payment */
             payment_id: string;
+            /** @description The id of the payment link */
             payment_link_id?: string;
             /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
@@ -55,6 +56,7 @@ interface components {
         PaymentFailed: {
             /** @description The id of the payment */
             payment_id?: string;
+            /** @description The id of the payment link */
             payment_link_id?: string;
             /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
@@ -105,6 +107,7 @@ interface components {
         PaymentRefunded: {
             /** @description The id of the payment */
             payment_id: string;
+            /** @description The id of the payment link */
             payment_link_id: string;
             /** @description The amount in integer US cents */
             amount_cents: number;

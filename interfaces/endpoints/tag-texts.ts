@@ -39,6 +39,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   'inbound-connections': 'Senders of payroll by webhook.\n\n`active` → `deactivated`.',
   intake: 'Takes in an employer and its policy in one call.',
   'legacy-collections': 'Debits that the former service made.',
+  operators: 'People who may call this API.\n\n`active` → `revoked`: a revoked one stays so.',
   outbox: 'Messages to people, as they were handed over.',
   'payment-links':
     'Links by which somebody pays by card.\n\n`created` → `sent` → `paid`; one that is not paid becomes `cancelled` or `expired`.',
@@ -46,6 +47,8 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
     'Payments on pages of the service, by card or bank debit.\n\n`pending` → `opened` → `paid`; with a bank debit `opened` → `scheduled` → `paid`; one that is not paid becomes `cancelled` or `expired`.',
   payroll: 'Reports of payroll, from which premium is calculated.',
   'payroll-companies': 'Companies that report payroll for employers.',
+  'payroll-files': 'Files of payroll, and of changes of employees, as operators see them.',
+  'pending-actions': 'What cannot be taken back and waits for a second operator.',
   policies: 'Policies, with their rates.\n\n`in_progress` → `active` → `cancelled`.',
   'processor-notices':
     'Notices of the card processor that need a person.\n\n`not_understood` → `carried_out` or `resolved`.',
@@ -54,11 +57,14 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   reconciliations: 'The nightly comparison of debits, ledger, balances and bank.',
   'return-rates': 'How many debits come back, as the bank network counts.',
   sandbox: 'Plays what banks and the card processor do, with sandbox keys only.',
+  search: 'Finds anything that the service keeps by what names it.',
+  stories: 'What happened to a thing over all its streams, in sentences.',
   streams: 'The streams of the log.',
   subscriptions:
     'Monthly charges of a card.\n\n`incomplete` → `active` → `past_due` → `active`; each ends as `canceled`.',
   tenants: 'Tenants of the installation, with their settings.',
   webhook: 'Payroll that its sender pushes.',
+  'webhook-subscriptions': 'Webhook subscriptions of all tenants.',
   webhooks:
     'Subscriptions to events.\n\nA subscription: `active` ⇄ `disabled`. A delivery: `pending` → `delivered`, or `retrying` → `delivered` or `failed`.',
   work: 'Work of the process managers: due, leased, later or failed.',

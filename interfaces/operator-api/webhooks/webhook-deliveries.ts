@@ -60,7 +60,6 @@ export const webhookDeliveryEndpoints = [
     params,
     answers: { 200: Subscription },
     errors: NONE,
-    command: { name: 'webhook-subscriptions show' },
     handle: async ({ host, params: { tenant_id, subscription_id } }) =>
       shown(accepted(await find(host.app, tenant_id, subscription_id))),
   }),

@@ -67,6 +67,7 @@ const things = [
     idempotent: 'Answered again',
     answers: { 201: Thing, 409: z.object({ taken: z.string() }) },
     errors: { 404: 'There is no such thing' },
+    refuses: { 404: ['employer_not_found'] },
     handle: async () => ({ kind: 'invalid', code: '', message: '' }) as never,
   }),
   endpoint({
@@ -210,10 +211,18 @@ describe('the description of an API', () => {
       503: expect.any(String),
     })
     expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '500', '503'])
-    expect(bodyOf(make, 404)).toEqual({ $ref: '#/components/schemas/Error' })
+    expect(bodyOf(list, 500)).toEqual({ $ref: '#/components/schemas/InternalServerError' })
     expect(bodyOf(make, 409)).toMatchObject({
-      anyOf: [{ properties: { data: { properties: { taken: { type: 'string' } } } } }, bodyOf(make, 404)],
+      anyOf: [
+        { properties: { data: { properties: { taken: { type: 'string' } } } } },
+        { $ref: '#/components/schemas/ConflictError' },
+      ],
     })
+    const codes = (allowed: readonly string[]) => ({
+      allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: allowed } } }],
+    })
+    expect(bodyOf(make, 404)).toEqual(codes(['employer_not_found', 'not_found']))
+    expect(document.components.schemas!.InternalServerError).toEqual(codes(['internal_error']))
     expect(Object.keys(make.responses[503]!.headers)).toEqual(['X-Request-Id', 'Retry-After'])
   })
 
