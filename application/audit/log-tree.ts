@@ -14,6 +14,7 @@ import {
   verifierKey,
   verifierOf,
 } from './checkpoint-note.ts'
+import { ID_BYTES, idBytes } from './event-ids.ts'
 import { leafOf } from './leaf.ts'
 import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
 import { TreeCheck } from './tree-check.ts'
@@ -146,7 +147,7 @@ export class LogTree {
     const before = last.get(0)
     const ids = Buffer.concat([
       before?.eventIds ?? NO_EVENTS,
-      ...events.map(({ eventId }) => Buffer.from(eventId.replaceAll('-', ''), 'hex')),
+      ...events.map(({ eventId }) => idBytes(eventId)),
     ])
     const firstIndex = Math.floor(end.size / TILE_HASHES)
     const skipped = end.size - firstIndex * TILE_HASHES
@@ -274,7 +275,7 @@ export class LogTree {
   async prove(eventId: string): Promise<InclusionProof | null> {
     const { store } = this.#parts
     const checkpoint = await this.checkpoint()
-    const index = await store.leafOf(eventId)
+    const index = await store.indexOf(eventId)
     if (checkpoint === null || index === null || index >= checkpoint.size) return null
     const event = await this.#eventAt(index)
     // the event that the tree has there is gone, or is another one
@@ -326,8 +327,6 @@ export class LogTree {
     }
   }
 }
-
-const ID_BYTES = 16
 
 function endAfter(end: TreeEnd, events: readonly StoredEvent[]): TreeEnd {
   const { position, eventId } = events.at(-1)!

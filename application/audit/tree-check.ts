@@ -2,6 +2,7 @@ import { mapInTimeSlices } from '../commands/time-slices.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, TreeEnd } from '../ports/log-tree-store.ts'
 import { type Checkpoint, readNote, signedBy, type Verifier } from './checkpoint-note.ts'
+import { idAt } from './event-ids.ts'
 import { leafOf } from './leaf.ts'
 import { GrowingRoot, HASH_BYTES, type Hash, leafHash } from './merkle.ts'
 import { TILE_HASHES } from './tree-tiles.ts'
@@ -147,9 +148,7 @@ export class TreeCheck {
   async #storedId(index: number): Promise<string | null> {
     if (index >= this.#end.size) return null
     const { eventIds } = await this.#tileOf(index)
-    const from = (index % TILE_HASHES) * ID_BYTES
-    const hex = eventIds.subarray(from, from + ID_BYTES).toString('hex')
-    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    return idAt(eventIds, index % TILE_HASHES)
   }
 
   async #tileOf(leaf: number) {
@@ -162,5 +161,3 @@ export class TreeCheck {
     return this.#tile
   }
 }
-
-const ID_BYTES = 16

@@ -39,7 +39,7 @@ export interface LogTreeStore {
   /** Begins anew without leaves, where the end is still there. */
   clear(end: TreeEnd): Promise<void>
   /** Index of the leaf of an event, null where the tree has none. */
-  leafOf(eventId: string): Promise<number | null>
+  indexOf(eventId: string): Promise<number | null>
   /** Newest first. */
   checkpoints(limit: number): Promise<readonly StoredCheckpoint[]>
   addCheckpoint(checkpoint: StoredCheckpoint): Promise<void>

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { ID_BYTES, idBytes } from '../../application/audit/event-ids.ts'
+import { TILE_HASHES } from '../../application/audit/tree-tiles.ts'
 import { LOG_START } from '../../application/ports/event-log.ts'
 import type {
   LogTreeStore,
@@ -7,9 +9,6 @@ import type {
   TreeEnd,
 } from '../../application/ports/log-tree-store.ts'
 
-/** Leaves of a tile, and bytes of an event's id in it. */
-const TILE_LEAVES = 256
-const ID_BYTES = 16
 /** Within so many milliseconds every checkpoint is kept, before that the last of each day. */
 const ALL_KEPT_MS = 7 * 24 * 3_600_000
 
@@ -97,8 +96,8 @@ export class PostgresLogTreeStore implements LogTreeStore {
     )
   }
 
-  async leafOf(eventId: string): Promise<number | null> {
-    const id = Buffer.from(eventId.replaceAll('-', ''), 'hex')
+  async indexOf(eventId: string): Promise<number | null> {
+    const id = idBytes(eventId)
     const { rows } = await this.#pool.query<{ index: string; event_ids: Buffer }>(
       `SELECT index, event_ids FROM runtime.log_tree_tiles WHERE level = 0 AND position($1::bytea IN event_ids) > 0`,
       [id],
@@ -106,7 +105,7 @@ export class PostgresLogTreeStore implements LogTreeStore {
     for (const { index, event_ids } of rows) {
       // it may stand across two others
       for (let at = event_ids.indexOf(id); at >= 0; at = event_ids.indexOf(id, at + 1)) {
-        if (at % ID_BYTES === 0) return Number(index) * TILE_LEAVES + at / ID_BYTES
+        if (at % ID_BYTES === 0) return Number(index) * TILE_HASHES + at / ID_BYTES
       }
     }
     return null
