@@ -162,7 +162,7 @@ export interface Declaration<
   /** The fields of the data stand beside it, too, outside the envelope. */
   readonly alsoBare?: true
   readonly errors?: Errors
-  /** Codes of its own refusals by status, besides those that every operation can answer with. */
+  /** Codes of its own refusals by status, besides those of its path's parameters and those that every operation can name. */
   readonly refuses?: Refuses
   /** Asks a provider while its caller waits, such as the card processor. */
   readonly asksOutside?: true

@@ -5,6 +5,7 @@ import type { Api } from './api.ts'
 import type { Endpoint, Refuses } from './endpoint.ts'
 import { exampleOf } from './examples.ts'
 import { check } from './faults.ts'
+import { missingCode } from './not-found.ts'
 import { type JsonSchema, Schemas } from './schemas.ts'
 import { TAG_TEXTS } from './tag-texts.ts'
 
@@ -365,9 +366,13 @@ const COMMON_CODES: Refuses = {
 }
 
 /** The body of a refusal with the codes that it can name: `ConflictError`, or what an operation adds to it. */
-function refusalSchema({ refuses }: Endpoint<never>, status: number, schemas: Schemas): JsonSchema {
+function refusalSchema({ params, refuses }: Endpoint<never>, status: number, schemas: Schemas): JsonSchema {
   const common = COMMON_CODES[status] ?? []
-  const own = refuses?.[status] ?? []
+  const inPath = status === 404 && params ? Object.keys(params.shape) : []
+  const missing = inPath.map((name) => missingCode(params!, name))
+  const own = [...new Set([...missing, ...(refuses?.[status] ?? [])])].filter(
+    (code) => !common.includes(code),
+  )
   const withCodes = (codes: readonly ErrorCode[]) => ({
     allOf: [referenceTo('schemas', 'Error'), { properties: { code: { enum: codes } } }],
   })

@@ -105,7 +105,7 @@ export function partyEndpoints<Host extends PartnerHost>(
       summary: 'Show an employer',
       ...one('employer'),
       answers: { 200: Employer },
-      refuses: { 403: ['employer_out_of_scope'], 404: ['employer_not_found'] },
+      refuses: { 403: ['employer_out_of_scope'] },
       handle: async ({ host: { app }, caller, params: { employer_id } }) =>
         shownEmployer(reached('employer', await employerInScope(app, caller.client, employer_id))),
     }),
@@ -131,7 +131,7 @@ export function partyEndpoints<Host extends PartnerHost>(
       summary: 'Show a policy',
       ...one('policy'),
       answers: { 200: Policy },
-      refuses: { 403: ['policy_out_of_scope'], 404: ['policy_not_found'] },
+      refuses: { 403: ['policy_out_of_scope'] },
       handle: async ({ host: { app }, caller, params: { policy_id } }) =>
         reached('policy', await policyInScope(app, caller.client, policy_id)),
     }),
@@ -151,7 +151,7 @@ export function partyEndpoints<Host extends PartnerHost>(
       summary: 'Show a carrier',
       ...one('carrier'),
       answers: { 200: Carrier },
-      refuses: { 403: ['carrier_out_of_scope'], 404: ['carrier_not_found'] },
+      refuses: { 403: ['carrier_out_of_scope'] },
       handle: async ({ host: { app }, caller, params: { carrier_id } }) =>
         reached('carrier', await carrierInScope(app, caller.client, carrier_id)),
     }),

@@ -38,7 +38,6 @@ export const getFileStatus = endpoint({
   params: z.object({ file_id: idOf('file') }),
   answers: { 200: FileStatus },
   errors: { 404: 'There is no file with this id within the client’s scope' },
-  refuses: { 404: ['file_not_found'] },
   async handle({ host, caller, params }) {
     const status = await fileStatus(host.app, caller.client, params.file_id)
     if (status === null)

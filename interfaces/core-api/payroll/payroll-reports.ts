@@ -147,7 +147,7 @@ export const inboundWebhookEndpoint = endpoint({
   errors: { ...ERRORS, 404: `There is no such active connection. ${ERRORS[404]}` },
   refuses: {
     400: ['too_many_rows'],
-    404: ['connection_not_found', 'employer_not_found', 'policy_not_found'],
+    404: ['employer_not_found', 'policy_not_found'],
   },
   async handle({ host, caller, body, sent, key, unlessRepeated, requestId }) {
     const { connection_id, tenant_id, environment } = caller.connection

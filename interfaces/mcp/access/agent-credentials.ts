@@ -173,7 +173,6 @@ export const agentCredentialEndpoints = [
     params: z.object({ credential_id: idOf('credential') }),
     answers: { 200: RevokedCredential },
     errors: { 404: 'There is no such credential' },
-    refuses: { 404: ['credential_not_found'] },
     command: { name: 'agents revoke' },
     handle: (call) => agentCredentials.revoke(call.host.app, call.params.credential_id, contextOf(call)),
   }),

@@ -107,7 +107,6 @@ export const apiClientEndpoints = [
     ...one,
     answers: { 200: ApiClient },
     command: { name: 'api-clients show' },
-    refuses: { 404: ['client_not_found'] },
     handle: ({ host, params }) => clientOf(host, params.client_id),
   }),
   endpoint({
@@ -117,7 +116,6 @@ export const apiClientEndpoints = [
     ...one,
     answers: { 200: ApiClient },
     command: { name: 'api-clients deactivate' },
-    refuses: { 404: ['client_not_found'] },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
       return apiClients.deactivate(call.host.app, client_id, contextOf(call))
@@ -132,7 +130,7 @@ export const apiClientEndpoints = [
     answers: { 200: ApiClientWithSecret },
     errors: { ...one.errors, 409: 'The key pair is switched off' },
     command: { name: 'api-clients rotate' },
-    refuses: { 404: ['client_not_found'], 409: ['already_created', 'client_deactivated'] },
+    refuses: { 409: ['already_created', 'client_deactivated'] },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
       return once(keyed(call), { verb: 'rotate', secretOf: client_id }, async (context) => {

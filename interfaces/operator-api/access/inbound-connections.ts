@@ -71,7 +71,6 @@ export const inboundConnectionEndpoints = [
     ...one,
     answers: { 200: InboundConnection },
     command: { name: 'inbound-connections show' },
-    refuses: { 404: ['connection_not_found'] },
     handle: ({ host, params }) => connectionOf(host, params.connection_id),
   }),
   endpoint({
@@ -81,7 +80,6 @@ export const inboundConnectionEndpoints = [
     ...one,
     answers: { 200: InboundConnection },
     command: { name: 'inbound-connections deactivate' },
-    refuses: { 404: ['connection_not_found'] },
     async handle(call) {
       const { connection_id } = await connectionOf(call.host, call.params.connection_id)
       return inboundConnections.deactivate(call.host.app, connection_id, contextOf(call))

@@ -41,7 +41,6 @@ export const tenantEndpoints = [
     ...ofOne('tenant_id', 'tenant'),
     answers: { 200: Tenant },
     command: { name: 'tenants show' },
-    refuses: { 404: ['tenant_not_found'] },
     handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
   }),
 ]

@@ -39,7 +39,6 @@ export const achAccountEndpoints = [
     answers: { 200: Account },
     errors: { ...one.errors, 409: 'The account is disabled, by a code that does not say that there is none' },
     command: { name: 'ach-accounts attest' },
-    refuses: { 404: ['ach_account_not_found'] },
     async handle(call) {
       const { host, params, body } = call
       return shown(
@@ -66,7 +65,6 @@ export const achAccountEndpoints = [
         'micro-deposits or an attestation',
     },
     command: { name: 'ach-accounts enable' },
-    refuses: { 404: ['ach_account_not_found'] },
     async handle(call) {
       const { host, params, body } = call
       return shown(
@@ -90,7 +88,7 @@ export const achAccountEndpoints = [
       409: 'The deposits go to a real bank',
     },
     command: { name: 'bank-rail micro-deposits' },
-    refuses: { 404: ['ach_account_not_found', 'no_verification'] },
+    refuses: { 404: ['no_verification'] },
     async handle(call) {
       const { app } = call.host
       const account = await loaded(call.host, achAccount, call.params.ach_account_id, 'ACH account')

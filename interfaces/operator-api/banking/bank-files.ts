@@ -126,7 +126,6 @@ export const bankFileEndpoints = [
     ...one,
     answers: { 200: File },
     command: { name: 'bank-files show' },
-    refuses: { 404: ['bank_file_not_found'] },
     handle: async ({ host, params }) => shown(await loaded(host, bankFile, params.file_id, 'bank file')),
   }),
   endpoint({
@@ -141,7 +140,7 @@ export const bankFileEndpoints = [
     answers: { 200: File, 202: PendingAction },
     errors,
     command: { name: 'bank-files expose-again' },
-    refuses: { 404: ['bank_file_not_found'], 409: ['bank_file_too_late'], 429: ['no_file_modifier'] },
+    refuses: { 409: ['bank_file_too_late'], 429: ['no_file_modifier'] },
     async handle(call) {
       const { file_id } = call.params
       const { note } = call.body
@@ -162,7 +161,6 @@ export const bankFileEndpoints = [
     errors,
     command: { name: 'bank-files treat-as-sent' },
     refuses: {
-      404: ['bank_file_not_found'],
       409: [
         'bank_file_begun',
         'bank_file_exposed',
@@ -185,7 +183,7 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files acknowledge' },
-    refuses: { 404: ['bank_file_not_found', 'batch_not_found'], 409: ['batch_answered'] },
+    refuses: { 404: ['batch_not_found'], 409: ['batch_answered'] },
     handle: (call) => answered(call, 'accepted', call.body.batch_number, null),
   }),
   endpoint({
@@ -198,7 +196,7 @@ export const bankFileEndpoints = [
     errors,
     command: { name: 'bank-files reject' },
     refuses: {
-      404: ['bank_file_not_found', 'batch_not_found'],
+      404: ['batch_not_found'],
       409: [
         'bank_file_begun',
         'bank_file_exposed',

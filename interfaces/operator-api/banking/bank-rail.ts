@@ -90,7 +90,6 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail acknowledge' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'legacy_collection_at_sb',
         'legacy_collection_canceled',
@@ -116,7 +115,6 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail settle' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'debit_cancelled',
         'debit_failed',
@@ -143,7 +141,6 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail return' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'legacy_collection_at_sb',
         'legacy_collection_canceled',
@@ -172,7 +169,6 @@ export const bankRailEndpoints = [
     },
     command: { name: 'debits represent' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'ach_account_disabled',
         'ach_account_unreadable',

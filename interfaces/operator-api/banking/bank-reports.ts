@@ -108,7 +108,6 @@ export const bankReportEndpoints = [
     ...one,
     answers: { 200: Report },
     command: { name: 'bank-reports show' },
-    refuses: { 404: ['bank_report_not_found'] },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankReport, params.report_id, 'bank report')),
   }),
@@ -121,7 +120,6 @@ export const bankReportEndpoints = [
     body: z.object({}),
     answers: { 200: Report },
     command: { name: 'bank-reports read-again' },
-    refuses: { 404: ['bank_report_not_found'] },
     handle: (call) => decided(call, { type: 'ReadAgain' }),
   }),
   endpoint({
@@ -136,7 +134,6 @@ export const bankReportEndpoints = [
       409: 'The item was applied to a debit',
     },
     command: { name: 'bank-reports resolve' },
-    refuses: { 404: ['bank_report_not_found', 'parked_item_not_found'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
   }),
@@ -169,7 +166,7 @@ export const bankReportEndpoints = [
     },
     command: { name: 'bank-reports apply' },
     refuses: {
-      404: ['bank_report_not_found', 'debit_not_found', 'parked_item_not_found'],
+      404: ['debit_not_found'],
       409: [
         'debit_cancelled',
         'debit_failed',

@@ -106,7 +106,6 @@ export const debitEndpoints = [
     errors,
     command: { name: 'debits release' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'debit_cancelled',
         'debit_failed',
@@ -136,7 +135,6 @@ export const debitEndpoints = [
     errors,
     command: { name: 'debits reject' },
     refuses: {
-      404: ['debit_not_found'],
       409: [
         'debit_cancelled',
         'debit_failed',

@@ -169,7 +169,6 @@ export const legacyCollectionEndpoints = [
     ...one,
     answers: { 200: Record },
     command: { name: 'legacy-collections show' },
-    refuses: { 404: ['legacy_collection_not_found'] },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = await legacyRecordOf(app, transaction_id)
       if (!record) throw noSuch(RECORD)
@@ -190,7 +189,6 @@ export const legacyCollectionEndpoints = [
     }),
     answers: { 200: Record },
     command: { name: 'legacy-collections correct' },
-    refuses: { 404: ['legacy_collection_not_found'] },
     async handle(call) {
       const { app } = call.host
       const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))

@@ -117,7 +117,6 @@ export const moneyEndpoints = [
         unmatched: 'unmatched_cents',
       },
     },
-    refuses: { 404: ['carrier_not_found'] },
     async handle({ host, params }) {
       const found = accepted(await balancesOf(host.app, params.carrier_id))
       return found.map(({ environment, balances }) => ({
@@ -197,7 +196,6 @@ export const moneyEndpoints = [
     ...ofOne('reconciliation_id', 'reconciliation'),
     answers: { 200: Reconciliation },
     command: { name: 'reconciliations show' },
-    refuses: { 404: ['reconciliation_not_found'] },
     handle: ({ host, params }) => findReconciliation(host.app, params.reconciliation_id),
   }),
 ]

@@ -72,7 +72,6 @@ export const alertEndpoints = [
     ...one,
     answers: { 200: Alert },
     command: { name: 'alerts show' },
-    refuses: { 404: ['alert_not_found'] },
     handle: ({ host, params }) => findAlert(host.app, params.alert_id),
   }),
   endpoint({
@@ -84,7 +83,6 @@ export const alertEndpoints = [
     body: withNote,
     answers: { 200: Alert },
     command: { name: 'alerts acknowledge' },
-    refuses: { 404: ['alert_not_found'] },
     handle: (call) => acknowledgeAlert(call.host.app, { ...call.params, ...call.body }, contextOf(call)),
   }),
 ]

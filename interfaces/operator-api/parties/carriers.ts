@@ -64,7 +64,6 @@ export const carrierEndpoints = [
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: Carrier },
     command: { name: 'carriers show' },
-    refuses: { 404: ['carrier_not_found'] },
     handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
   }),
 ]

@@ -143,7 +143,6 @@ export const employerEndpoints = [
     ...one,
     answers: { 200: Employer },
     command: { name: 'employers show' },
-    refuses: { 404: ['employer_not_found'] },
     handle: async ({ host, params }) =>
       showEmployer(host.app, await loaded(host, employer, params.employer_id, 'employer')),
   }),
@@ -159,7 +158,7 @@ export const employerEndpoints = [
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
     command: { name: 'employers update' },
-    refuses: { 404: ['employer_not_found', 'payroll_company_not_found'] },
+    refuses: { 404: ['payroll_company_not_found'] },
     async handle(call) {
       const { host, body, sent } = call
       const present = await loaded(host, employer, call.params.employer_id, 'employer')
@@ -192,7 +191,6 @@ export const employerEndpoints = [
         record: 'record',
       },
     },
-    refuses: { 404: ['employer_not_found'] },
     async handle(call) {
       const { host, query } = call
       const { employer_id } = await loaded(host, employer, call.params.employer_id, 'employer')

@@ -48,7 +48,6 @@ export const payrollCompanyEndpoints = [
     ...ofOne('payroll_company_id', 'payroll company'),
     answers: { 200: PayrollCompany },
     command: { name: 'payroll-companies show' },
-    refuses: { 404: ['payroll_company_not_found'] },
     handle: ({ host, params }) => loaded(host, payrollCompany, params.payroll_company_id, 'payroll company'),
   }),
 ]

@@ -37,7 +37,6 @@ export const cardProcessorEndpoints = [
     command: { name: 'card-processor succeed' },
     asksOutside: true,
     refuses: {
-      404: ['payment_link_not_found'],
       409: [
         'checkout_closed',
         'instalment_not_due',
@@ -59,7 +58,7 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor decline' },
     asksOutside: true,
-    refuses: { 404: ['payment_link_not_found'], 409: ['too_many_played'] },
+    refuses: { 409: ['too_many_played'] },
     handle: (call) => simulated(call, call.body.failure_code),
   }),
 ]

@@ -136,7 +136,7 @@ export const checkoutSettingsEndpoints = [
     body: repeating(Settings, body),
     answers: { 200: Settings },
     command: { name: 'tenants checkout' },
-    refuses: { 404: ['tenant_not_found'], 409: ['web_host_taken'] },
+    refuses: { 409: ['web_host_taken'] },
     async handle(call) {
       const { host } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
@@ -153,7 +153,6 @@ export const checkoutSettingsEndpoints = [
     ...one,
     answers: { 200: Settings },
     command: { name: 'tenants show-checkout' },
-    refuses: { 404: ['tenant_not_found'] },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return shown(host, tenant_id, (await host.app.commands.load(checkoutSettings, tenant_id)).state)
@@ -180,7 +179,6 @@ export const checkoutSettingsEndpoints = [
     command: { name: 'tenants verify-web-address' },
     asksOutside: true,
     refuses: {
-      404: ['tenant_not_found'],
       409: ['no_web_address', 'own_web_address', 'web_address_taken', 'web_host_taken'],
     },
     async handle(call) {

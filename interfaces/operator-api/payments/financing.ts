@@ -80,7 +80,6 @@ export const financingEndpoints = [
     body: repeating(Settings, settings),
     answers: { 200: Settings },
     command: { name: 'tenants financing' },
-    refuses: { 404: ['tenant_not_found'] },
     async handle(call) {
       const { host } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
@@ -95,7 +94,6 @@ export const financingEndpoints = [
     ...ofTenant,
     answers: { 200: Settings },
     command: { name: 'tenants show-financing' },
-    refuses: { 404: ['tenant_not_found'] },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return { tenant_id, ...(await showFinancing(host.app, tenant_id)) }
@@ -113,7 +111,7 @@ export const financingEndpoints = [
     answers: { 200: Simulated },
     errors,
     command: { name: 'financing quotes' },
-    refuses: { 404: ['financing_session_not_found'], 409: ['financing_not_pending'] },
+    refuses: { 409: ['financing_not_pending'] },
     handle: (call) => simulated(call, { answer: 'quotes', count: call.body.count }),
   }),
   simple('playFinancingHold', 'hold', 'The provider wants to look at the request'),
@@ -131,7 +129,7 @@ export const financingEndpoints = [
     answers: { 200: Simulated },
     errors,
     command: { name: 'financing down-payment-notice' },
-    refuses: { 404: ['financing_session_not_found'], 409: ['financing_without_quotes'] },
+    refuses: { 409: ['financing_without_quotes'] },
     handle: (call) =>
       simulated(call, {
         answer: 'down_payment',

@@ -35,7 +35,6 @@ export const processorNoticeEndpoints = [
     ...one,
     answers: { 200: Notice },
     command: { name: 'processor-notices show' },
-    refuses: { 404: ['processor_notice_not_found'] },
     handle: async ({ host, params }) =>
       shown(await loaded(host, processorNotice, params.notice_id, 'processor notice')),
   }),
@@ -48,7 +47,6 @@ export const processorNoticeEndpoints = [
     body: withNote,
     answers: { 200: Notice },
     command: { name: 'processor-notices resolve' },
-    refuses: { 404: ['processor_notice_not_found'] },
     async handle(call) {
       const { host, params, body } = call
       return shown(accepted(await resolveNotice(host.app, params.notice_id, body.note, contextOf(call))))

@@ -128,7 +128,6 @@ export const policyEndpoints = [
     ...one,
     answers: { 200: Policy },
     command: { name: 'policies show' },
-    refuses: { 404: ['policy_not_found'] },
     handle: async ({ host, params }) => today(host, await loaded(host, policy, params.policy_id, 'policy')),
   }),
   endpoint({
@@ -143,7 +142,7 @@ export const policyEndpoints = [
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled' },
     command: { name: 'policies update' },
-    refuses: { 404: ['policy_not_found'], 409: ['policy_cancelled'] },
+    refuses: { 409: ['policy_cancelled'] },
     async handle(call) {
       const { host } = call
       const present = await loaded(host, policy, call.params.policy_id, 'policy')
@@ -164,7 +163,7 @@ export const policyEndpoints = [
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled, or another active one has its number' },
     command: { name: 'policies activate' },
-    refuses: { 404: ['policy_not_found'], 409: ['policy_number_taken'] },
+    refuses: { 409: ['policy_number_taken'] },
     async handle(call) {
       const { host } = call
       const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')
@@ -179,7 +178,6 @@ export const policyEndpoints = [
     body: z.object({ reason: optional(text()) }),
     answers: { 200: Policy },
     command: { name: 'policies cancel' },
-    refuses: { 404: ['policy_not_found'] },
     async handle(call) {
       const { host, body } = call
       const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')

@@ -81,7 +81,6 @@ export const webhookSubscriptionEndpoints = [
         url: 'url',
       },
     },
-    refuses: { 404: ['tenant_not_found'] },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return (await subscriptions.listOf(host.app, tenant_id)).map(shown)
@@ -95,7 +94,6 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions disable' },
-    refuses: { 404: ['subscription_not_found', 'tenant_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       await loaded(call.host, tenant, tenant_id, 'tenant')
@@ -112,7 +110,6 @@ export const webhookSubscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: NONE,
     command: { name: 'webhook-subscriptions delete' },
-    refuses: { 404: ['subscription_not_found', 'tenant_not_found'] },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       await loaded(call.host, tenant, tenant_id, 'tenant')

@@ -128,7 +128,6 @@ export const paymentSessionEndpoints = [
     refuses: {
       400: ['wrong_environment'],
       403: ['payment_session_out_of_scope'],
-      404: ['payment_session_not_found'],
     },
     async handle({ host, caller, params }) {
       const { app } = host
@@ -152,7 +151,6 @@ export const paymentSessionEndpoints = [
     refuses: {
       400: ['wrong_environment'],
       403: ['payment_session_out_of_scope'],
-      404: ['payment_session_not_found'],
       409: ['checkout_open', 'payment_session_expired', 'payment_session_paid', 'payment_session_replaced'],
     },
     async handle(call) {
@@ -188,7 +186,6 @@ export const paymentSessionEndpoints = [
     refuses: {
       400: ['embedded_delivery', 'sms_without_number', 'wrong_environment'],
       403: ['payment_session_out_of_scope'],
-      404: ['payment_session_not_found'],
       409: [
         'customer_erased',
         'debit_arranged',

@@ -50,7 +50,7 @@ export const eventEndpoints = [
     summary: 'Show an event of the last 30 days',
     ...one,
     answers: { 200: Event },
-    refuses: { 403: ['webhook_event_out_of_scope'], 404: ['webhook_event_not_found'] },
+    refuses: { 403: ['webhook_event_out_of_scope'] },
     async handle({ host: { app }, caller, params }) {
       const found = accepted(await events.eventOf(app, caller.client, params.event_id))
       return new Answer(200, shown(found), { textBytes: Buffer.byteLength(found.payload) })

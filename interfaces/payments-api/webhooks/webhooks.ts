@@ -235,7 +235,6 @@ export const webhookEndpoints = [
     refuses: {
       400: ['invalid_url'],
       403: ['subscription_out_of_scope'],
-      404: ['subscription_not_found'],
       409: ['url_registered'],
       429: ['too_many_changes'],
     },
@@ -265,7 +264,7 @@ export const webhookEndpoints = [
     params,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }) },
     errors: UNKNOWN,
-    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
+    refuses: { 403: ['subscription_out_of_scope'] },
     handle: (call) =>
       subscriptions.remove(call.host.app, call.caller.client, call.params.id, contextOf(call)),
   }),
@@ -279,7 +278,6 @@ export const webhookEndpoints = [
     errors: { ...UNKNOWN, ...OFTEN },
     refuses: {
       403: ['subscription_out_of_scope'],
-      404: ['subscription_not_found'],
       409: ['already_created'],
       429: ['too_many_changes'],
     },
@@ -318,7 +316,6 @@ export const webhookEndpoints = [
     asksOutside: true,
     refuses: {
       403: ['subscription_out_of_scope'],
-      404: ['subscription_not_found'],
       409: ['subscription_disabled'],
     },
     async handle({ host, caller, params, body }) {
@@ -372,7 +369,7 @@ export const webhookEndpoints = [
     refuses: {
       400: ['too_many_webhook_events'],
       403: ['subscription_out_of_scope'],
-      404: ['subscription_not_found', 'webhook_event_not_found'],
+      404: ['webhook_event_not_found'],
       409: ['subscription_disabled', 'webhook_event_not_subscribed'],
     },
     async handle(call) {
@@ -397,7 +394,7 @@ export const webhookEndpoints = [
     query: z.object(page),
     ...listOf(Delivery),
     errors: UNKNOWN,
-    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
+    refuses: { 403: ['subscription_out_of_scope'] },
     async handle({ host, caller, params, query }) {
       const wanted = pageOf(query)
       const records = await subscriptions.deliveries(host.app, caller.client, params.id, wanted)

@@ -84,7 +84,7 @@ export const achAccountEndpoints = [
     summary: 'Show an ACH account',
     ...one,
     answers: { 200: AchAccount },
-    refuses: { 403: ['ach_account_out_of_scope'], 404: ['ach_account_not_found'] },
+    refuses: { 403: ['ach_account_out_of_scope'] },
     async handle({ host: { app }, caller, params }) {
       const account = accepted(await achAccountOf(app, caller.client, params.ach_account_id))
       return showAchAccount(await shownAchAccount(app, account))
@@ -101,7 +101,6 @@ export const achAccountEndpoints = [
     refuses: {
       400: ['number_in_name'],
       403: ['ach_account_out_of_scope'],
-      404: ['ach_account_not_found'],
       409: ['ach_account_unreadable'],
     },
     async handle(call) {
@@ -121,7 +120,7 @@ export const achAccountEndpoints = [
       'account becomes primary in its place.',
     ...one,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }).meta({ id: 'DeletedAchAccount' }) },
-    refuses: { 403: ['ach_account_out_of_scope'], 404: ['ach_account_not_found'] },
+    refuses: { 403: ['ach_account_out_of_scope'] },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await achAccountOf(app, call.caller.client, call.params.ach_account_id))
@@ -147,7 +146,6 @@ export const achAccountEndpoints = [
     },
     refuses: {
       403: ['ach_account_out_of_scope'],
-      404: ['ach_account_not_found'],
       409: ['ach_account_verified', 'too_many_verifications', 'verification_under_way'],
     },
     async handle(call) {
@@ -177,7 +175,6 @@ export const achAccountEndpoints = [
     refuses: {
       400: ['wrong_amounts'],
       403: ['ach_account_out_of_scope'],
-      404: ['ach_account_not_found'],
       409: ['ach_account_verified', 'no_verification'],
     },
     async handle(call) {

@@ -75,7 +75,7 @@ export const bankAccountEndpoints = [
     summary: 'Show a bank account of the metadata layer',
     ...one,
     answers: { 200: BankAccount },
-    refuses: { 403: ['bank_account_out_of_scope'], 404: ['bank_account_not_found'] },
+    refuses: { 403: ['bank_account_out_of_scope'] },
     async handle({ host: { app }, caller, params }) {
       const account = accepted(await bankAccountOf(app, caller.client, params.bank_account_id))
       return showBankAccount(await shownBankAccount(app, account))
@@ -95,7 +95,7 @@ export const bankAccountEndpoints = [
     errors: { 404: `There is no such bank account. ${OWNER}` },
     refuses: {
       403: ['bank_account_out_of_scope', 'owner_out_of_scope'],
-      404: ['bank_account_not_found', 'employer_not_found'],
+      404: ['employer_not_found'],
     },
     async handle(call) {
       const { app } = call.host
@@ -113,7 +113,7 @@ export const bankAccountEndpoints = [
     ...one,
     body: z.object({ primary: z.literal(true, 'must be true') }),
     answers: { 200: BankAccount },
-    refuses: { 403: ['bank_account_out_of_scope'], 404: ['bank_account_not_found'] },
+    refuses: { 403: ['bank_account_out_of_scope'] },
     async handle(call) {
       const { app } = call.host
       const { client } = call.caller
@@ -129,7 +129,7 @@ export const bankAccountEndpoints = [
     description: 'No other account becomes primary in its place.',
     ...one,
     answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }).meta({ id: 'DeletedBankAccount' }) },
-    refuses: { 403: ['bank_account_out_of_scope'], 404: ['bank_account_not_found'] },
+    refuses: { 403: ['bank_account_out_of_scope'] },
     async handle(call) {
       const { app } = call.host
       const account = accepted(await bankAccountOf(app, call.caller.client, call.params.bank_account_id))

@@ -138,7 +138,7 @@ export const achDebitEndpoints = [
     description: 'Of a debit that a gate stopped, `status_group` and `reason` tell so.',
     ...one,
     answers: { 200: TransactionState },
-    refuses: { 403: ['transaction_out_of_scope'], 404: ['transaction_not_found'] },
+    refuses: { 403: ['transaction_out_of_scope'] },
     async handle({ host: { app }, caller, params }) {
       return shownState(accepted(await transactionOf(app, caller.client, params.transaction_id)))
     },
@@ -153,7 +153,6 @@ export const achDebitEndpoints = [
     errors: { ...one.errors, 409: 'Its batch has closed, or it has ended' },
     refuses: {
       403: ['transaction_out_of_scope'],
-      404: ['transaction_not_found'],
       409: [
         'batch_closed',
         'debit_cancelled',

@@ -54,7 +54,7 @@ export const achTransactionEndpoints = [
     ...one,
     query: z.object(page),
     ...listOf(HistoryEntry),
-    refuses: { 403: ['transaction_out_of_scope'], 404: ['transaction_not_found'] },
+    refuses: { 403: ['transaction_out_of_scope'] },
     async handle({ host: { app }, caller, params, query }) {
       const transaction = accepted(await transactionOf(app, caller.client, params.transaction_id))
       const wanted = pageOf(query)
@@ -75,7 +75,7 @@ export const achTransactionEndpoints = [
         })
         .meta({ id: 'AchTransactionFees' }),
     },
-    refuses: { 403: ['transaction_out_of_scope'], 404: ['transaction_not_found'] },
+    refuses: { 403: ['transaction_out_of_scope'] },
     async handle({ host: { app }, caller, params: { transaction_id } }) {
       accepted(await transactionOf(app, caller.client, transaction_id))
       return { transaction_id, fees: [], total_cents: 0 }

@@ -223,7 +223,7 @@ export const bankLinkingEndpoints = [
     summary: 'Show a bank connection',
     ...ofOne('connection_id', 'bank connection'),
     answers: { 200: Connection },
-    refuses: { 403: ['bank_connection_out_of_scope'], 404: ['bank_connection_not_found'] },
+    refuses: { 403: ['bank_connection_out_of_scope'] },
     async handle({ host, caller, params }) {
       const connection = accepted(await connectionOf(host.app, caller.client, params.connection_id))
       return showConnection(await withLinkingUser(host.app, connection))
@@ -275,7 +275,7 @@ export const bankLinkingEndpoints = [
     summary: 'Show a transaction of a linked account',
     ...ofOne('transaction_id', 'bank transaction'),
     answers: { 200: BankTransaction },
-    refuses: { 403: ['bank_transaction_out_of_scope'], 404: ['bank_transaction_not_found'] },
+    refuses: { 403: ['bank_transaction_out_of_scope'] },
     async handle({ host, caller, params }) {
       return showTransaction(
         accepted(await bankTransactionOf(host.app, caller.client, params.transaction_id)),

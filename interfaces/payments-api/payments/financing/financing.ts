@@ -151,7 +151,6 @@ export const financingEndpoints = [
     errors: { ...NONE, 409: 'The session was cancelled' },
     refuses: {
       403: ['financing_session_out_of_scope'],
-      404: ['financing_session_not_found'],
       409: ['financing_session_closed'],
     },
     async handle({ host: { app }, caller, params }) {
@@ -180,7 +179,6 @@ export const financingEndpoints = [
     asksOutside: true,
     refuses: {
       403: ['financing_session_out_of_scope'],
-      404: ['financing_session_not_found', 'quote_not_found'],
       409: ['financing_inactive'],
       503: ['agreements_off'],
     },
@@ -214,7 +212,6 @@ export const publicFinancingEndpoints = [
     },
     refuses: {
       403: ['account_inactive'],
-      404: ['financing_session_not_found'],
       409: ['financing_session_closed'],
     },
     async handle({ host: { app, portalUrl }, params }) {

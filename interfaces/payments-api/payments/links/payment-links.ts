@@ -92,7 +92,7 @@ export const paymentLinkEndpoints = [
     summary: 'Show a payment link',
     ...one,
     answers: { 200: ShownPaymentLink },
-    refuses: { 403: ['payment_link_out_of_scope'], 404: ['payment_link_not_found'] },
+    refuses: { 403: ['payment_link_out_of_scope'] },
     async handle({ host: { app }, caller, params }) {
       const link = accepted(await linkOf(app, caller.client, params.payment_link_id))
       return showPaymentLink(await showLink(app, link))
@@ -111,7 +111,7 @@ export const paymentLinkEndpoints = [
       409: 'The link is paid (refund it instead), or has expired',
     },
     asksOutside: true,
-    refuses: { 403: ['payment_link_out_of_scope'], 404: ['payment_link_not_found'] },
+    refuses: { 403: ['payment_link_out_of_scope'] },
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
@@ -140,7 +140,6 @@ export const paymentLinkEndpoints = [
     refuses: {
       400: ['refund_exceeds_rest'],
       403: ['payment_link_out_of_scope'],
-      404: ['payment_link_not_found'],
       409: ['nothing_to_refund', 'payment_link_not_paid', 'refund_pending'],
     },
     async handle(call) {
@@ -176,7 +175,6 @@ export const paymentLinkEndpoints = [
     refuses: {
       400: ['direct_billing_not_simulated'],
       403: ['payment_link_out_of_scope'],
-      404: ['payment_link_not_found'],
       409: [
         'payment_link_cancelled',
         'payment_link_created',
@@ -225,7 +223,6 @@ export const publicPaymentLinkEndpoints = [
         })
         .meta({ id: 'PaymentLinkPage' }),
     },
-    refuses: { 404: ['payment_link_not_found'] },
     handle: ({ host: { app }, params }) => linkPage(app, params.payment_link_id),
   }),
 ]

@@ -33,7 +33,6 @@ export const sandboxLinkEndpoints = [
     errors,
     refuses: {
       403: ['payment_link_out_of_scope'],
-      404: ['payment_link_not_found'],
       409: [
         'payment_link_cancelled',
         'payment_link_created',
@@ -61,7 +60,6 @@ export const sandboxLinkEndpoints = [
     errors,
     refuses: {
       403: ['payment_link_out_of_scope'],
-      404: ['payment_link_not_found'],
       409: [
         'payment_link_cancelled',
         'payment_link_created',

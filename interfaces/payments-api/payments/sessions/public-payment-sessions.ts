@@ -65,7 +65,6 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Page },
     errors: NONE,
-    refuses: { 404: ['payment_session_not_found'] },
     async handle(call) {
       const { app, portalUrl } = call.host
       const context = call.isHead ? null : payerContext(call)
@@ -82,7 +81,7 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Plan },
     errors: { 404: 'There is no such payment session, it sells no plan, or it was cancelled or has expired' },
-    refuses: { 404: ['payment_plan_not_found', 'payment_session_not_found'] },
+    refuses: { 404: ['payment_plan_not_found'] },
     handle: ({ host: { app }, params }) => planOfToken(app, params.token),
   }),
   publicEndpoint({
@@ -101,7 +100,7 @@ export const publicPaymentSessionEndpoints = [
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
     asksOutside: true,
-    refuses: { 404: ['payment_session_not_found'], 409: ['session_not_payable'] },
+    refuses: { 409: ['session_not_payable'] },
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))
@@ -124,7 +123,7 @@ export const publicPaymentSessionEndpoints = [
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
     asksOutside: true,
-    refuses: { 404: ['payment_session_not_found'], 409: ['session_not_payable'] },
+    refuses: { 409: ['session_not_payable'] },
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))

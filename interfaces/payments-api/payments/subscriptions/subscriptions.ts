@@ -93,7 +93,7 @@ export const subscriptionEndpoints = [
     params,
     answers: { 200: Subscription },
     errors: REACH,
-    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
+    refuses: { 403: ['subscription_out_of_scope'] },
     async handle({ host, caller, params }) {
       return showSubscription(
         accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id)),
@@ -112,7 +112,7 @@ export const subscriptionEndpoints = [
     answers: { 200: Subscription },
     errors: { ...REACH, 502: 'The card processor refused, could not be reached, or did not answer in time' },
     asksOutside: true,
-    refuses: { 403: ['subscription_out_of_scope'], 404: ['subscription_not_found'] },
+    refuses: { 403: ['subscription_out_of_scope'] },
     async handle(call) {
       const { host, caller, params } = call
       const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))
