@@ -33,5 +33,5 @@ function label(text: string): string {
   return text
     .trim()
     .replaceAll(/\s+/g, ' ')
-    .replaceAll(/["#<>&;`\\]/g, (char) => `#${char.charCodeAt(0)};`)
+    .replaceAll(/["#%{}<>&;`\\]/g, (char) => `#${char.charCodeAt(0)};`)
 }

@@ -7,7 +7,7 @@ import { type Difference, differences } from './differences.ts'
 import { sentenceOf, wordsOf } from './sentences.ts'
 import { beginnings, isUnder } from './story-beginnings.ts'
 import { type StoryStreams, storyStreams, type Thing, thingOf } from './story-streams.ts'
-import { type Folded, fits, foldedAt, isOver, type Point, type ShownEvent, shown } from './streams.ts'
+import { endOf, type Folded, fits, foldedAt, type Point, type ShownEvent, shown } from './streams.ts'
 
 /** The story of a thing: its events over all its streams, in log order, what it came to, and what caused what. */
 
@@ -84,7 +84,8 @@ export async function storyOf(
   const { items, next } = await eventsIn(app, thing, streams, { after, limit, until, since }, signal)
   const state = stateIn(folded, streams)
   // one of several things in its stream had not begun
-  if (streams.part && state === null && items.length === 0) return null
+  if (streams.part && state === null && items.length === 0 && after === LOG_START && since === null)
+    return null
   const { events, revealed } = await shown(
     app,
     items.map(({ event }) => event),
@@ -108,12 +109,13 @@ export async function storyOf(
       recorded_at: folded.last.metadata.recorded_at,
       state: maskedState(state, folded.sensitive),
       changes:
-        since &&
-        differences(
-          before && stateIn(before, streams),
-          state,
-          [before, folded].flatMap((one) => [...(one?.sensitive ?? [])]),
-        ),
+        since === null || folded.isCut || before?.isCut
+          ? null
+          : differences(
+              before && stateIn(before, streams),
+              state,
+              [before, folded].flatMap((one) => [...(one?.sensitive ?? [])]),
+            ),
       events: told,
     },
     next: next === null ? null : String(next),
@@ -148,6 +150,7 @@ async function eventsIn(
     ...[root, ...others].map((stream) => itemsOf(app.log, stream, from)),
     firstItems(beginnings(app, thing, from, READ_PAGE)),
   ]
+  const isOver = endOf(toTime)
   const heads = await Promise.all(sources.map((source) => source.next()))
   const items: Item[] = []
   let readTo = from
@@ -156,7 +159,7 @@ async function eventsIn(
     signal.throwIfAborted()
     const at = earliest(heads.map(({ value }) => value?.event.position ?? null))
     const item = heads[at]?.value
-    if (!item || isOver(item.event, toTime)) return { items, next: null }
+    if (!item || isOver(item.event)) return { items, next: null }
     const { event } = item
     if (until.position !== undefined && event.position > until.position) return { items, next: null }
     if (items.length >= limit || lookedAt >= MAX_LOOKED_AT || bytes >= MAX_BYTES)

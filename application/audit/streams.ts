@@ -102,6 +102,7 @@ export async function readLogEvents(
 ): Promise<EventPage<string> & { readonly read_to: string }> {
   const { filter } = options
   const taker = new Taker(options.limit, filter)
+  const isOver = endOf(filter)
   let after = await startAt(app.log, options.after, filter.fromTime)
   let next: bigint | null = after
   for (let pages = 0; next !== null && pages < MOST_PAGES; pages += 1) {
@@ -112,7 +113,7 @@ export async function readLogEvents(
     })
     let cut = false
     for (const event of page.events) {
-      if (isOver(event, filter))
+      if (isOver(event))
         return { ...(await shown(app, taker.events, null, options.reveal)), read_to: String(after) }
       if (!taker.take(event)) {
         cut = true
@@ -150,10 +151,17 @@ async function startAt(log: EventLog, after: bigint, fromTime: number | undefine
   return low
 }
 
-/** Whether all that follows in the log was recorded after what is asked for. */
-export function isOver(event: StoredEvent, { toTime }: Pick<EventFilter, 'toTime'>): boolean {
-  const at = toTime === undefined ? null : recordedAt(event)
-  return at !== null && at > toTime! + CLOCKS_DIFFER
+/** Events in a row that were recorded after what is asked for, until nothing that follows is looked at: a clock may be wrong. */
+const LATE_IN_A_ROW = 100
+
+/** Tells when all that follows in the log was recorded after what is asked for; it is to be asked of each event in order. */
+export function endOf({ toTime }: Pick<EventFilter, 'toTime'>): (event: StoredEvent) => boolean {
+  let late = 0
+  return (event) => {
+    const at = toTime === undefined ? null : recordedAt(event)
+    late = at !== null && at > toTime! + CLOCKS_DIFFER ? late + 1 : 0
+    return late > LATE_IN_A_ROW
+  }
 }
 
 /** Picks events until an answer is full. */

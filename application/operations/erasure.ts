@@ -70,7 +70,8 @@ export async function eraseSubject(
     context,
   )
   if (isRejection(outcome)) return outcome
-  await app.personalData.destroyKey(subject, generation)
+  // of a command that was carried out before, not what was reported since
+  await app.personalData.destroyKey(subject, outcome.state.erasedUpTo)
   return { subject, position: outcome.position }
 }
 

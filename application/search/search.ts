@@ -10,8 +10,8 @@ import { type Parts, THINGS } from './things.ts'
 const MOST_OF_KIND = 10
 /** Hits in all at the most. */
 const MOST = 50
-/** Rows of exact terms that are looked at: each leads to a thing that is read. */
-const MOST_TERMS = 20
+/** Rows of one exact term that are looked at: each leads to a thing that is read. */
+const MOST_TERMS = 50
 /** What is after every text that begins with another one. */
 const LAST = '\u{10ffff}'
 /** Kinds that have names which a search may begin. */
@@ -53,11 +53,13 @@ interface Candidate {
 
 const OF_TERMS = statement(
   'search-terms',
-  (db, $: Parameter<{ readonly terms: readonly string[]; readonly limit: number }>) =>
+  (db, $: Parameter<{ readonly term: string; readonly limit: number }>) =>
     db
       .selectFrom('search_terms')
       .select(['term', 'kind', 'id'])
-      .where('term', '=', ({ fn }) => fn.any($('terms')))
+      .where('term', '=', $('term'))
+      .orderBy('kind')
+      .orderBy('id')
       .limit($('limit')),
 )
 interface Beginning {
@@ -119,7 +121,7 @@ export async function search(
 
 async function hitOf(app: Parts, { kind, id, mustStill }: Candidate, sought: Sought): Promise<Hit | null> {
   const found = await THINGS[kind]?.(app, id)
-  if (!found || (mustStill && found.isStill && !(await found.isStill(sought.name)))) return null
+  if (!found || (mustStill && found.isStill && !(await found.isStill(sought)))) return null
   return { kind, id, label: found.label }
 }
 
@@ -136,12 +138,16 @@ async function byFein(app: Parts, { fein }: Sought): Promise<readonly Candidate[
       holderOf(app, feinReservation(app.personalData, environment, fein)),
     ),
   )
-  return holders.filter((id) => id !== null).map((id) => ({ kind: 'employer', id, mustStill: false }))
+  return holders.filter((id) => id !== null).map((id) => ({ kind: 'employer', id, mustStill: true }))
 }
 
 async function byTerms(app: Parts, { terms, keyTerm }: Sought): Promise<readonly Candidate[]> {
-  const rows = await app.read.query(OF_TERMS, { terms, limit: MOST_TERMS })
-  return rows.flatMap(({ term, kind, id }) => {
+  const rows = await Promise.all(
+    terms.map((term) =>
+      app.read.query(OF_TERMS, { term, limit: term === keyTerm ? MOST_OF_KIND : MOST_TERMS }),
+    ),
+  )
+  return rows.flat().flatMap(({ term, kind, id }) => {
     const mustStill = term.startsWith('#') && term !== keyTerm
     const kinds = kind === 'any' ? Object.keys(THINGS) : [kind]
     return kinds.map((one) => ({ kind: one, id, mustStill }))

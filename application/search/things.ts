@@ -16,6 +16,7 @@ import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isSealed } from '../../domain/kernel/sealed.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { type FinancingSession, financingSession } from '../../domain/payments/financing/financing-session.ts'
 import { FinancingSessionCreated } from '../../domain/payments/financing/financing-session-events.ts'
@@ -35,7 +36,7 @@ import { showEmployer } from '../parties/show-employers.ts'
 import { showLink } from '../payments/links/show-links.ts'
 import { showSession } from '../payments/sessions/show-sessions.ts'
 import { type Parameter, statement } from '../queries/statement.ts'
-import { isBeginningOf } from './terms.ts'
+import { isBeginningOf, type Sought } from './terms.ts'
 
 /** What is known of a thing that was found. */
 export interface FoundThing {
@@ -45,7 +46,7 @@ export interface FoundThing {
    * Whether a personal value, or a name, is still its own: rows of the search are only added. Absent: nothing that it is
    * found by ever changes.
    */
-  readonly isStill?: (sought: string) => boolean | Promise<boolean>
+  readonly isStill?: (sought: Sought) => boolean | Promise<boolean>
 }
 
 /** Finds a thing by its id; null: there is none. */
@@ -109,17 +110,23 @@ export const THINGS: Readonly<Record<string, Finder>> = {
   payment_link: ofLog(
     paymentLink,
     (one, now) => `${dollars(linkAmountCents(one))}, ${statusAt(one, now)}`,
-    (app, link) => async (sought) => isSame((await showLink(app, link)).customer.email, sought),
+    (app, link) =>
+      async ({ name }) =>
+        isSame((await showLink(app, link)).customer.email, name),
   ),
   payment_session: ofLog(
     paymentSession,
     (one, now) => `${dollars(one.amount_cents)}, ${sessionStatusAt(one, now)}`,
-    (app, session) => async (sought) => isSame((await showSession(app, session)).customer.email, sought),
+    (app, session) =>
+      async ({ name }) =>
+        isSame((await showSession(app, session)).customer.email, name),
   ),
   financing_session: ofLog(
     financingSession,
     ({ amount_cents }) => dollars(amount_cents),
-    (app, session) => async (sought) => isSame(await payerOf(app, session), sought),
+    (app, session) =>
+      async ({ name }) =>
+        isSame(await payerOf(app, session), name),
   ),
   subscription: ofLog(
     subscription,
@@ -157,10 +164,12 @@ export const THINGS: Readonly<Record<string, Finder>> = {
   },
 }
 
-async function isStillOfEmployer(app: Parts, state: Employer, sought: string): Promise<boolean> {
-  const { legal_name, contact_email } = await showEmployer(app, state)
-  const isName = isSealed(state.legal_name) ? isSame(legal_name, sought) : isBeginningOf(sought, legal_name)
-  return isName || isSame(contact_email, sought)
+async function isStillOfEmployer(app: Parts, state: Employer, sought: Sought): Promise<boolean> {
+  const { legal_name, contact_email, fein } = await showEmployer(app, state)
+  if (sought.fein !== null && normalizeFein(fein) === sought.fein) return true
+  const { name } = sought
+  const isName = isSealed(state.legal_name) ? isSame(legal_name, name) : isBeginningOf(name, legal_name)
+  return isName || isSame(contact_email, name)
 }
 
 async function payerOf({ personalData }: Parts, session: FinancingSession): Promise<string> {

@@ -111,11 +111,15 @@ export async function callEndpoint<Host>(
   host: Host,
   received: Received,
   { query, sent }: Pick<Asked, 'query' | 'sent'>,
-): Promise<{ readonly data: unknown; readonly pagination: Pagination | undefined }> {
+): Promise<{
+  readonly status: number
+  readonly data: unknown
+  readonly pagination: Pagination | undefined
+}> {
   const caller = await endpoint.access.identify(host, received)
   const asked: Asked = { query, sent, key: null, lines: (atOnce) => linesOf(received.request, atOnce) }
   const { status, data, options } = await answered(endpoint, host, caller, received, asked)
-  return { data: await shown(endpoint, status, data), pagination: options.pagination }
+  return { status, data: await shown(endpoint, status, data), pagination: options.pagination }
 }
 
 /** Checks what is asked, and does it. @throws HttpError. */

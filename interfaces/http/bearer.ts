@@ -58,6 +58,8 @@ export class OperatorGate {
   readonly #settings: OperatorGateSettings
   /** As of the last look at the log. */
   #known: Operators = operators.initialState
+  /** Before that nobody knows whether the token of the setting still counts. */
+  #hasLooked = false
 
   constructor(settings: OperatorGateSettings) {
     this.#settings = settings
@@ -74,7 +76,7 @@ export class OperatorGate {
     const token = bearerToken(request)
     if (token === null || !(this.#isKnown(app, token) || isOperatorToken(token))) return false
     const now = await this.#look(app).catch((error: unknown) => {
-      if (isAway(error)) return this.#known
+      if (isAway(error) && this.#hasLooked) return this.#known
       throw error
     })
     return typeof this.#with(app, now, token) === 'object'
@@ -166,6 +168,7 @@ export class OperatorGate {
 
   async #look(app: OperatorReads): Promise<Operators> {
     this.#known = await allOperators(app)
+    this.#hasLooked = true
     return this.#known
   }
 }

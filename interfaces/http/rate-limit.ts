@@ -160,6 +160,15 @@ export function limitAddress(
   if (wait > 0) throw tooManyRequests(wait)
 }
 
+/** Lets nothing be looked up for an address that is over its limit; nothing is counted. @throws HttpError 429. */
+export function requireWithinLimit(
+  addresses: Pick<RateLimiter, 'waitOf'>,
+  { socket }: Pick<IncomingMessage, 'socket'>,
+): void {
+  const wait = addresses.waitOf(addressKey(socket.remoteAddress))
+  if (wait > 0) throw tooManyRequests(wait)
+}
+
 /** Counts a request of a valid credential. @throws HttpError 429 when there were too many. */
 export function limitCredential(limiter: Pick<RateLimiter, 'take'>, key: string): void {
   const wait = limiter.take(key)

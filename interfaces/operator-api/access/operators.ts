@@ -46,6 +46,7 @@ export const operatorAccessEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 201: OperatorWithToken },
     command: { name: 'operators create' },
+    refuses: { 400: ['expiry_past'], 409: ['already_created'] },
     handle: (call) =>
       create(keyed(call), 'POST /operators', {
         create: (context) => operators.create(call.host.app, call.body, context),
@@ -92,6 +93,7 @@ export const operatorAccessEndpoints = [
       409: `The operator is revoked, or \`expires_at\` is named and ${LAST.toLowerCase()}`,
     },
     command: { name: 'operators rotate' },
+    refuses: { 400: ['expiry_past'], 409: ['already_created', 'last_admin', 'operator_revoked'] },
     handle(call) {
       const { operator_id } = call.params
       return once(keyed(call), { verb: 'rotate operator', secretOf: operator_id }, async (context) => {
@@ -110,6 +112,7 @@ export const operatorAccessEndpoints = [
     answers: { 200: Operator },
     errors: { ...one.errors, 409: LAST },
     command: { name: 'operators revoke' },
+    refuses: { 409: ['last_admin'] },
     handle: (call) =>
       operators.revoke(call.host.app, call.params.operator_id, call.body.reason ?? null, contextOf(call)),
   }),

@@ -89,6 +89,7 @@ export const logTreeEndpoints = [
     },
   }),
   endpoint({
+    roles: AUDITING,
     operation: 'proveEvent',
     route: 'GET /audit/proofs/{event_id}',
     summary: 'Prove that an event is in the log',

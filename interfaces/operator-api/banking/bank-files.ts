@@ -147,7 +147,8 @@ export const bankFileEndpoints = [
       if (!call.host.services.needsSecondOperator) {
         return new Answer(200, await decided(call, { type: 'ExposeAgain', note }))
       }
-      await loaded(call.host, bankFile, file_id, 'bank file')
+      const file = await loaded(call.host, bankFile, file_id, 'bank file')
+      accepted(bankFile.decide({ type: 'ExposeAgain', note, at: call.host.app.clock.now() }, file))
       return forSecond(call, { operation: 'exposeBankFileAgain', targets: [file_id], reason: note })
     },
   }),

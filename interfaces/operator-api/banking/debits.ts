@@ -121,8 +121,11 @@ export const debitEndpoints = [
     async handle(call) {
       const { transaction_id } = call.params
       if (!call.host.services.needsSecondOperator) return new Answer(200, await resolved(call, 'Release'))
-      await loaded(call.host, bankDebit, transaction_id, 'bank debit')
-      return forSecond(call, { operation: 'releaseDebit', targets: [transaction_id], reason: call.body.note })
+      const { app } = call.host
+      const { note } = call.body
+      const debit = await loaded(call.host, bankDebit, transaction_id, 'bank debit')
+      accepted(bankDebit.decide({ type: 'Release', note, at: app.clock.now() }, debit))
+      return forSecond(call, { operation: 'releaseDebit', targets: [transaction_id], reason: note })
     },
   }),
   endpoint({

@@ -10,6 +10,9 @@ import type { Action, Resource } from './resources.ts'
 import type { Session } from './session.ts'
 import { thing, words } from './values.ts'
 
+const WAITS =
+  'Nothing has happened yet: another operator must approve it, under Pending actions, before it expires.'
+
 /** An action of the console, and where it belongs. */
 export interface Doing {
   readonly endpoint: Endpoint<OperatorHost>
@@ -86,10 +89,12 @@ export async function done(caller: Caller, doing: Doing, query: Texts, typed: Te
   const fields = fieldsOf(endpoint.body)
   requireReason(fields, { ...preset, ...typed })
   const sent = { ...preset, ...bodyOfForm(fields, { ...typed, ...preset }) }
-  const { data } = await call(caller, endpoint, params, {}, sent)
+  const { status, data } = await call(caller, endpoint, params, {}, sent)
+  const [title, what] =
+    status === 202 ? [`Waits: ${label}`, WAITS] : [`Done: ${label}`, `${endpoint.summary}.`]
   return {
-    title: `Done: ${label}`,
-    body: html`<div class="card stack"><h1>Done: ${label}</h1><p>${endpoint.summary}.</p>${thing(data)}
+    title,
+    body: html`<div class="card stack"><h1>${title}</h1><p>${what}</p>${thing(data)}
 <p><a href="/console/${resource.path}">Go on to ${resource.title}</a></p></div>`,
   }
 }

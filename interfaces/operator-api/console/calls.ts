@@ -11,6 +11,7 @@ export type Texts = Readonly<Record<string, string>>
 
 /** What an endpoint answered. */
 export interface Answered {
+  readonly status: number
   readonly data: unknown
   readonly pagination: Pagination | undefined
 }

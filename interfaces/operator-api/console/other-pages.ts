@@ -1,3 +1,4 @@
+import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import { type Html, html } from '../../portal/html.ts'
 import { note } from '../../portal/pieces.ts'
 import { type Caller, call, type OperatorEndpoints } from './calls.ts'
@@ -6,10 +7,18 @@ import { linksOf } from './resource-pages.ts'
 import type { Resource } from './resources.ts'
 import { isRow, type Row, table } from './values.ts'
 
-const SEARCH = 'GET /search'
-/** What this release finds things by where it has no search. */
-const UNSEARCHED =
-  'This release cannot search yet. Open Events and narrow them, or Streams with the name of a stream, such as policy- and its id.'
+/** What tells the story of things that a search finds, by their kinds. */
+const STORIES: Readonly<Record<string, StoryKind>> = {
+  policy: 'policy',
+  employer: 'employer',
+  payroll_file: 'file',
+  payment_link: 'link',
+  payment_session: 'session',
+  debit: 'debit',
+  subscription: 'subscription',
+  webhook_subscription: 'webhook',
+  webhook_event: 'webhook',
+}
 
 /** Asks for the token of an operator. @param next where to go on. */
 export function signInPage(next: string, refused: string | null): ConsolePage {
@@ -32,10 +41,7 @@ export async function searchPage(
   q: string,
 ): Promise<ConsolePage> {
   const heading = html`<h1>Search</h1>`
-  if (!endpoints.has(SEARCH)) {
-    return { title: 'Search', body: html`<div class="card stack">${heading}<p>${UNSEARCHED}</p></div>` }
-  }
-  const { data } = await call(caller, endpoints.of(SEARCH), {}, { q })
+  const { data } = await call(caller, endpoints.of('GET /search'), {}, { q })
   const rows = (Array.isArray(data) ? data : []).filter(isRow)
   const leads = (row: Row): readonly Html[] => {
     const href = placeOf(endpoints, resources, row)
@@ -45,7 +51,7 @@ export async function searchPage(
   return { title: 'Search', body: html`<section class="card stack">${heading}${found}</section>` }
 }
 
-/** A place of a kind of things, or its story. */
+/** A place of a kind of things, or its story; null: neither is there. */
 function placeOf(
   endpoints: OperatorEndpoints,
   resources: readonly Resource[],
@@ -56,9 +62,8 @@ function placeOf(
   const hasOne =
     place?.show !== undefined && endpoints.has(place.show) && (place.show.match(/\{/g) ?? []).length === 1
   if (hasOne) return `/console/${place.path}/${key}`
-  return endpoints.has('GET /stories/{kind}/{id}')
-    ? `/console/stories/${encodeURIComponent(String(kind))}/${key}`
-    : null
+  const story = STORIES[String(kind)]
+  return story === undefined ? null : `/console/stories/${story}/${key}`
 }
 
 /** Streams that wait behind an event that a projection could not apply. @throws HttpError. */

@@ -11,7 +11,7 @@ import { type Columns, isRow, type Row, table, thing } from './values.ts'
 
 const ROWS = 25
 /** Query parameters that forms do not ask for: links set them, or the console leaves them alone. */
-const NOT_ASKED = new Set(['page', 'limit', 'from', 'reveal'])
+const NOT_ASKED = new Set(['page', 'limit', 'from', 'reveal', 'reason'])
 
 type OperatorEndpoint = Endpoint<OperatorHost>
 
@@ -79,14 +79,15 @@ export async function thingPage(
 ): Promise<ConsolePage> {
   const shows = endpoints.of(resource.show!)
   const params = paramsOf(shows, keys)
-  const { from, ...narrowed } = query
-  const fields = fieldsOf(shows.query)
-  const found = await call(caller, shows, params, queryOfForm(fields, narrowed)).catch(
-    refusedIf(fields.length > 0),
-  )
+  const fields = askedOf(shows)
   const lists =
     resource.also !== undefined && endpoints.has(resource.also) ? endpoints.of(resource.also) : null
-  const more = lists && (await listed(caller, lists, params, from === undefined ? {} : { from }))
+  const paged = lists === null ? pagingOf(shows, query) : {}
+  const found = await call(caller, shows, params, { ...queryOfForm(fields, query), ...paged }).catch(
+    refusedIf(fields.length > 0),
+  )
+  const more =
+    lists && (await listed(caller, lists, params, query.from === undefined ? {} : { from: query.from }))
   const title = keys.length === 0 ? resource.title : `${resource.title}: ${keys.at(-1)}`
   const whole = found instanceof HttpError || !isRow(found.data) ? {} : found.data
   const parts = Object.fromEntries(
@@ -101,7 +102,7 @@ export async function thingPage(
     body: html`<div><h1>${title}</h1><p class="soft">${resource.about}</p></div>
 ${toolbar([...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
 ${filters(shows, query)}
-${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}</section>`}
+${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}${lists === null ? turning(found, query) : null}</section>`}
 ${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows), (row) => linksOf(endpoints, resource.alsoActions, row, whole))}${turning(more, query)}</section>`}`,
   }
 }
@@ -119,12 +120,17 @@ export function lookUpPage({ title, about, path, show }: Resource, endpoint: Ope
 
 /** A list of an endpoint, {@link ROWS} at a time. */
 function listed(caller: Caller, endpoint: OperatorEndpoint, params: Texts, query: Texts): Promise<Answered> {
+  const asked = queryOfForm(askedOf(endpoint), query)
+  return call(caller, endpoint, params, { ...asked, ...pagingOf(endpoint, query) })
+}
+
+/** Which part of a list is asked for. */
+function pagingOf(endpoint: OperatorEndpoint, query: Texts): Texts {
   const shape = endpoint.query?.shape ?? {}
-  const paging = Object.fromEntries(
-    ['page', 'from'].flatMap((name) => (name in shape && query[name] ? [[name, query[name]]] : [])),
+  const place = ['page', 'from'].flatMap((name) =>
+    name in shape && query[name] ? [[name, query[name]]] : [],
   )
-  const limit: Texts = 'limit' in shape ? { limit: String(ROWS) } : {}
-  return call(caller, endpoint, params, { ...queryOfForm(askedOf(endpoint), query), ...paging, ...limit })
+  return { ...Object.fromEntries(place), ...('limit' in shape && { limit: String(ROWS) }) }
 }
 
 function askedOf({ query }: OperatorEndpoint) {

@@ -184,7 +184,6 @@ export const resources: readonly Resource[] = [
     about: 'Files for the bank with their batches, and how the bank answered.',
     list: 'GET /bank-files',
     show: 'GET /bank-files/{file_id}',
-    also: 'GET /bank-files/{file_id}/lines',
     keys: ({ file_id }) => [text(file_id)],
     actions: [
       {
@@ -318,13 +317,31 @@ export const resources: readonly Resource[] = [
     isHidden: true,
   },
   {
+    path: 'pending-actions',
+    title: 'Pending actions',
+    about: 'What cannot be taken back, and waits for another operator than the one who asked for it.',
+    list: 'GET /pending-actions',
+    actions: [
+      {
+        route: 'POST /pending-actions/{action_id}/approve',
+        label: 'Approve',
+        given: ({ action_id }) => ({ action_id: text(action_id) }),
+      },
+    ],
+  },
+  {
     path: 'operators',
     title: 'Operators',
     about: 'Who may sign in here, and as what.',
     list: 'GET /operators',
     actions: [
-      { route: 'POST /operators/{id}/rotate', label: 'New token', given: operatorOf },
-      { route: 'POST /operators/{id}/revoke', label: 'Revoke', given: operatorOf, when: stands('active') },
+      { route: 'POST /operators/{operator_id}/rotate', label: 'New token', given: operatorOf },
+      {
+        route: 'POST /operators/{operator_id}/revoke',
+        label: 'Revoke',
+        given: operatorOf,
+        when: stands('active'),
+      },
     ],
     whole: [{ route: 'POST /operators', label: 'Add a person' }],
   },

@@ -4,7 +4,7 @@ import type { ConsoleSessions } from '../../../application/ports/console-session
 import type { Operator } from '../../../domain/access/operators.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { HttpError } from '../../http/errors.ts'
-import { limitAddress, type RateLimiter } from '../../http/rate-limit.ts'
+import { limitAddress, type RateLimiter, requireWithinLimit } from '../../http/rate-limit.ts'
 
 const COOKIE = 'compstream_console'
 const OTHER_SITE = 'This was sent from another site. Open the console and do it there.'
@@ -29,10 +29,10 @@ interface Gate extends Pick<OperatorGate, 'report'> {
 export class ConsoleAccess {
   readonly #sessions: ConsoleSessions
   readonly #gate: Gate
-  readonly #addresses: Pick<RateLimiter, 'take'>
+  readonly #addresses: Pick<RateLimiter, 'take' | 'waitOf'>
 
   /** @param addresses limits callers without a valid token. */
-  constructor(sessions: ConsoleSessions, gate: Gate, addresses: Pick<RateLimiter, 'take'>) {
+  constructor(sessions: ConsoleSessions, gate: Gate, addresses: Pick<RateLimiter, 'take' | 'waitOf'>) {
     this.#sessions = sessions
     this.#gate = gate
     this.#addresses = addresses
@@ -42,6 +42,7 @@ export class ConsoleAccess {
   async sessionOf(request: IncomingMessage, response: ServerResponse): Promise<Session | null> {
     const secret = secretOf(request)
     if (secret === null) return null
+    requireWithinLimit(this.#addresses, request)
     const token = await this.#sessions.tokenOf(secret)
     const operator = token === null ? null : await this.#gate.operatorOf(token)
     if (token !== null && operator !== null) return { operator, token, form: (of) => formToken(secret, of) }
@@ -54,8 +55,8 @@ export class ConsoleAccess {
 
   /** @throws HttpError 401 for a token that is none, 429. */
   async signIn(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
+    limitAddress(this.#addresses, request)
     if ((await this.#gate.operatorOf(token)) === null) {
-      limitAddress(this.#addresses, request)
       this.#gate.report(request, response, token === '' ? 'no token' : 'wrong token')
       throw new HttpError(401, null, 'This is not the token of an operator.')
     }

@@ -57,11 +57,14 @@ export const pendingActionEndpoints = [
       409: 'Its author cannot approve it; or another operator did, or the present state does not allow it any more',
     },
     command: { name: 'pending-actions approve' },
+    refuses: { 409: ['action_approved', 'second_operator_required'] },
     async handle(call) {
       const { app } = call.host
       const action = accepted(await approveAction(app, call.params.action_id, contextOf(call)))
       const { operation, targets, reason } = action
-      for (const target of targets) accepted(await CARRY_OUT[operation](app, target, reason, contextOf(call)))
+      // of what was carried out before nothing happens again: approving again goes on with what broke off
+      const once = { ...contextOf(call), commandId: action.action_id, mayRepeat: true }
+      for (const target of targets) accepted(await CARRY_OUT[operation](app, target, reason, once))
       return action
     },
   }),

@@ -110,12 +110,18 @@ export const webhookDeliveryEndpoints = [
         ({ event_id, from, to }) => (event_id === null) === (from !== null && to !== null),
         'event_id, or from and to, are required',
       ),
+    example: { event_id: '66838f2a5b1c4d7e9f012345', reason: 'The receiver was away' },
     answers: { 200: z.object({ resent: z.int() }).meta({ id: 'ResentByOperator' }) },
     errors: {
       404: 'The tenant has no such webhook subscription, or there is no such event of the last 30 days',
       409: 'The subscription is disabled, or does not receive the event',
     },
     command: { name: 'webhook-subscriptions resend' },
+    refuses: {
+      400: ['too_many_webhook_events'],
+      404: ['webhook_event_not_found'],
+      409: ['subscription_disabled', 'webhook_event_not_subscribed'],
+    },
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       const { event_id, from, to, reason } = call.body

@@ -78,9 +78,11 @@ describe('an operation', () => {
       'listOutbox: admin operator auditor',
       'listStreamEvents?reveal: admin operator auditor',
       'makeCheckpoint: admin operator auditor',
+      'proveEvent: admin operator auditor',
       'revokeOperator: admin',
       'rotateOperator: admin',
       'showMicroDeposits: admin operator auditor',
+      'showStory?reveal: admin operator auditor',
       'verifyLog: admin operator auditor',
     ])
   })

@@ -55,6 +55,10 @@ const rotated = async () => {
   const { client_id } = await operate(service, 'POST', '/api-clients', { ...of(), name: 'A' })
   return { path: `/ops/v1/api-clients/${client_id}/rotate` }
 }
+const rotatedOperator = async () => {
+  const { operator_id } = await operate(service, 'POST', '/operators', { name: 'A', role: 'support' })
+  return { path: `/ops/v1/operators/${operator_id}/rotate`, body: {} }
+}
 const ops = (path: string, body: () => Json) => () => ({ path: `/ops/v1${path}`, body: body() })
 const ofTenant = (path: string): Keyed => ({
   ask: ops(path, () => ({ ...of(), name: 'A' })),
@@ -84,6 +88,16 @@ const OPERATOR: Readonly<Record<string, Keyed>> = {
     ask: ops('/inbound-connections', of),
     other: { environment: 'sandbox' },
     refused: { tenant_id: NONE },
+  },
+  'POST /operators': {
+    ask: ops('/operators', () => ({ name: 'A', role: 'support' })),
+    other: { role: 'auditor' },
+    refused: { expires_at: '2020-01-01T00:00:00Z' },
+  },
+  'POST /operators/{}/rotate': {
+    ask: rotatedOperator,
+    other: { expires_at: '2050-01-01T00:00:00Z' },
+    refused: { expires_at: '2020-01-01T00:00:00Z' },
   },
   'POST /reconciliations': { ask: ops('/reconciliations', () => ({})), other: { another: 1 } },
   'POST /legacy-collections': {
