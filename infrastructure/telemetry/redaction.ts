@@ -79,7 +79,8 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   // social security and employer identification numbers, routing numbers
   [/\b\d{3}-\d{2}-\d{4}\b/g, '***'],
   [/\b\d{2}-\d{7}\b/g, '***'],
-  [/(?<![\d.:-])\d{9}(?![\d.:-])/g, '***'],
+  // between letters they are a part of an id
+  [/(?<![\w.:-])\d{9}(?![\w.:-])/g, '***'],
 ]
 
 /** Takes what looks secret or personal out of a text and bounds its length. */

@@ -70,7 +70,8 @@ export class OpenTelemetryTraces implements Tracing {
         setAll(span, { 'error.type': error instanceof Error ? error.constructor.name : typeof error })
         throw error
       } finally {
-        span.end()
+        // what sends it is no part of it
+        this.#storage.exit(() => span.end())
         this.#kept -= 1
         // while it is on, every promise of the process costs more
         if (this.#kept === 0) this.#storage.disable()

@@ -26,8 +26,8 @@ const TABLE_LINE = 500
 /** Characters of a column, with a blank on either side, at the least: `2026-0…`. */
 const NARROWEST = 9
 
-/** Characters of a line of the terminal; undefined where the output is none: programs read all of it. */
-const terminalWidth = (): number | undefined => process.stdout.columns
+/** Characters of a line of the terminal; undefined where the output is none, or none that says: programs read all of it. */
+const terminalWidth = (): number | undefined => process.stdout.columns || undefined
 
 /** One resource: its fields one below another. Values go on in the next line, whole: some are shown only once. */
 export function resource(data: unknown, width = terminalWidth()): Output {
@@ -36,7 +36,11 @@ export function resource(data: unknown, width = terminalWidth()): Output {
   const names = Math.max(...fields.map(([name]) => name.length))
   const line = width === undefined ? TABLE_LINE : Math.max(NARROWEST, width - names - 7)
   const table = new Table(PLAIN)
-  for (const [name, value] of fields) table.push(...linesOf([name, cell(value)], line))
+  for (const [name, value] of fields) {
+    const text = cell(value)
+    // what has no blanks may be a secret: it is copied from the screen in one piece
+    table.push(...linesOf([name, text], /\s/.test(text) ? line : TABLE_LINE))
+  }
   return { json: data, text: table.toString() }
 }
 

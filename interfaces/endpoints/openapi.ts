@@ -384,8 +384,9 @@ function refusalSchema({ params, refuses }: Endpoint<never>, status: number, sch
 const LIMITS = ['RateLimit-Policy', 'RateLimit']
 
 /** Whether requests of one credential are counted: their answers say where it stands. */
-function isLimited({ errors }: Endpoint<never>['access']): boolean {
-  return errors[429] !== undefined
+function isLimited({ errors, security }: Endpoint<never>['access']): boolean {
+  // operators are counted by address alone, and only without a token
+  return errors[429] !== undefined && !security.some((one) => 'operator' in one)
 }
 
 function headersOf(names: readonly string[]): Readonly<Record<string, Reference>> {

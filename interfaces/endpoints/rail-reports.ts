@@ -7,7 +7,7 @@ import { date, optional, text } from './fields.ts'
 export const settlement = z.object({
   processor_status: optional(text(100)),
   transmission_date: optional(date()),
-  effective_date: optional(date()),
+  effective_date: optional(date()).describe('The day on which the bank booked it'),
 })
 
 export const returned = z.object({

@@ -39,6 +39,7 @@ export const achAccountEndpoints = [
     answers: { 200: Account },
     errors: { ...one.errors, 409: 'The account is disabled, by a code that does not say that there is none' },
     command: { name: 'ach-accounts attest' },
+    refuses: { 409: ['ach_account_disabled'] },
     async handle(call) {
       const { host, params, body } = call
       return shown(
@@ -65,6 +66,7 @@ export const achAccountEndpoints = [
         'micro-deposits or an attestation',
     },
     command: { name: 'ach-accounts enable' },
+    refuses: { 409: ['ach_account_unverified'] },
     async handle(call) {
       const { host, params, body } = call
       return shown(

@@ -12,6 +12,7 @@ import {
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { BANK_FILE_STATES } from '../../endpoints/state-codes.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
@@ -140,7 +141,7 @@ export const bankFileEndpoints = [
     answers: { 200: File, 202: PendingAction },
     errors,
     command: { name: 'bank-files expose-again' },
-    refuses: { 409: ['bank_file_too_late'], 429: ['no_file_modifier'] },
+    refuses: { 409: [...BANK_FILE_STATES, 'bank_file_too_late'], 429: ['no_file_modifier'] },
     async handle(call) {
       const { file_id } = call.params
       const { note } = call.body
@@ -162,15 +163,7 @@ export const bankFileEndpoints = [
     errors,
     command: { name: 'bank-files treat-as-sent' },
     refuses: {
-      409: [
-        'bank_file_begun',
-        'bank_file_exposed',
-        'bank_file_fetched',
-        'bank_file_recorded',
-        'bank_file_repeating',
-        'bank_file_sent',
-        'bank_file_uncertain',
-      ],
+      409: BANK_FILE_STATES,
     },
     handle: (call) => decided(call, { type: 'TreatAsSent', note: call.body.note }),
   }),
@@ -184,7 +177,7 @@ export const bankFileEndpoints = [
     answers: { 200: File },
     errors,
     command: { name: 'bank-files acknowledge' },
-    refuses: { 404: ['batch_not_found'], 409: ['batch_answered'] },
+    refuses: { 404: ['batch_not_found'], 409: [...BANK_FILE_STATES, 'batch_answered'] },
     handle: (call) => answered(call, 'accepted', call.body.batch_number, null),
   }),
   endpoint({
@@ -198,16 +191,7 @@ export const bankFileEndpoints = [
     command: { name: 'bank-files reject' },
     refuses: {
       404: ['batch_not_found'],
-      409: [
-        'bank_file_begun',
-        'bank_file_exposed',
-        'bank_file_fetched',
-        'bank_file_recorded',
-        'bank_file_repeating',
-        'bank_file_sent',
-        'bank_file_uncertain',
-        'batch_answered',
-      ],
+      409: ['batch_answered'],
     },
     handle: (call) => answered(call, 'rejected', call.body.batch_number, call.body.reason),
   }),

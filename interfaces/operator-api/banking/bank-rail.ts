@@ -16,6 +16,7 @@ import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { returned, settlement } from '../../endpoints/rail-reports.ts'
+import { DEBIT_STATES, LEGACY_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { withNote } from '../host/values.ts'
 
@@ -78,6 +79,9 @@ const NOTE = 'Simulates what a bank reports, on the simulated bank rail.'
 const OF_RECORDS =
   'What the bank reports of a debit that the legacy service has sent is told by its record, on every bank rail.'
 
+const RAIL_STATES = [...DEBIT_STATES, 'debit_presented_again', 'rail_not_simulated'] as const
+const REFUSED = [...RAIL_STATES, ...LEGACY_STATES] as const
+
 export const bankRailEndpoints = [
   endpoint({
     operation: 'acknowledgeDebit',
@@ -90,17 +94,7 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail acknowledge' },
     refuses: {
-      409: [
-        'legacy_collection_at_sb',
-        'legacy_collection_canceled',
-        'legacy_collection_failed',
-        'legacy_collection_file_transmitted',
-        'legacy_collection_legacy_collected',
-        'legacy_collection_pending',
-        'legacy_collection_returned',
-        'legacy_collection_sb_remit',
-        'rail_not_simulated',
-      ],
+      409: REFUSED,
     },
     handle: (call) => reported(call, { verb: 'acknowledge' }),
   }),
@@ -115,18 +109,7 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail settle' },
     refuses: {
-      409: [
-        'debit_cancelled',
-        'debit_failed',
-        'debit_legacy_collected',
-        'debit_pending',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
-        'legacy_collection_settles_itself',
-      ],
+      409: [...RAIL_STATES, 'legacy_collection_settles_itself'],
     },
     handle: (call) => reported(call, { verb: 'settle', settlement: call.body }),
   }),
@@ -141,16 +124,7 @@ export const bankRailEndpoints = [
     errors,
     command: { name: 'bank-rail return' },
     refuses: {
-      409: [
-        'legacy_collection_at_sb',
-        'legacy_collection_canceled',
-        'legacy_collection_failed',
-        'legacy_collection_file_transmitted',
-        'legacy_collection_legacy_collected',
-        'legacy_collection_pending',
-        'legacy_collection_returned',
-        'legacy_collection_sb_remit',
-      ],
+      409: REFUSED,
     },
     handle: (call) => reported(call, { verb: 'return', ...call.body }),
   }),
@@ -170,18 +144,10 @@ export const bankRailEndpoints = [
     command: { name: 'debits represent' },
     refuses: {
       409: [
+        ...DEBIT_STATES,
         'ach_account_disabled',
         'ach_account_unreadable',
         'ach_account_unverified',
-        'debit_cancelled',
-        'debit_failed',
-        'debit_legacy_collected',
-        'debit_pending',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
         'not_representable',
         'representment_too_late',
         'representments_used_up',

@@ -13,6 +13,7 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { inPath } from '../../endpoints/not-found.ts'
+import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { shownTime, withNote } from '../host/values.ts'
 
@@ -134,6 +135,7 @@ export const bankReportEndpoints = [
       409: 'The item was applied to a debit',
     },
     command: { name: 'bank-reports resolve' },
+    refuses: { 409: ['item_applied'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
   }),
@@ -168,17 +170,9 @@ export const bankReportEndpoints = [
     refuses: {
       404: ['debit_not_found'],
       409: [
-        'debit_cancelled',
-        'debit_failed',
+        ...DEBIT_STATES,
         'debit_in_no_file',
-        'debit_legacy_collected',
-        'debit_pending',
         'debit_presented_again',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
         'item_amount_differs',
         'item_applied',
         'item_no_return',

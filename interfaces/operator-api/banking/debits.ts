@@ -14,6 +14,7 @@ import {
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
@@ -106,17 +107,7 @@ export const debitEndpoints = [
     errors,
     command: { name: 'debits release' },
     refuses: {
-      409: [
-        'debit_cancelled',
-        'debit_failed',
-        'debit_legacy_collected',
-        'debit_pending',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
-      ],
+      409: DEBIT_STATES,
     },
     async handle(call) {
       const { transaction_id } = call.params
@@ -138,17 +129,7 @@ export const debitEndpoints = [
     errors,
     command: { name: 'debits reject' },
     refuses: {
-      409: [
-        'debit_cancelled',
-        'debit_failed',
-        'debit_legacy_collected',
-        'debit_pending',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
-      ],
+      409: DEBIT_STATES,
     },
     handle: (call) => resolved(call, 'Reject'),
   }),

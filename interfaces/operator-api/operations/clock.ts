@@ -27,7 +27,7 @@ export const clockEndpoints = [
     body: z
       .object({
         seconds: optional(z.number(wrongType(AMOUNT)).min(0, AMOUNT)),
-        to: optional(time()),
+        to: optional(time()).describe('Instead: the time to move to'),
       })
       .refine(({ seconds, to }) => seconds === null || to === null, 'seconds and to cannot be given together')
       .refine(({ seconds, to }) => seconds !== null || to !== null, 'seconds or to is required'),

@@ -8,6 +8,7 @@ import { approveAction, waitingActions } from '../../../application/operations/p
 import type { PendingOperation } from '../../../domain/operations/pending-actions.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { ofOne } from '../../endpoints/fields.ts'
+import { BANK_FILE_STATES, DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { PendingAction } from '../host/second-operator.ts'
 
@@ -57,7 +58,15 @@ export const pendingActionEndpoints = [
       409: 'Its author cannot approve it; or another operator did, or the present state does not allow it any more',
     },
     command: { name: 'pending-actions approve' },
-    refuses: { 409: ['action_approved', 'second_operator_required'] },
+    refuses: {
+      404: ['bank_file_not_found', 'debit_not_found', 'subject_not_found'],
+      409: [
+        ...DEBIT_STATES,
+        ...BANK_FILE_STATES,
+        ...(['action_approved', 'bank_file_too_late', 'second_operator_required'] as const),
+      ],
+      429: ['no_file_modifier'],
+    },
     async handle(call) {
       const { app } = call.host
       const action = accepted(await approveAction(app, call.params.action_id, contextOf(call)))

@@ -10,7 +10,7 @@ import { given, reason } from '../host/values.ts'
 const params = z.object({ name: z.string().describe('The name of the projection') })
 const Generation = z.object({ generation: z.int() })
 const Started = Generation.extend({ version: z.int() })
-const State = z.object({ state: z.string() })
+const State = z.object({ state: z.string().describe('How the projection stands now') })
 const RolledBack = Generation.extend({
   switched: z.boolean().describe('False: it happens by itself as soon as it has caught up'),
   position: z.number().optional(),

@@ -58,7 +58,15 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor decline' },
     asksOutside: true,
-    refuses: { 409: ['too_many_played'] },
+    refuses: {
+      409: [
+        'checkout_closed',
+        'instalment_not_due',
+        'processor_not_simulated',
+        'subscription_canceled',
+        'too_many_played',
+      ],
+    },
     handle: (call) => simulated(call, call.body.failure_code),
   }),
 ]

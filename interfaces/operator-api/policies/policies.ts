@@ -163,7 +163,7 @@ export const policyEndpoints = [
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled, or another active one has its number' },
     command: { name: 'policies activate' },
-    refuses: { 409: ['policy_number_taken'] },
+    refuses: { 409: ['policy_cancelled', 'policy_number_taken'] },
     async handle(call) {
       const { host } = call
       const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')

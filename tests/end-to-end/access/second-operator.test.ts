@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { achDebitsOf } from '../../support/ach-debits.ts'
+import { employeeRecord, report } from '../../support/core.ts'
 import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
@@ -57,6 +59,31 @@ test.each(['/debits/ffffffffffffffffffffffff/release', '/bank-files/ffffffffffff
     ).toBe(404)
   },
 )
+
+test('what was approved is carried out once: approving again leaves alone what was reported since', async () => {
+  const employees = [employeeRecord({ employee_id: 'E-77', first_name: 'Jo', last_name: 'Doe' })]
+  const person = { employer_id: seeded.employerId, employee_id: 'E-77' }
+  const keys = async () =>
+    (await askOperator(service, 'POST', '/erasures', { ...person, dry_run: true })).body.data.data_keys
+  await report(service, seeded, { employees })
+  const { body } = await askOperator(service, 'POST', '/erasures', person)
+  expect((await approve(other.token, body.data.action_id)).status).toBe(200)
+  expect(await keys()).toBe(0)
+  await report(service, seeded, { employees })
+  expect(await keys()).toBe(1)
+  expect((await approve(other.token, body.data.action_id)).status).toBe(200)
+  expect(await keys()).toBe(1)
+})
+
+test('what the present state does not allow does not wait', async () => {
+  const { account, debit, made, ask } = achDebitsOf(service, seeded)
+  const { transaction_id } = await made(201, ask('POST', '/ach/debits', debit(await account())))
+  const refused = await askOperator(service, 'POST', `/debits/${transaction_id}/release`, {
+    note: 'Looked at',
+  })
+  expect(refused.status).toBe(409)
+  expect(await operate(service, 'GET', '/pending-actions')).toEqual([])
+})
 
 test('what waits has expired after 24 hours', async () => {
   const asked = await askOperator(service, 'POST', '/erasures', { subject: await subject() })

@@ -146,7 +146,12 @@ export const achAccountEndpoints = [
     },
     refuses: {
       403: ['ach_account_out_of_scope'],
-      409: ['ach_account_verified', 'too_many_verifications', 'verification_under_way'],
+      409: [
+        'ach_account_disabled',
+        'ach_account_verified',
+        'too_many_verifications',
+        'verification_under_way',
+      ],
     },
     async handle(call) {
       const { host, caller, params } = call
@@ -175,7 +180,7 @@ export const achAccountEndpoints = [
     refuses: {
       400: ['wrong_amounts'],
       403: ['ach_account_out_of_scope'],
-      409: ['ach_account_verified', 'no_verification'],
+      409: ['ach_account_disabled', 'ach_account_verified', 'no_verification'],
     },
     async handle(call) {
       const { app } = call.host

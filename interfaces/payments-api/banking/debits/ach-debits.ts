@@ -18,6 +18,7 @@ import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, momentOf, ofOne, optional, text, word, wrongType } from '../../../endpoints/fields.ts'
 import { returned, settlement } from '../../../endpoints/rail-reports.ts'
+import { DEBIT_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
 import { AT_CREATION, shownState, TransactionState } from './ach-transaction-schemas.ts'
@@ -64,7 +65,7 @@ const newDebit = z.object({
   payment_purpose: word(...PAYMENT_PURPOSES),
   description: optional(text()),
   idempotency_key: optional(bodyKey()),
-  effective_date: optional(day()),
+  effective_date: optional(day()).describe('The day on which the bank shall book it, at the earliest'),
   metadata: metadata({ hasOwnPairs: false }),
 })
 
@@ -154,18 +155,10 @@ export const achDebitEndpoints = [
     refuses: {
       403: ['transaction_out_of_scope'],
       409: [
+        ...DEBIT_STATES,
         'batch_closed',
-        'debit_cancelled',
-        'debit_failed',
-        'debit_legacy_collected',
         'debit_of_session',
-        'debit_pending',
         'debit_presented_again',
-        'debit_processed',
-        'debit_quarantined',
-        'debit_returned',
-        'debit_scheduled',
-        'debit_submitted',
         'legacy_transaction',
       ],
     },
@@ -208,11 +201,7 @@ function simulation<Body extends z.ZodObject>(
     refuses: {
       403: ['transaction_out_of_scope'],
       404: ['transaction_not_found'],
-      409: [
-        ...(['debit_cancelled', 'debit_failed', 'debit_legacy_collected', 'debit_pending'] as const),
-        ...(['debit_processed', 'debit_quarantined', 'debit_returned', 'debit_scheduled'] as const),
-        'debit_submitted',
-      ],
+      409: DEBIT_STATES,
     },
     async handle(call) {
       const { app } = call.host

@@ -97,7 +97,7 @@ export const Balances = z
         bankconnect_account_id: z.string(),
         current_cents: z.int().nullable().describe('Null: the bank does not say'),
         available_cents: z.int().nullable(),
-        currency: z.string().nullable(),
+        currency: z.string().nullable().describe('As the bank names it; null: it does not'),
       }),
     ),
   })

@@ -155,7 +155,7 @@ export const FinancingCheckoutAnswer = z
           to: z.string(),
           status: z.enum(['sent', 'failed']),
           at: isoMoment(),
-          error: z.string().optional(),
+          error: z.string().optional().describe('Why it did not go out, for people'),
         }),
       )
       .optional()

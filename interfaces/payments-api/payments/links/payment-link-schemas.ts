@@ -54,7 +54,10 @@ export const newPaymentLink = z
       phone: optional(text(40)),
     }),
     delivery: withDefault(
-      z.object({ email: withDefault(z.boolean(), true), sms: withDefault(z.boolean(), false) }),
+      z.object({
+        email: withDefault(z.boolean(), true).describe('Send the link by e-mail'),
+        sms: withDefault(z.boolean(), false).describe('Send the link by text message'),
+      }),
       { email: true, sms: false },
     ).describe('How a live link is sent; nothing is sent from the sandbox'),
     total_installments: months().describe(
@@ -114,7 +117,7 @@ const Refund = z
   .object({
     refund_id: id(),
     amount_cents: z.int(),
-    reason: refundReason.nullable(),
+    reason: refundReason.nullable().describe('Why, as the card processor knows it; null: not said'),
     status: z.enum(['pending', 'succeeded']).describe('`pending`: the card processor has not answered yet'),
     created_at: isoMoment(),
   })
@@ -154,7 +157,10 @@ export const ShownPaymentLink = z
       email: z.string(),
       phone: z.string().nullable(),
     }),
-    delivery: z.object({ email: z.boolean(), sms: z.boolean() }),
+    delivery: z.object({
+      email: z.boolean().describe('Whether the link goes out by e-mail'),
+      sms: z.boolean().describe('Whether the link goes out by text message'),
+    }),
     total_installments: z.int().nullable(),
     down_payment_months: z.int().nullable(),
     created_by: z.string().nullable(),
@@ -186,7 +192,7 @@ export const RefundedPaymentLink = z
 
 export const refundRequest = z.object({
   amount_cents: optional(z.int().min(1)).describe('Default: whatever is not refunded yet'),
-  reason: optional(refundReason),
+  reason: optional(refundReason).describe('Why, as the card processor knows it'),
 })
 
 /** A link as its creation is answered. */

@@ -111,7 +111,7 @@ export const paymentLinkEndpoints = [
       409: 'The link is paid (refund it instead), or has expired',
     },
     asksOutside: true,
-    refuses: { 403: ['payment_link_out_of_scope'] },
+    refuses: { 409: ['payment_link_expired', 'payment_link_paid'], 403: ['payment_link_out_of_scope'] },
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))

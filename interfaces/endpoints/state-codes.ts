@@ -1,0 +1,18 @@
+/** Codes of refusals by the present state, where any state but the wanted ones refuses. */
+
+export const DEBIT_STATES = [
+  ...(['debit_cancelled', 'debit_failed', 'debit_legacy_collected', 'debit_pending'] as const),
+  ...(['debit_processed', 'debit_quarantined', 'debit_returned', 'debit_scheduled'] as const),
+  'debit_submitted',
+] as const
+
+export const BANK_FILE_STATES = [
+  ...(['bank_file_begun', 'bank_file_exposed', 'bank_file_fetched', 'bank_file_recorded'] as const),
+  ...(['bank_file_repeating', 'bank_file_sent', 'bank_file_uncertain'] as const),
+] as const
+
+export const LEGACY_STATES = [
+  ...(['legacy_collection_at_sb', 'legacy_collection_canceled', 'legacy_collection_failed'] as const),
+  ...(['legacy_collection_file_transmitted', 'legacy_collection_legacy_collected'] as const),
+  ...(['legacy_collection_pending', 'legacy_collection_returned', 'legacy_collection_sb_remit'] as const),
+] as const
