@@ -29,7 +29,7 @@ const settings = () => ({
   url: `${service.mcpUrl}/mcp`,
   headers: { Authorization: `Bearer ${seeded.apiKey}` },
 })
-const textOf = ({ content }: { content?: unknown }) => (content as { text: string }[])[0]!.text
+const textOf = (result: object) => (result as { content: { text: string }[] }).content[0]!.text
 
 /** @param discovers whether it asks for the modern era, as it does by default. */
 async function vercel(discovers: boolean): Promise<Connected> {
