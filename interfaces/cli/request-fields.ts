@@ -124,6 +124,9 @@ function listOf({ type }: JsonSchema, text: string): readonly unknown[] {
 
 function json(text: string): unknown {
   const parsed = parseJson(Buffer.from(text))
+  if (parsed.ok && parsed.leftOut) {
+    throw new InvalidArgumentError(`It cannot be taken: ${parsed.leftOut[0]} is a name that is not kept.`)
+  }
   if (parsed.ok) return parsed.value
   const isNone = parsed.kind === 'syntax'
   throw new InvalidArgumentError(

@@ -69,6 +69,8 @@ export function jsonFile(file: string | undefined): Readonly<Record<string, unkn
   if (!parsed.ok) {
     throw new CliError(`${file} cannot be taken: ${parsed.message.replace(/^The body/, 'it')}`)
   }
+  if (parsed.leftOut)
+    throw new CliError(`${file} cannot be taken: ${parsed.leftOut[0]} is a name that is not kept`)
   const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new CliError(`${file} must hold a JSON object`)

@@ -202,7 +202,7 @@ async function bytesOf<Host>(
 
 /** The fields of a body where none is taken; of what is no JSON object nothing can be meant. */
 async function undeclaredBody(api: Api, bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
-  const parsed = await parseLargeJson(bytes)
+  const parsed = await parseLargeJson(bytes, api.leavesOut)
   const isObject = parsed.ok && typeof parsed.value === 'object' && !Array.isArray(parsed.value)
   if (isObject) refuseLeftOut(api, parsed)
   return isObject ? ((parsed.value ?? {}) as Readonly<Record<string, unknown>>) : {}
@@ -214,7 +214,7 @@ async function parsedBody<Host>(
   costs: Costs,
 ): Promise<Readonly<Record<string, unknown>>> {
   if (bytes.length === 0 && api.takesEmptyBodies) return {}
-  const parsed = await parseLargeJson(bytes)
+  const parsed = await parseLargeJson(bytes, api.leavesOut)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
   refuseLeftOut(api, parsed)
   const sent = api.objectOf(parsed.value)
@@ -224,8 +224,10 @@ async function parsedBody<Host>(
 
 /** @throws HttpError 400. */
 function refuseLeftOut(api: Api, parsed: Awaited<ReturnType<typeof parseLargeJson>>): void {
-  if (!parsed.ok || parsed.leftOut === undefined || api.leavesOut?.(parsed.leftOut)) return
-  throw api.refuse([{ field: parsed.leftOut, message: 'is a name that is not kept', kind: 'unknown' }])
+  if (!parsed.ok || parsed.leftOut === undefined) return
+  throw api.refuse(
+    parsed.leftOut.map((field) => ({ field, message: 'is a name that is not kept', kind: 'unknown' })),
+  )
 }
 
 const NOTHING = z.object({})

@@ -57,6 +57,9 @@ import { namingEmployers, type ToolCall, tools } from './tools.ts'
 const VERSION = '1.0.0'
 const CAPABILITIES = { tools: { listChanged: false } }
 const INSTRUCTIONS = `Report payroll for workers' compensation insurance. Begin with list_employer_policies; if you do not know the employer_id, call it with none: the refusal lists the employers that you may act for. Then call get_expected_fields, build the rows, and check them with validate_payroll_submission until it has no errors. Call submit_payroll_data once, with an idempotency_key of your own; to repeat a call whose answer was lost, send the same key and arguments. Read get_submission_status until phase_3 is complete, and get_validation_errors for rows that failed: send those alone, corrected, as a new submission with a new key. A result with isError stored nothing: its text names the code, the field and what to send instead.`
+/** The argument that no object can keep, and where it stands: in a message by itself, or in one of a batch. */
+const UNKEPT = '__proto__'
+const OF_UNKEPT = /^(\[\d+\]\.)?params\.arguments\.__proto__$/
 /** Messages of one batch at the most. */
 const MAX_BATCH = 100
 
@@ -66,6 +69,10 @@ interface Incoming extends ToolCall {
   readonly headers: IncomingMessage['headers']
   /** A query parameter: it takes none. */
   readonly queried: string | null
+  /** Where the body has an argument that no object can keep. */
+  readonly leftOut: readonly string[]
+  /** Where the message stands in the body: `[3].` in a batch, else empty. */
+  readonly at: string
   /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
   readonly onRows: (count: number) => Promise<void>
   /** The employers of the credential, looked up once for a request; none where they cannot be had. */
@@ -154,7 +161,7 @@ export class ToolServer {
 
     requireUtf8(request)
     const bytes = await readBody(request, LARGE_BODY, costs)
-    const parsed = await parseLargeJson(bytes)
+    const parsed = await parseLargeJson(bytes, (path) => !OF_UNKEPT.test(path))
     const { headers } = request
     const era = eraOf(parsed.value, headers)
     if (!parsed.ok) {
@@ -190,7 +197,20 @@ export class ToolServer {
       employers ??= employersInScope(app, agent).catch(() => ({}))
       return employers
     }
-    const incoming = { era, headers, app, agent, requestId, idempotencyKey, queried, onRows, inScope }
+    const { leftOut = [] } = parsed
+    const incoming = {
+      era,
+      headers,
+      app,
+      agent,
+      requestId,
+      idempotencyKey,
+      queried,
+      leftOut,
+      at: '',
+      onRows,
+      inScope,
+    }
     if (Array.isArray(parsed.value)) {
       await this.#answerBatch(incoming, parsed.value, costs, response)
       return
@@ -226,7 +246,11 @@ export class ToolServer {
     for (const [index, message] of messages.entries()) {
       const { idempotencyKey } = incoming
       const key = idempotencyKey === null ? null : `${idempotencyKey}/${index}`
-      const answered = await this.#answer({ ...incoming, idempotencyKey: key, onReplay: () => {} }, message)
+      const at = `[${index}].`
+      const answered = await this.#answer(
+        { ...incoming, idempotencyKey: key, at, onReplay: () => {} },
+        message,
+      )
       if (answered !== null) answers.push(answered.answer)
     }
     if (answers.length === 0) sendEmpty(response, 202)
@@ -328,7 +352,8 @@ export class ToolServer {
     // rows cost more, whatever is wrong with them
     if (Array.isArray(given.rows)) await incoming.onRows(given.rows.length)
     try {
-      return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given)))
+      const unkept = incoming.leftOut.includes(`${incoming.at}params.arguments.${UNKEPT}`) ? [UNKEPT] : []
+      return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given, unkept)))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       return this.#refused(incoming.era, await namingEmployers(incoming.inScope, error))

@@ -45,6 +45,7 @@ interface Level {
 
 /** The key that is left out: a copy of an object would take what it holds for more than a member. */
 const LEFT_OUT = '__proto__'
+const MOST_LEFT_OUT = 100
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -92,12 +93,15 @@ export class JsonReader {
   #value: unknown
   /** The first fault that leaves the rest readable. */
   fault: { readonly kind: PlacedFault; readonly path: string } | null = null
-  /** Where the first key stands that was left out. */
-  leftOut: string | null = null
+  readonly #ignores: (path: string) => boolean
+  /** Where keys stand that were left out and are not ignored, the first {@link MOST_LEFT_OUT}. */
+  readonly leftOut: string[] = []
 
-  constructor(text: string, limits: JsonLimits) {
+  /** @param ignores whether nobody needs to know that the key at a path was left out. */
+  constructor(text: string, limits: JsonLimits, ignores: (path: string) => boolean = () => false) {
     this.#text = text
     this.#limits = limits
+    this.#ignores = ignores
   }
 
   /** What the text says; of one that was not read to its end, the outermost array or object as far as it was read. */
@@ -210,7 +214,7 @@ export class JsonReader {
       throw tooMany(`${this.#limits.members} members in one object`)
     }
     if (key === LEFT_OUT ? level.leavesOut : Object.hasOwn(level.object, key)) this.#note('duplicate_key')
-    if (key === LEFT_OUT) this.leftOut ??= this.#path()
+    if (key === LEFT_OUT) this.#noteLeftOut()
     if (this.#next() !== COLON) throw this.#syntax()
     this.#at += 1
     this.#next()
@@ -261,6 +265,12 @@ export class JsonReader {
 
   #note(kind: PlacedFault, last?: string): void {
     this.fault ??= { kind, path: this.#path(last) }
+  }
+
+  #noteLeftOut(): void {
+    if (this.leftOut.length === MOST_LEFT_OUT) return
+    const path = this.#path()
+    if (!this.#ignores(path)) this.leftOut.push(path)
   }
 
   /** `employees[3].first_name`, of the value that is being read; long keys are shortened. */

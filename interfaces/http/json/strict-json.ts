@@ -11,8 +11,8 @@ type ParsedJson =
   | {
       readonly ok: true
       readonly value: unknown
-      /** Where a key named `__proto__` was left out, the first of them; absent where there is none. */
-      readonly leftOut?: string
+      /** Where keys named `__proto__` were left out and are not ignored, the first hundred; absent where there is none. */
+      readonly leftOut?: readonly string[]
     }
   | {
       readonly ok: false
@@ -32,30 +32,40 @@ const SLICE = 32 * 1024
  * Parses a JSON body and refuses what different readers would read differently, or what cannot be stored: invalid UTF-8,
  * duplicate keys, more than {@link MAX_DEPTH} levels, NUL characters and lone surrogates in strings or keys, numbers within
  * the safe integers that reading would change, and any of more than 1,000 characters. Keys named `__proto__` are left out.
+ * @param ignores whether nobody needs to know that the one at a path was left out.
  */
-export function parseJson(bytes: Buffer): ParsedJson {
-  const step = parseInSlices(bytes, Infinity).next()
+export function parseJson(bytes: Buffer, ignores?: (path: string) => boolean): ParsedJson {
+  const step = parseInSlices(bytes, Infinity, ignores).next()
   return step.value as ParsedJson
 }
 
 /** {@link parseJson} for a body that may be large: others have their turn in between. */
-export async function parseLargeJson(bytes: Buffer): Promise<ParsedJson> {
-  return bytes.length <= SLICE ? parseJson(bytes) : runInTimeSlices(parseInSlices(bytes, SLICE))
+export async function parseLargeJson(
+  bytes: Buffer,
+  ignores?: (path: string) => boolean,
+): Promise<ParsedJson> {
+  return bytes.length <= SLICE
+    ? parseJson(bytes, ignores)
+    : runInTimeSlices(parseInSlices(bytes, SLICE, ignores))
 }
 
 /**
  * {@link parseJson} step by step: yields after each slice of so many characters. Only that the bytes are UTF-8, and become one
  * text, is done at once: some milliseconds for the largest body that is taken.
  */
-export function* parseInSlices(bytes: Buffer, slice: number): Generator<void, ParsedJson, void> {
+export function* parseInSlices(
+  bytes: Buffer,
+  slice: number,
+  ignores?: (path: string) => boolean,
+): Generator<void, ParsedJson, void> {
   if (bytes.length === 0) return { ok: false, kind: 'syntax', message: 'The body is empty' }
   if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: notUtf8(bytes) }
-  const reader = new JsonReader(bytes.toString('utf8'), LIMITS)
+  const reader = new JsonReader(bytes.toString('utf8'), LIMITS, ignores)
   try {
     while (!reader.read(slice)) yield
     const { value, fault, leftOut } = reader
     if (fault) return { ok: false, ...fault, message: messageOf(fault), value }
-    return leftOut === null ? { ok: true, value } : { ok: true, value, leftOut }
+    return leftOut.length === 0 ? { ok: true, value } : { ok: true, value, leftOut }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { kind, message, path } = error

@@ -235,6 +235,7 @@ function readLine({ line, bytes }: BodyLine): ImportLine {
   if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
     return refused('The line must be a JSON object')
   }
+  if (parsed.leftOut) return refused(`${parsed.leftOut[0]} is a name that is not kept`)
   const result = checkClosed(Input, parsed.value, 'field')
   if ('faults' in result) return refused(operatorApi.refuse(result.faults).message)
   return { row: { line, ...result.value } }

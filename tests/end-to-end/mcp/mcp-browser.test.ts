@@ -4,8 +4,9 @@ import { browserPath, type Pages, servePages } from '../../support/browser.ts'
 import { type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
-/** What a page does: the official client, and what it sees of refusals. */
+/** What a page does: the official clients, and what it sees of refusals. */
 const SCRIPT = `
+import { Client as Modern, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
@@ -26,6 +27,18 @@ export async function main({ url, apiKey, employerId }) {
     const called = await client.callTool({ name: 'list_employer_policies', arguments: { employer_id: employerId } })
     await client.close()
     return { tools: tools.map(({ name }) => name), text: called.content[0].text }
+  })
+  await note('modern', async () => {
+    const client = new Modern({ name: 'page', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+    const requestInit = { headers: { Authorization: 'Bearer ' + apiKey } }
+    await client.connect(new ModernTransport(new URL(url), { requestInit }))
+    const { tools } = await client.listTools()
+    const call = (given) => client.callTool({ name: 'list_employer_policies', arguments: given })
+    const called = await call({ employer_id: employerId })
+    const refused = await call({})
+    const version = client.getNegotiatedProtocolVersion()
+    await client.close()
+    return { version, tools: tools.length, text: called.content[0].text, isRefused: refused.isError }
   })
   await note('answer', async () => {
     const answer = await fetch(url, {
@@ -90,6 +103,12 @@ describe.skipIf(browserPath === null)('a page in a real browser (needs chromium)
           tools: expect.arrayContaining(['list_employer_policies', 'submit_payroll_data']),
           text: expect.stringContaining(seeded.policyId),
         },
+        modern: {
+          tools: 6,
+          text: expect.stringContaining(seeded.policyId),
+          isRefused: true,
+          version: '2026-07-28',
+        },
         answer: [200, 'page-1'],
         refusal: [401, 'Bearer realm="mcp"', -32001],
         delete: [405, true],
@@ -104,6 +123,7 @@ describe.skipIf(browserPath === null)('a page in a real browser (needs chromium)
     const failed = { failed: 'TypeError' }
     expect(await pages.run('evil.test', settings())).toEqual({
       client: failed,
+      modern: { failed: expect.any(String) },
       answer: failed,
       refusal: failed,
       delete: failed,

@@ -227,6 +227,14 @@ describe('a call that a model got wrong in the modern era', () => {
       'field_unknown',
       'employerId',
     ],
+    [
+      'one that no object keeps',
+      'get_expected_fields',
+      JSON.parse('{"employer_id":"x","__proto__":1}'),
+      'Invalid Params',
+      'field_unknown',
+      '__proto__',
+    ],
     ['neither id', 'get_submission_status', {}, 'Invalid Params', 'field_missing', 'submission_id'],
     [
       'an unknown file',

@@ -227,6 +227,20 @@ describe('the envelope', () => {
     })
   })
 
+  it('refuses an argument named __proto__ by name, in a batch of the message that has it', async () => {
+    const message = (id: number, more: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"list_employer_policies","__proto__":1,"arguments":{"employer_id":"${seeded.employerId}"${more}}}}`
+    const odd = ',"__proto__":{"employer_id":"x"}'
+    const refusal = { code: -32602, data: { code: 'field_unknown', field: '__proto__' } }
+    expect((await rpc(message(1, odd))).body).toMatchObject({ id: 1, error: refusal })
+    const { body } = await rpc(`[${message(1, '')},${message(2, odd)},${message(3, '')}]`)
+    expect(body).toMatchObject([
+      { id: 1, result: { content: [{ type: 'text' }] } },
+      { id: 2, error: refusal },
+      { id: 3, result: { content: [{ type: 'text' }] } },
+    ])
+  })
+
   it('checks key, JSON, envelope, method, arguments and scope in this order', async () => {
     expect((await sendRpc(service, 'wrong', '{oops')).status).toBe(401)
     expect(code((await sendRpc(service, null, { jsonrpc: '2.0', id: 1, method: 'nope' })).body)).toBe(-32001)

@@ -90,6 +90,7 @@ describe('a field of a request', () => {
       'It cannot be taken: [0].rate is a number that is not kept as it is written; send fewer digits.',
     ],
     ['address', '{"a":1,"a":2}', 'It cannot be taken: The key a stands there twice.'],
+    ['address', '{"a":{"__proto__":1}}', 'It cannot be taken: a.__proto__ is a name that is not kept.'],
     ['count', '1000.0000000000000001', 'It is not kept as it is written; give fewer digits.'],
   ] as const)('%s from %j is wrong usage', ([name, given, words]) => {
     expect(() => read(name, given)).toThrow(words)

@@ -92,7 +92,7 @@ describe('parseJson', () => {
     const many = (odd: string) => `[{"a":1,"b":2},{"a":3},${odd},{"a":4}]`
     expect(parse(many('{"a":1,"a":2}'))).toMatchObject({ kind: 'duplicate_key', path: '[2].a' })
     expect(parse(many('{"a":0.10000000000000000001}'))).toMatchObject({ kind: 'numbers', path: '[2].a' })
-    expect(parse(many('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: '[2].__proto__' })
+    expect(parse(many('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: ['[2].__proto__'] })
     expect(parse(many('{"a":1,}'))).toMatchObject({ message: 'The body is not valid JSON (at character 30)' })
     expect(parse(many('{"a":"\\u0000"}'))).toMatchObject({ kind: 'characters', path: '[2].a' })
     expect(parse(many('{"a":1e2}'))).toEqual({
@@ -107,7 +107,7 @@ describe('parseJson', () => {
     expect(parse(within('{"a":1,"\\u0061":2}'))).toMatchObject({ kind: 'duplicate_key' })
     expect(parse(within('{"\\/":1,"/":2}'))).toMatchObject({ kind: 'duplicate_key', path: '[1].a.b[0]./' })
     expect(parse(within('{"a":0.10000000000000000001}'))).toMatchObject({ path: '[1].a.b[0].a' })
-    expect(parse(within('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: '[1].a.b[0].__proto__' })
+    expect(parse(within('{"__proto__":1}'))).toMatchObject({ ok: true, leftOut: ['[1].a.b[0].__proto__'] })
     expect(parse(within('{"a":"\\ud800"}'))).toMatchObject({ kind: 'characters', path: '[1].a.b[0].a' })
     for (const odd of ['{]', '{"a":1', '}', '[{}', '{"a":"\\x"}']) {
       expect(parse(within(odd))).toMatchObject({ ok: false, kind: 'syntax' })
@@ -239,9 +239,18 @@ describe('parseJson', () => {
     expect(Object.keys(row)).toEqual(['constructor', 'a'])
     expect(Object.assign({}, row)).not.toHaveProperty('admin')
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
-    expect(answer).toMatchObject({ leftOut: 'row.__proto__' })
+    expect(answer).toMatchObject({ leftOut: ['row.__proto__'] })
     expect(parse('{"row":{"a":1}}')).not.toHaveProperty('leftOut')
-    expect(parse('[{},{"a":[{},{"__proto__":1}]}]')).toMatchObject({ leftOut: '[1].a[1].__proto__' })
+    expect(parse('[{},{"a":[{},{"__proto__":1}]}]')).toMatchObject({ leftOut: ['[1].a[1].__proto__'] })
+  })
+
+  it('names a hundred of those left out, and none that is ignored, however many there are', () => {
+    const rows = list('{"__proto__":1}', 1_000)
+    expect(parse(rows)).toMatchObject({ leftOut: { length: 100, 99: '[99].__proto__' } })
+    const bytes = Buffer.from(`{"rows":${rows},"__proto__":1,"a":{"__proto__":1}}`)
+    expect(parseJson(bytes, (path) => path.startsWith('rows['))).toMatchObject({
+      leftOut: ['__proto__', 'a.__proto__'],
+    })
   })
 
   const tooMany = { ok: false, kind: 'values', message: 'The body holds more than 2000000 values' }

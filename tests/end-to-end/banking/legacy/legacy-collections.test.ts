@@ -96,6 +96,7 @@ describe('an import', () => {
       [4, record({ status: 'sent' })],
       [5, '{"employer_id"'],
       [1_500, '[]'],
+      [2_399, `{"__proto__":1,${JSON.stringify(record({ premium_cents: 1 })).slice(1)}`],
       [2_400, '{"status":"at_sb","status":"returned"}'],
     ])
     const first = await upload(
@@ -105,22 +106,23 @@ describe('an import', () => {
     expect(first.status).toBe(200)
     expect(first.body.data).toEqual({
       import_id: name,
-      stored: 2_494,
+      stored: 2_493,
       repeated: 0,
-      refused_count: 5,
+      refused_count: 6,
       refused: [
         { line: 2, reason: 'employer_id names no employer' },
         { line: 4, reason: expect.stringMatching(/^status must be one of/) },
         { line: 5, reason: expect.stringMatching(/not (valid )?JSON/) },
         { line: 1_500, reason: 'The line must be a JSON object' },
+        { line: 2_399, reason: '__proto__ is a name that is not kept' },
         { line: 2_400, reason: expect.stringMatching(/^The key status stands there twice/) },
       ],
     })
     const again = await upload(name, good)
     expect(again.body.data).toEqual({
       import_id: name,
-      stored: 6,
-      repeated: 2_494,
+      stored: 7,
+      repeated: 2_493,
       refused: [],
       refused_count: 0,
     })
