@@ -224,7 +224,7 @@ export interface components {
             description?: string | null;
             /** @description A unique text: the same debit sent again with it is created once */
             idempotency_key?: string | null;
-            /** @description The first day on which it takes effect */
+            /** @description The day on which the bank shall book it, at the earliest */
             effective_date?: string | null;
             /**
              * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most
@@ -538,7 +538,7 @@ export interface components {
                 current_cents: number | null;
                 /** @description What can be drawn now, in integer US cents; null: the bank does not say */
                 available_cents: number | null;
-                /** @description The currency: US dollars, always */
+                /** @description As the bank names it; null: it does not */
                 currency: string | null;
             }[];
         };
@@ -621,7 +621,7 @@ export interface components {
              * @enum {string}
              */
             direction: "debit" | "credit";
-            /** @description The currency: US dollars, always */
+            /** @description The currency as the bank names it; null: it does not */
             currency: string | null;
             /** @description A text for people */
             description: string;
@@ -1256,7 +1256,7 @@ export interface components {
                  * @description When it happened
                  */
                 at: string;
-                /** @description A short word for what is wrong; programs read `code` */
+                /** @description Why it did not go out, for people */
                 error?: string;
             }[];
             /** @description Whether the invitation went out */
@@ -1668,9 +1668,9 @@ export interface components {
             };
             /** @description How the link reached the payer */
             delivery: {
-                /** @description The e-mail address */
+                /** @description Whether the link goes out by e-mail */
                 email: boolean;
-                /** @description Whether the link went out by text message */
+                /** @description Whether the link goes out by text message */
                 sms: boolean;
             };
             /** @description How many installments there are */
@@ -1831,12 +1831,12 @@ export interface components {
              */
             delivery: {
                 /**
-                 * @description The e-mail address
+                 * @description Send the link by e-mail
                  * @default true
                  */
                 email: boolean | null;
                 /**
-                 * @description Whether the link went out by text message
+                 * @description Send the link by text message
                  * @default false
                  */
                 sms: boolean | null;
@@ -2223,7 +2223,7 @@ export interface components {
             refund_id: string;
             /** @description The amount in integer US cents */
             amount_cents: number;
-            /** @description Why, in words for people */
+            /** @description Why, as the card processor knows it; null: not said */
             reason: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
             /**
              * @description `pending`: the card processor has not answered yet
@@ -2239,7 +2239,7 @@ export interface components {
         RefundPaymentLinkRequest: {
             /** @description Default: whatever is not refunded yet */
             amount_cents?: number | null;
-            /** @description Why, in words for people */
+            /** @description Why, as the card processor knows it */
             reason?: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
         };
         RefundedPaymentLink: {
@@ -2402,7 +2402,7 @@ export interface components {
             processor_status?: string | null;
             /** @description The day on which the file went to the bank */
             transmission_date?: string | null;
-            /** @description The first day on which it takes effect */
+            /** @description The day on which the bank booked it */
             effective_date?: string | null;
         };
         SimulateFailedChargeRequest: Record<string, never>;
