@@ -340,7 +340,6 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   sha256: 'The SHA-256 of the content, in hex',
   shadow: 'The table that is being built',
   single_use: 'Whether the address opens for one visitor only',
-  sms: 'Whether the link went out by text message',
   sms_from: 'The number that text messages come from',
   sort_by: 'The field that the list is sorted by',
   sort_order: '`asc`: the smallest first; `desc`: the largest',

@@ -182,7 +182,11 @@ export function* describing(
       schemas: { Error: schemas.of(api.errorBody, 'output'), ...schemas.components },
       securitySchemes: api.securitySchemes as Readonly<Record<string, JsonSchema>>,
       parameters: PARAMETERS,
-      headers: HEADERS,
+      headers: Object.fromEntries(
+        Object.entries(HEADERS).filter(
+          ([name]) => !LIMITS.includes(name) || endpoints.some(({ access }) => isLimited(access)),
+        ),
+      ),
     },
   }
 }

@@ -3,6 +3,7 @@ import { HttpError } from '../../http/errors.ts'
 import { html } from '../../portal/html.ts'
 import { note } from '../../portal/pieces.ts'
 import type { OperatorHost } from '../host/api.ts'
+import { PendingAction } from '../host/second-operator.ts'
 import { type Caller, call, type OperatorEndpoints, paramsOf, type Texts } from './calls.ts'
 import { bodyOfForm, type Field, fieldsOf, input } from './fields.ts'
 import { type ConsolePage, proofField } from './layout.ts'
@@ -90,8 +91,8 @@ export async function done(caller: Caller, doing: Doing, query: Texts, typed: Te
   requireReason(fields, { ...preset, ...typed })
   const sent = { ...preset, ...bodyOfForm(fields, { ...typed, ...preset }) }
   const { status, data } = await call(caller, endpoint, params, {}, sent)
-  const [title, what] =
-    status === 202 ? [`Waits: ${label}`, WAITS] : [`Done: ${label}`, `${endpoint.summary}.`]
+  const isWaiting = status === 202 && endpoint.answers[202] === PendingAction
+  const [title, what] = isWaiting ? [`Waits: ${label}`, WAITS] : [`Done: ${label}`, `${endpoint.summary}.`]
   return {
     title,
     body: html`<div class="card stack"><h1>${title}</h1><p>${what}</p>${thing(data)}
@@ -121,5 +122,12 @@ async function aboutOf(
   const names = Object.keys(paramsOf(shows, []))
   if (names.length === 0 || !endpoint.path.startsWith(shows.path) || names.some((name) => !params[name]))
     return null
-  return (await call(caller, shows, params)).data
+  return call(caller, shows, params).then(
+    ({ data }) => data,
+    // the endpoint itself says so
+    (error: unknown) => {
+      if (error instanceof HttpError && error.status === 404) return null
+      throw error
+    },
+  )
 }

@@ -12,7 +12,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, optional, text, time } from '../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
-import { contextOf, endpoint, record } from '../host/api.ts'
+import { badRequest, contextOf, endpoint, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 import { NONE, params, Subscription, shown } from './webhook-subscriptions.ts'
 
@@ -99,17 +99,12 @@ export const webhookDeliveryEndpoints = [
       `Either the one that \`event_id\` names, or those from \`from\` to \`to\` that it receives; ${MAX_RESENT} at the most. ` +
       'Each is a new delivery with the id and the body of the event, which the receiver may have had already.',
     params,
-    body: z
-      .object({
-        event_id: optional(id()).describe('This event'),
-        from: optional(time()).describe('Raised then or later'),
-        to: optional(time()).describe('Raised then or before'),
-        reason: optional(text()).describe('Names nobody: it is kept as it is'),
-      })
-      .refine(
-        ({ event_id, from, to }) => (event_id === null) === (from !== null && to !== null),
-        'event_id, or from and to, are required',
-      ),
+    body: z.object({
+      event_id: optional(id()).describe('This event'),
+      from: optional(time()).describe('Raised then or later'),
+      to: optional(time()).describe('Raised then or before'),
+      reason: optional(text()).describe('Names nobody: it is kept as it is'),
+    }),
     example: { event_id: '66838f2a5b1c4d7e9f012345', reason: 'The receiver was away' },
     answers: { 200: z.object({ resent: z.int() }).meta({ id: 'ResentByOperator' }) },
     errors: {
@@ -125,8 +120,12 @@ export const webhookDeliveryEndpoints = [
     async handle(call) {
       const { tenant_id, subscription_id } = call.params
       const { event_id, from, to, reason } = call.body
-      const what = event_id === null ? { from: isoTime(from!), to: isoTime(to!) } : { eventIds: [event_id] }
       accepted(await find(call.host.app, tenant_id, subscription_id))
+      const isSpan = from !== null && to !== null
+      if ((event_id === null) !== isSpan) {
+        throw badRequest('event_id', 'event_id is required, or from and to', 'field_missing')
+      }
+      const what = isSpan ? { from: isoTime(from), to: isoTime(to) } : { eventIds: [event_id!] }
       await record(call, 'resend-webhooks', subscription_id, { event_id, reason })
       const { resent } = accepted(
         await resendTo(call.host.app, tenant_id, subscription_id, what, contextOf(call)),

@@ -47,6 +47,13 @@ const RULES: Readonly<Record<string, RegExp>> = {
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,
   showStreamState: /^as_of and revision cannot be given together/,
+  showStory:
+    /^(position cannot be given together with as_of|since_position cannot be given together with since)/,
+  listEvents: /^to_time must not be earlier/,
+  listStreamEvents: /^to_time must not be earlier/,
+  createOperator: /^expires_at must be in the future/,
+  rotateOperator: /^expires_at must be in the future/,
+  resendTenantWebhookEvents: /^event_id is required, or from and to|^to must not lie before/,
   erase: /is required|cannot be given together|^bank_account_id names no account/,
   createPaymentLink:
     /^premium_cents |^fee_cents |^metadata |^fee_breakdown |^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,

@@ -1,22 +1,17 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { REQUIRED_FIELDS } from '../../../clients/node/webhook-events.ts'
 import { signedHeaders } from '../../../infrastructure/webhooks/signed-headers.ts'
-import { newPartner } from '../../support/partners.ts'
-import { seedTenant } from '../../support/seed.ts'
 import { freePort } from '../../support/server-process.ts'
-import { type SharedService, sharedService } from '../../support/service.ts'
 import { type Receiver, startReceiver } from '../../support/webhook-receiver.ts'
 
 /** The examples that partners copy, as they stand in the documents. */
 
-let service: SharedService
 let receiver: Receiver
 beforeAll(async () => {
-  service = await sharedService()
   receiver = await startReceiver()
 })
 afterAll(() => receiver?.stop())
@@ -98,25 +93,3 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
     })
     .toBe(true)
 }
-
-test('the payments example of the client registers an address, and tests it', async () => {
-  const partner = await newPartner(service, (await seedTenant(service)).tenantId)
-  const code = await example('clients/node/README.md', 'js', 'createPaymentsClient')
-  const run = await new Promise<{ error: Error | null; stdout: string; stderr: string }>((resolve) => {
-    const program = execFile(
-      process.execPath,
-      ['--input-type=module'],
-      {
-        env: {
-          COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
-          COMPSTREAM_CLIENT_ID: partner.clientId,
-          COMPSTREAM_CLIENT_SECRET: partner.clientSecret,
-          WEBHOOK_URL: `${receiver.url}/readme`,
-        },
-      },
-      (error, stdout, stderr) => resolve({ error, stdout, stderr }),
-    )
-    program.stdin!.end(code)
-  })
-  expect(run).toEqual({ error: null, stdout: 'payment.completed true 200\n', stderr: '' })
-})
