@@ -63,6 +63,9 @@ export function manifestOf(manifest: Omit<Manifest, 'format'>): string {
   return `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`
 }
 
+/** What a spreadsheet would take for a formula. */
+const FORMULA = /^\s*[=+\-@]|^[\t\r\n]/
+
 const COLUMNS = ['position', 'recorded_at', 'actor', 'type', 'stream', 'sentence']
 export const TABLE_HEAD = csvLine(COLUMNS)
 
@@ -76,9 +79,6 @@ function actorIn({ actor }: Readonly<Record<string, unknown>>): string {
   const { type, id } = (actor ?? {}) as { readonly type?: unknown; readonly id?: unknown }
   return [type, id].filter((part) => typeof part === 'string').join('/')
 }
-
-/** What a spreadsheet would take for a formula. */
-const FORMULA = /^\s*[=+\-@]|^[\t\r\n]/
 
 /** A line of CSV (RFC 4180), every cell in quotes; one that a spreadsheet would work out begins with an apostrophe. */
 export function csvLine(cells: readonly string[]): string {
