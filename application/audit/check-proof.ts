@@ -1,4 +1,4 @@
-import { readNote, signedBy, type Verifier, verifierOf } from './checkpoint-note.ts'
+import { type Checkpoint, readNote, signedBy, type Verifier, verifierOf } from './checkpoint-note.ts'
 import type { ConsistencyProof, InclusionProof } from './log-tree.ts'
 import { isConsistent, isIncluded, leafHash } from './merkle.ts'
 
@@ -25,17 +25,16 @@ export class ProofFails extends Error {}
  * @throws ProofFails; Error where a text is no verifier key.
  */
 export function checkProof(proof: InclusionProof | ConsistencyProof, keys: readonly string[]): CheckedProof {
-  const verifiers = keys.map(verifierIn)
   const path = proof.path.map((hash) => Buffer.from(hash, 'base64'))
   if (proof.kind === 'consistency') {
-    const [from, to] = [signed(proof.from, verifiers), signed(proof.to, verifiers)]
+    const [from, to] = [checkedNote(proof.from, keys), checkedNote(proof.to, keys)]
     if (from.origin !== to.origin) throw new ProofFails('The two checkpoints are of different logs')
     if (!isConsistent(path, from, to)) {
       throw new ProofFails(`The log of ${from.size} events is not the beginning of that of ${to.size}`)
     }
     return { kind: 'consistency', from: from.size, to: to.size, signed_by: to.signedBy }
   }
-  const { size, root, signedBy: signed_by } = signed(proof.checkpoint, verifiers)
+  const { size, root, signedBy: signed_by } = checkedNote(proof.checkpoint, keys)
   const { event_id, leaf_index } = proof
   const leaf = Buffer.from(proof.leaf, 'base64')
   const [stream = '', revision, eventId, type = ''] = leaf.toString().split('\0')
@@ -61,7 +60,16 @@ function verifierIn(text: string): Verifier {
   return verifier
 }
 
-function signed(note: string, verifiers: readonly Verifier[]) {
+/**
+ * The checkpoint that a note states, and the name of the key that signed it.
+ * @param keys verifier keys that are trusted, at least one.
+ * @throws ProofFails; Error where a text is no verifier key.
+ */
+export function checkedNote(
+  note: string,
+  keys: readonly string[],
+): Checkpoint & { readonly signedBy: string } {
+  const verifiers = keys.map(verifierIn)
   const checkpoint = readNote(note)
   if (!checkpoint) throw new ProofFails('The checkpoint cannot be read')
   const name = signedBy(note, verifiers)

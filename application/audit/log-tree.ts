@@ -14,9 +14,18 @@ import {
   verifierKey,
   verifierOf,
 } from './checkpoint-note.ts'
-import { ID_BYTES, idBytes } from './event-ids.ts'
+import { ID_BYTES, idAt, idBytes } from './event-ids.ts'
 import { leafOf } from './leaf.ts'
-import { consistencyProof, HASH_BYTES, inclusionProof, leafHash, type NodeAt, rootOf } from './merkle.ts'
+import {
+  consistencyProof,
+  HASH_BYTES,
+  type Hash,
+  inclusionProof,
+  leafHash,
+  type NodeAt,
+  rootOf,
+} from './merkle.ts'
+import type { ShownEvent } from './streams.ts'
 import { TreeCheck } from './tree-check.ts'
 import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
@@ -82,6 +91,13 @@ export interface InclusionProof {
   readonly checkpoint: string
   /** Verifier key of who signed the checkpoint. */
   readonly key: string
+}
+
+/** Where an event stands in a tree, and what leads from its leaf to the root. */
+export interface EventProof {
+  readonly leaf_index: number
+  /** Base64, from the bottom up. */
+  readonly path: readonly string[]
 }
 
 /** That a log is the beginning of a later one. */
@@ -290,6 +306,47 @@ export class LogTree {
       checkpoint: checkpoint.note,
       key: checkpoint.key,
     }
+  }
+
+  /**
+   * Proves events in the tree of so many events.
+   * @param events as they are shown.
+   * @returns for each its proof, null where it comes behind; null altogether where the log has fewer events.
+   * @throws LogDiffers where one is not the event that the tree has there.
+   */
+  async proofs(
+    events: readonly Pick<ShownEvent, 'position' | 'event_id' | 'leaf_hash'>[],
+    size: number,
+  ): Promise<readonly (EventProof | null)[] | null> {
+    const { store } = this.#parts
+    let end = await store.end()
+    if (end.size < size) end = await this.grow()
+    if (end.size < size) return null
+    const positions = events.map(({ position }) => BigInt(position))
+    const slice = new TimeSlice()
+    const leaves = new Map<string, { readonly index: number; readonly hash: Hash }>()
+    for (const { index, hashes, eventIds } of await store.leafTiles(positions)) {
+      for (let place = 0; place < eventIds!.length / ID_BYTES; place += 1) {
+        const hash = hashes.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)
+        leaves.set(idAt(eventIds!, place), { index: index * TILE_HASHES + place, hash })
+      }
+      await slice.over()
+    }
+    const nodes = this.nodes()
+    const proofs: (EventProof | null)[] = []
+    for (const [n, { event_id, leaf_hash }] of events.entries()) {
+      const leaf = leaves.get(event_id)
+      if (leaf ? leaf.hash.toString('base64') !== leaf_hash : positions[n]! <= end.position) {
+        throw new LogDiffers(size)
+      }
+      if (!leaf || leaf.index >= size) proofs.push(null)
+      else {
+        const path = await inclusionProof(leaf.index, size, nodes)
+        proofs.push({ leaf_index: leaf.index, path: path.map((hash) => hash.toString('base64')) })
+      }
+      await slice.over()
+    }
+    return proofs
   }
 
   /** The event of a leaf, page by page from the beginning of its tile. */

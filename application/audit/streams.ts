@@ -8,6 +8,8 @@ import { type Actor, type EventMetadata, type RecordedEvent, recordedAt } from '
 import { eventsOf } from '../commands/events-of.ts'
 import { MASK, masked, maskedState, opened } from '../commands/sealed-fields.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
+import { leafOf } from './leaf.ts'
+import { leafHash } from './merkle.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {
@@ -24,6 +26,8 @@ export interface ShownEvent {
   /** Masked as a whole where the event does not fit its type. */
   readonly data: unknown
   readonly metadata: Partial<EventMetadata & { readonly hash: string }>
+  /** Of the event as it is stored, in the tree over the log; base64. */
+  readonly leaf_hash: string
 }
 
 type Displayed = Pick<StoredEvent, 'position' | 'stream' | 'revision' | 'eventId' | 'type'> &
@@ -236,6 +240,7 @@ export async function shown<Place>(
       recorded_at: recordedAtOf(event.metadata),
       data: data[index],
       metadata: event.metadata,
+      leaf_hash: leafHash(leafOf(stored[index]!)).toString('base64'),
     })),
     next,
     revealed,

@@ -15,9 +15,10 @@ export interface Tile extends TilePlace {
   readonly hashes: Buffer
 }
 
-/** Nodes of a tree from its tiles, each of which is read once. */
+/** Nodes of a tree from its tiles, each of which is read once, and each node worked out once. */
 export function nodesOf(readTile: (place: TilePlace) => Promise<Buffer>): NodeAt {
   const read = new Map<string, Promise<Buffer>>()
+  const nodes = new Map<string, Hash>()
   const tileAt = (place: TilePlace): Promise<Buffer> => {
     const key = `${place.level}/${place.index}`
     const known = read.get(key) ?? readTile(place)
@@ -25,13 +26,18 @@ export function nodesOf(readTile: (place: TilePlace) => Promise<Buffer>): NodeAt
     return known
   }
   return async (level, index) => {
+    const key = `${level}/${index}`
+    const known = nodes.get(key)
+    if (known) return known
     const height = level % HEIGHT
     const count = 2 ** height
     const first = index * count
     const hashes = await tileAt({ level: Math.floor(level / HEIGHT), index: Math.floor(first / TILE_HASHES) })
     const from = (first % TILE_HASHES) * HASH_BYTES
-    if (hashes.length < from + count * HASH_BYTES) throw new Error(`The tree has no node ${level}/${index}`)
-    return rootOfHashes(hashes.subarray(from, from + count * HASH_BYTES))
+    if (hashes.length < from + count * HASH_BYTES) throw new Error(`The tree has no node ${key}`)
+    const node = rootOfHashes(hashes.subarray(from, from + count * HASH_BYTES))
+    nodes.set(key, node)
+    return node
   }
 }
 

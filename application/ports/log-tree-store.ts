@@ -31,6 +31,8 @@ export interface StoredCheckpoint {
 export interface LogTreeStore {
   end(): Promise<TreeEnd>
   tiles(places: readonly { level: number; index: number }[]): Promise<readonly StoredTile[]>
+  /** The tiles of leaves in which events at these positions of the log stand, as far as the tree reaches. */
+  leafTiles(positions: readonly bigint[]): Promise<readonly StoredTile[]>
   /**
    * Puts tiles and moves the end, together.
    * @returns false, with nothing changed, where the end is no longer at `from`.

@@ -45,13 +45,21 @@ export class PostgresLogTreeStore implements LogTreeStore {
              JOIN unnest($1::smallint[], $2::bigint[]) AS wanted (level, index) USING (level, index)`,
       values: [places.map(({ level }) => level), places.map(({ index }) => index)],
     })
-    return rows.map(({ level, index, hashes, after, event_ids }) => ({
-      level,
-      index: Number(index),
-      hashes,
-      after: after === null ? null : BigInt(after),
-      eventIds: event_ids,
-    }))
+    return rows.map(tileOf)
+  }
+
+  async leafTiles(positions: readonly bigint[]): Promise<readonly StoredTile[]> {
+    // tiles ascend with what they come after: each place is found by halving
+    const { rows } = await this.#pool.query<TileRow>({
+      name: 'log-tree/leaf-tiles',
+      text: `WITH leaves AS (
+               SELECT array_agg(after ORDER BY index) AS afters FROM runtime.log_tree_tiles WHERE level = 0)
+             SELECT level, index, hashes, after, event_ids FROM runtime.log_tree_tiles
+             WHERE level = 0 AND index IN (
+               SELECT width_bucket(position - 1, afters) - 1 FROM leaves, unnest($1::bigint[]) AS wanted (position))`,
+      values: [positions.map(String)],
+    })
+    return rows.map(tileOf)
   }
 
   async grow(from: TreeEnd, to: TreeEnd, tiles: readonly StoredTile[]): Promise<boolean> {
@@ -143,5 +151,15 @@ export class PostgresLogTreeStore implements LogTreeStore {
       'SELECT key FROM runtime.log_checkpoints GROUP BY key ORDER BY min(size)',
     )
     return rows.map(({ key }) => key)
+  }
+}
+
+function tileOf({ level, index, hashes, after, event_ids }: TileRow): StoredTile {
+  return {
+    level,
+    index: Number(index),
+    hashes,
+    after: after === null ? null : BigInt(after),
+    eventIds: event_ids,
   }
 }

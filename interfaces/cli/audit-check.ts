@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { checkProof, ProofFails } from '../../application/audit/check-proof.ts'
+import { checkExport } from './export-check.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { resource } from './output.ts'
 import { jsonFile, verb } from './verbs.ts'
@@ -27,9 +28,9 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
     audit
       .command('check')
       .description(
-        'check a proof of `audit prove` or `audit consistency` with the verifier key alone, without a service',
+        'check a proof of `audit prove` or `audit consistency`, or an export, with the verifier key alone, without a service',
       )
-      .argument('<file>', 'the proof as JSON, or - for standard input')
+      .argument('<file>', 'the proof as JSON, or - for standard input; or the folder of an export')
       .option(
         '--key <key>',
         'the verifier key that you kept; again for another one',
@@ -44,16 +45,26 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
       const keys = [...(key ?? []), ...lines].map((one) => one.trim()).filter((one) => one !== '')
       if (keys.length === 0)
         throw new UsageError('Give --key or --key-file: a proof is worth what its key is.')
-      const proof = Proof.safeParse(jsonFile(args[0]!))
-      if (!proof.success) throw new CliError(`${args[0]} holds no proof`)
+      const place = args[0]!
       try {
-        return resource({ proven: true, ...checkProof(proof.data, keys) })
+        const isExport = statSync(place, { throwIfNoEntry: false })?.isDirectory()
+        return resource({
+          proven: true,
+          ...(isExport ? await checkExport(place, keys) : checkProof(proofIn(place), keys)),
+        })
       } catch (error) {
         if (error instanceof ProofFails) throw new CliError(`It proves nothing: ${error.message}`)
+        if (error instanceof CliError) throw error
         throw new UsageError((error as Error).message)
       }
     },
   )
+}
+
+function proofIn(file: string): z.infer<typeof Proof> {
+  const proof = Proof.safeParse(jsonFile(file))
+  if (!proof.success) throw new CliError(`${file} holds no proof`)
+  return proof.data
 }
 
 function keyIn(file: string): string {

@@ -11,6 +11,7 @@ import {
   type Further,
   outputOf,
 } from './endpoint-commands.ts'
+import { exportable } from './export-events.ts'
 import { listEvents } from './follow-events.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { importLines } from './legacy-import.ts'
@@ -72,11 +73,12 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
       return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
     },
   },
-  listEvents: {
+  listEvents: exportable({
     options: (command) => command.option('--follow', 'show what is there, and stay for what comes'),
     run: listEvents,
-  },
-  showStory: { run: showStory },
+  }),
+  listStreamEvents: exportable({}),
+  showStory: exportable({ run: showStory }),
   importLegacyCollections: {
     options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),
     run: importLines,

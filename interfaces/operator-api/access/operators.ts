@@ -74,6 +74,17 @@ export const operatorAccessEndpoints = [
     handle: ({ host }) => operators.listOperators(host.app),
   }),
   endpoint({
+    operation: 'showMe',
+    route: 'GET /operators/me',
+    summary: 'Show whose token the request has',
+    answers: { 200: Operator },
+    command: { name: 'operators me' },
+    async handle({ host, caller }) {
+      const all = await operators.listOperators(host.app)
+      return all.find(({ operator_id }) => operator_id === caller.operator_id)!
+    },
+  }),
+  endpoint({
     ...ADMINS,
     operation: 'rotateOperator',
     route: 'POST /operators/{operator_id}/rotate',

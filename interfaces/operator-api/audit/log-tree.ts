@@ -5,6 +5,7 @@ import { optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields
 import { endpoint, notFound, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
+import { hashPath } from './proofs.ts'
 
 const MOST = 1_000
 
@@ -18,7 +19,6 @@ const Checkpoint = z
   })
   .meta({ id: 'Checkpoint' })
 
-const path = z.array(z.string()).readonly().describe('Hashes in base64, from the bottom up')
 const key = z.string().describe('Verifier key of who signed the checkpoint')
 
 const Inclusion = z
@@ -27,7 +27,7 @@ const Inclusion = z
     event_id: z.string(),
     leaf: z.string().describe('The bytes of the event in the tree, base64; their hash is its leaf'),
     leaf_index: z.int().describe('Events before it'),
-    path,
+    path: hashPath,
     checkpoint: z.string().describe('The signed note that the path leads to'),
     key,
   })
@@ -36,7 +36,7 @@ const Inclusion = z
 const Consistency = z
   .object({
     kind: z.literal('consistency'),
-    path,
+    path: hashPath,
     from: z.string().describe('The earlier signed note'),
     to: z.string().describe('The later signed note'),
     key,

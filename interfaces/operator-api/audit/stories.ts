@@ -6,6 +6,7 @@ import { Answer } from '../../endpoints/endpoint.ts'
 import { flagText, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound, recordReveal } from '../host/api.ts'
 import { given, revealing, shownTime, timeText } from '../host/values.ts'
+import { proving, withProofs } from './proofs.ts'
 import { Event } from './streams.ts'
 
 const DEFAULT_EVENTS = 100
@@ -88,6 +89,7 @@ export const storyEndpoints = [
         limit: wholeNumberText({ min: 1, missing: DEFAULT_EVENTS }).describe(
           `At most ${MAX_EVENTS} are shown`,
         ),
+        ...proving,
         graph: flagText().describe('Draw what caused what among these events'),
         ...revealing,
       })
@@ -95,7 +97,10 @@ export const storyEndpoints = [
       .refine(BEGINNING.holds, BEGINNING.otherwise),
     answers: { 200: Story },
     pagination: z.object({ next: z.string().nullable() }),
-    errors: { 404: NONE, 409: 'An event of its stream cannot be read' },
+    errors: {
+      404: NONE,
+      409: 'An event of its stream cannot be read, or, with `tree_size`, is not the one that the tree has in its place',
+    },
     command: {
       name: 'stories',
       columns: {
@@ -117,12 +122,12 @@ export const storyEndpoints = [
       const page = await storyOf(host.app, params, options, signal)
       if (!page) throw notFound(NONE)
       const { story, next, revealed } = page
+      const events = await withProofs(host.services.logTree, story.events, query.tree_size)
       if (reveal) {
         const target = `${params.kind}/${params.id}`
         await recordReveal(call, target, { from: String(from), limit, values: revealed })
       }
-      const { events } = story
-      const answer = { ...story, graph: graph ? causationGraph(events) : null }
+      const answer = { ...story, events, graph: graph ? causationGraph(story.events) : null }
       return new Answer(200, answer, { pagination: { next } })
     },
   }),

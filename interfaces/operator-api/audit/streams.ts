@@ -9,6 +9,7 @@ import { Answer } from '../../endpoints/endpoint.ts'
 import { id, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound, recordReveal } from '../host/api.ts'
 import { dataSubject, given, revealing, shownTime, timeText } from '../host/values.ts'
+import { hashPath, proving, withProofs } from './proofs.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
@@ -27,6 +28,14 @@ export const Event = z
     recorded_at: z.string().nullable(),
     data: z.unknown().describe('Personal fields are masked unless `reveal=true`'),
     metadata: z.record(z.string(), z.unknown()),
+    leaf_hash: z
+      .string()
+      .describe('Hash of its leaf in the tree over the log, which is over the stored bytes; base64'),
+    proof: z
+      .object({ leaf_index: z.int().describe('Events before it'), path: hashPath })
+      .nullable()
+      .optional()
+      .describe('Only with `tree_size`: that it is in that tree; null: it comes behind'),
   })
   .meta({ id: 'Event' })
 
@@ -35,6 +44,7 @@ const StreamState = z
   .meta({ id: 'StreamState' })
 
 const params = z.object({ stream: z.string().describe('For example `policy-1ef7abbb72b853c78170498f`') })
+const DIFFERS = { 409: 'With `tree_size`: an event is not the one that the tree has in its place' } as const
 const NONE = { 404: 'There is no such stream' } as const
 
 /** Query parameters that say which events are shown, and how. */
@@ -57,6 +67,7 @@ const reading = {
     .describe('Events that hold something of this data subject: `person/<24 hex>` or `employer/<24 hex>`'),
   from_time: timeText().describe('Events recorded then or later: a time in ISO 8601 with a zone'),
   to_time: timeText().describe('Events recorded then or earlier'),
+  ...proving,
   ...revealing,
 }
 type Times = Readonly<Partial<Record<'from_time' | 'to_time', number | undefined>>>
@@ -89,7 +100,7 @@ export const streamEndpoints = [
       .refine(isInOrder, IN_ORDER),
     answers: { 200: z.array(Event).readonly() },
     pagination: z.object({ next: z.int().nullable() }),
-    errors: NONE,
+    errors: { ...NONE, ...DIFFERS },
     command: { name: 'streams show', items: 'events', columns },
     async handle(call) {
       const { from, reveal } = call.query
@@ -97,10 +108,11 @@ export const streamEndpoints = [
       const wanted = wantedOf(call.query)
       const page = await readStreamEvents(call.host.app, stream, { from, ...wanted })
       if (!page) throw notFound('There is no such stream')
+      const events = await withProofs(call.host.services.logTree, page.events, call.query.tree_size)
       if (reveal) {
         await recordReveal(call, stream, { from, limit: wanted.limit, values: page.revealed })
       }
-      return new Answer(200, page.events, { pagination: { next: page.next } })
+      return new Answer(200, events, { pagination: { next: page.next } })
     },
   }),
   endpoint({
@@ -146,16 +158,18 @@ export const streamEndpoints = [
       next: z.string().nullable(),
       read_to: z.string().describe('At the end: go on after this position when there is more'),
     }),
+    errors: DIFFERS,
     command: { name: 'events list', columns },
     async handle(call) {
-      const { from, reveal } = call.query
+      const { from, reveal, tree_size } = call.query
       const wanted = wantedOf(call.query)
       const page = await readLogEvents(call.host.app, { after: BigInt(from), ...wanted })
+      const events = await withProofs(call.host.services.logTree, page.events, tree_size)
       if (reveal) {
         const details = { from: String(from), limit: wanted.limit, values: page.revealed }
         await recordReveal(call, 'events', details)
       }
-      const { events, next, read_to } = page
+      const { next, read_to } = page
       return new Answer(200, events, { pagination: { next, read_to } })
     },
   }),

@@ -1,8 +1,9 @@
 // @module-tag each-log
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { leafHash } from '../../../application/audit/merkle.ts'
 import { cli, expectRefused } from '../../support/cli.ts'
 import { askOperator, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
@@ -69,7 +70,62 @@ describe('the log of a service', () => {
     expectRefused(await check({ ...data, from: data.to }, '--key', first.key), /proves nothing/)
   })
 
+  test('and stories from it are exported with proofs, masked, and checked without the service', async () => {
+    const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
+    const exported = async (name: string, ...command: string[]) => {
+      const place = join(folder, name)
+      const made = await cli(['--json', ...command, '--export', place], { env })
+      expect([made.code, made.stderr]).toEqual([0, ''])
+      const checked = await cli([
+        '--json',
+        'audit',
+        'check',
+        place,
+        '--key-file',
+        join(folder, 'verifier-key'),
+      ])
+      const { manifest_sha256 } = made.json()
+      expect(checked.json()).toMatchObject({ proven: true, manifest_sha256, made_by: { role: 'admin' } })
+      const lines = (await readFile(join(place, 'events.jsonl'), 'utf8')).trim().split('\n')
+      return { place, checked: checked.json(), events: lines.map((line) => JSON.parse(line)) }
+    }
+    const story = await exported('story', 'stories', 'employer', seeded.employerId)
+    const [{ leaf_hash, proof, ...registered }] = story.events
+    const proven = (await ops('GET', `/audit/proofs/${registered.event_id}`)).body.data
+    expect(leafHash(Buffer.from(proven.leaf, 'base64')).toString('base64')).toBe(leaf_hash)
+    expect(proof.leaf_index).toBe(proven.leaf_index)
+    expect(registered).toMatchObject({
+      data: { fein: '•••' },
+      sentence: expect.stringMatching(/^The employer/),
+    })
+    expect(await readFile(join(story.place, 'events.csv'), 'utf8')).toMatch(/"The employer was registered/)
+
+    const whole = await exported('whole', 'events', 'list')
+    expect(whole.checked).toMatchObject({ is_whole_log: true, command: 'events list', filters: {} })
+    const stream = ['streams', 'show', `employer-${seeded.employerId}`, '--type', 'EmployerRegistered']
+    const opened = await exported('opened', ...stream, '--reveal', '--reason', 'A check')
+    expect(opened.events[0].data.fein).toBe(seeded.fein)
+    expect(opened.checked).toMatchObject({
+      events: 1,
+      is_whole_log: false,
+      of: { stream: `employer-${seeded.employerId}` },
+      filters: { type: 'EmployerRegistered', reveal: true, reason: 'A check' },
+    })
+    const [acted] = (await ops('GET', '/events?type=OperatorActed&limit=1000')).body.data.slice(-1)
+    expect(acted.data).toMatchObject({ action: 'reveal', details: { reason: 'A check' } })
+
+    const again = await cli(['events', 'list', '--export', whole.place], { env })
+    expectRefused(again, /is not empty/)
+    const limited = await cli(['events', 'list', '--limit', '5', '--export', join(folder, 'x')], { env })
+    expect([limited.code, limited.stderr]).toEqual([2, expect.stringMatching(/leave --limit out/)])
+    const unknown = ['stories', 'policy', 'f'.repeat(24), '--export', join(folder, 'x')]
+    expectRefused(await cli(unknown, { env }), /There is no such thing/)
+    expect((await readdir(folder)).filter((name) => name.startsWith('x'))).toEqual([])
+  })
+
   test.each([
+    ['/events?tree_size=1000000000', 400],
+    ['/events?tree_size=0', 400],
     ['/audit/proofs/00000000-0000-4000-8000-000000000000', 404],
     ['/audit/proofs/x', 404],
     ['/audit/consistency?from=1', 404],

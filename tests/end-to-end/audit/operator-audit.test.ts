@@ -83,6 +83,7 @@ describe('a stream', () => {
           schema_version: 1,
           hash: expect.stringMatching(/^[0-9a-f]{64}$/),
         }),
+        leaf_hash: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/),
       },
     ])
     expect(body.pagination).toEqual({ next: null })

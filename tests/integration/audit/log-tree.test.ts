@@ -6,6 +6,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
 import { readNote, signedNote, signerOf } from '../../../application/audit/checkpoint-note.ts'
+import { leafOf } from '../../../application/audit/leaf.ts'
 import {
   LogDiffers,
   LogTree,
@@ -13,6 +14,7 @@ import {
   TreeDamaged,
   UnknownSignature,
 } from '../../../application/audit/log-tree.ts'
+import { inclusionProof, leafHash } from '../../../application/audit/merkle.ts'
 import { verifyLog } from '../../../application/audit/verification.ts'
 import { chainHash, hashOf, splitHash, withHash } from '../../../application/commands/hash-chain.ts'
 import { LOG_START } from '../../../application/ports/event-log.ts'
@@ -81,6 +83,29 @@ describe('the tree over the log', () => {
       expect(() => checkProof({ ...proof, leaf: `AAAA${proof.leaf}` }, [checkpoint.key])).toThrow(ProofFails)
     }
     expect(await tree().prove('00000000-0000-4000-8000-000000000000')).toBeNull()
+  })
+
+  test('proves many events at once, and none that is not what it was when it came into the tree', async () => {
+    await append(30)
+    const { size } = (await tree().checkpoint())!
+    await append(1)
+    const { events } = await bench.log.readAll({ after: LOG_START, maxCount: 1_000 })
+    const shown = events.map((event) => ({
+      position: String(event.position),
+      event_id: event.eventId,
+      leaf_hash: leafHash(leafOf(event)).toString('base64'),
+    }))
+    const proofs = (await tree().proofs(shown, size))!
+    expect(proofs.slice(size)).toEqual(Array(10).fill(null))
+    expect(proofs.slice(0, size).map((proof) => proof?.leaf_index)).toEqual([...Array(size).keys()])
+    const path = await inclusionProof(256, size, tree().nodes())
+    expect(proofs[256]!.path).toEqual(path.map((hash) => hash.toString('base64')))
+
+    expect(await tree().proofs(shown.slice(0, 1), 1_000_000)).toBeNull()
+    const { leaf_hash } = shown[1]!
+    await expect(tree().proofs([{ ...shown[0]!, leaf_hash }], size)).rejects.toThrow(LogDiffers)
+    const event_id = '00000000-0000-4000-8000-000000000000'
+    await expect(tree().proofs([{ ...shown[0]!, event_id }], size)).rejects.toThrow(LogDiffers)
   })
 
   test('proves an event that large ones stand before', async () => {
