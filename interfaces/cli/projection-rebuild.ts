@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { z } from 'zod'
+import type { Projection, ProjectionWithDeadLetters } from '../operator-api/host/projection-schemas.ts'
+import { projectionEndpoints } from '../operator-api/operations/projections.ts'
+import type { Called } from './endpoint-commands.ts'
+import { CliError } from './io.ts'
+import { type Output, resource, rows } from './output.ts'
+import { Progress } from './progress.ts'
+
+const LOOK_MS = 500
+
+type Shown = z.output<typeof ProjectionWithDeadLetters>
+type Rebuild = NonNullable<z.output<typeof Projection>['rebuild']>
+type Comparison = NonNullable<Rebuild['comparison']>
+
+const show = projectionEndpoints.find(({ operation }) => operation === 'showProjection')!
+
+/** Shows a projection, and below it how a rebuild compares with what answers. */
+export async function showProjection({ client, endpoint, input }: Called<object>): Promise<Output> {
+  return outputOf((await client().call(endpoint, input)).data as Shown)
+}
+
+/** Starts a rebuild; with `--follow` shows how far it is until it has gone live, waits for its switch, or has failed. */
+export async function rebuildProjection(
+  called: Called<{ readonly follow?: boolean; readonly watch?: boolean }>,
+): Promise<Output> {
+  const { io, client, endpoint, input, options } = called
+  const operator = client()
+  const started = (await operator.call(endpoint, input)).data as { readonly generation: number }
+  if (!options.follow && !options.watch) return resource(started)
+  const progress = new Progress(io, { lines: true })
+  try {
+    for (;;) {
+      const shown = (await operator.call(show, { params: input.params, query: {} })).data as Shown
+      const outcome = outcomeOf(shown, started.generation, input.body?.switch === 'manual')
+      if (outcome) return outcome
+      showProgress(progress, shown.rebuild!)
+      await delay(LOOK_MS)
+    }
+  } finally {
+    progress.stop()
+  }
+}
+
+function showProgress(progress: Progress, rebuild: Rebuild): void {
+  const { position, head, events_left, events_per_second, seconds_left } = rebuild
+  if (events_left === 0) {
+    progress.show('comparing at position', { done: position })
+    return
+  }
+  const left = seconds_left === null ? '' : `, ${Math.ceil(seconds_left)} s left`
+  const note = `${events_left} events to go, ${Math.round(events_per_second)} events/s${left}`
+  progress.show('rebuilding', { done: position, total: head, note })
+}
+
+/** What became of a rebuild; null while it goes on. */
+function outcomeOf(shown: Shown, generation: number, isManual: boolean): Output | null {
+  const { name, rebuild, retired } = shown
+  const ended = (words: string, failure?: CliError): Output => {
+    const { json, text } = outputOf(shown)
+    return { json, text: [text, words].filter(Boolean).join('\n'), ...(failure && { failure }) }
+  }
+  const failed = (words: string) => new CliError(words, { error: 'Rebuild' })
+  if (shown.generation === generation) {
+    return ended(`Done: generation ${generation} of ${name} answers, version ${shown.version}.`)
+  }
+  if (rebuild?.generation !== generation) {
+    const what = retired?.generation === generation ? 'switched to and rolled back' : 'cancelled'
+    return ended('', failed(`The rebuild was ${what} while it was followed.`))
+  }
+  if (shown.state === 'paused') {
+    return ended('', failed(`The projection is paused: projections resume ${name} lets the rebuild go on.`))
+  }
+  if (rebuild.failure) return ended('', failed(`The rebuild failed: ${rebuild.failure.message}`))
+  if (rebuild.switch === 'auto' || rebuild.comparison === null) return null
+  const next = `projections switch ${name}, or projections cancel ${name}`
+  if (isManual) return ended(`Done: generation ${generation} of ${name} waits for: ${next}.`)
+  const lost = rebuild.parked_streams > shown.parked_streams
+  const why = lost ? 'it has dead-lettered streams that the live one has not' : 'its rows differ'
+  return ended('', failed(`The rebuild does not switch by itself: ${why}. Look, then: ${next}.`))
+}
+
+function outputOf(shown: Shown): Output {
+  const { rebuild } = shown
+  if (!rebuild?.comparison) return resource(shown)
+  const { comparison, ...others } = rebuild
+  const { text } = resource({ ...shown, rebuild: others })
+  return { json: shown, text: `${text}\n${comparisonText(comparison)}` }
+}
+
+/** How live and rebuilt tables compare: counts, digests, and the differing rows column by column. */
+function comparisonText({ position, equal, tables }: Comparison): string {
+  const counts = {
+    table: 'table',
+    equal: ({ equal }: Row) => (equal ? 'yes' : 'no'),
+    live: 'live.rows',
+    rebuilt: 'shadow.rows',
+    differing: ({ differing_rows, equal }: Row) => differing_rows ?? (equal ? 0 : null),
+    'live digest': 'live.hash',
+    'rebuilt digest': 'shadow.hash',
+  }
+  const words = `Compared at position ${position}: ${equal ? 'equal' : 'not equal'}.`
+  const differences = tables.flatMap(({ table, differences = [] }) =>
+    differences.flatMap(({ key, missing_in, columns }) => {
+      const row = { table, key: Object.values(key).join(' '), missing: missing_in && inWords(missing_in) }
+      return columns.length > 0 ? columns.map((column) => ({ ...row, ...column })) : [row]
+    }),
+  )
+  const columns = {
+    table: 'table',
+    key: 'key',
+    'no row in': 'missing',
+    column: 'column',
+    live: 'live',
+    rebuilt: 'shadow',
+  }
+  return [
+    words,
+    rows(tables, counts, 'tables'),
+    ...(differences.length > 0 ? ['Differing rows:', rows(differences, columns, 'differences')] : []),
+  ].join('\n')
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+function inWords(side: 'live' | 'shadow'): string {
+  return side === 'live' ? 'live' : 'rebuilt'
+}
