@@ -189,7 +189,7 @@ export class PostgresGenerationStore implements GenerationStore {
         [from.projection, from.generation, epoch],
       )
       const live = await client.query(
-        `UPDATE runtime.projections SET role = 'live', comparison = NULL, auto_switch = false, rolled_back_from = $4, updated_at = clock_timestamp()
+        `UPDATE runtime.projections SET role = 'live', auto_switch = false, rolled_back_from = $4, updated_at = clock_timestamp()
          WHERE projection = $1 AND generation = $2 AND epoch = $3 AND role <> 'live'`,
         [to.projection, to.generation, epoch, options.rolledBackFrom],
       )

@@ -28,7 +28,7 @@ export async function rebuildProjection(
   const operator = client()
   const started = (await operator.call(endpoint, input)).data as { readonly generation: number }
   if (!options.follow && !options.watch) return resource(started)
-  const progress = new Progress(io, { lines: true })
+  const progress = new Progress(io, { lines: !options.json })
   try {
     for (;;) {
       const shown = (await operator.call(show, { params: input.params, query: {} })).data as Shown
@@ -81,11 +81,15 @@ function outcomeOf(shown: Shown, generation: number, isManual: boolean): Output 
 }
 
 function outputOf(shown: Shown): Output {
-  const { rebuild } = shown
-  if (!rebuild?.comparison) return resource(shown)
-  const { comparison, ...others } = rebuild
-  const { text } = resource({ ...shown, rebuild: others })
-  return { json: shown, text: `${text}\n${comparisonText(comparison)}` }
+  const { rebuild, retired } = shown
+  const compared = rebuild ? rebuild.comparison : retired?.comparison
+  if (!compared) return resource(shown)
+  const { text } = resource({
+    ...shown,
+    rebuild: rebuild && { ...rebuild, comparison: 'below' },
+    retired: retired && { ...retired, comparison: rebuild ? 'before the switch' : 'below' },
+  })
+  return { json: shown, text: `${text}\n${comparisonText(compared)}` }
 }
 
 /** How live and rebuilt tables compare: counts, digests, and the differing rows column by column. */

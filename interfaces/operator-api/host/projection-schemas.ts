@@ -82,7 +82,14 @@ export const Projection = z
     failure,
     rebuild: rebuild.nullable(),
     retired: z
-      .object({ generation: z.int(), version: z.int(), position: z.number() })
+      .object({
+        generation: z.int(),
+        version: z.int(),
+        position: z.number(),
+        comparison: comparison
+          .nullable()
+          .describe('How the live one (`shadow`) compared with it before the switch'),
+      })
       .nullable()
       .describe('What a rollback goes back to'),
   })

@@ -166,6 +166,10 @@ describe('a rebuild', () => {
     expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 0 })
     await process.projections.switch('accounts')
     expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 3 })
+    // what differed can be looked at until the next switch
+    expect((await process.status()).retired).toMatchObject({ generation: 1, comparison: { tables } })
+    await process.projections.rollback('accounts')
+    expect((await process.status()).retired).toMatchObject({ generation: 2, comparison: null })
   })
 
   it('shows the first 20 rows that differ column by column, and nothing personal', async () => {

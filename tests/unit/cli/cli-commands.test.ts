@@ -315,9 +315,10 @@ describe('a rebuild that is followed', () => {
     const { code, stdout, stderr } = await followed([
       building(50),
       building(200),
-      projection(2, null, { generation: 1, version: 1, position: 200 }),
+      projection(2, null, { generation: 1, version: 1, position: 200, comparison: compared }),
     ])
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Done: generation 2 of policies answers/m)])
+    expect(stdout).toContain('Compared at position 200: equal.')
     expect(stderr).toBe(
       'rebuilding: 25 %, 150 events to go, 50 events/s, 3 s left\ncomparing at position: 200\n',
     )
