@@ -4,7 +4,7 @@ import type { Projection, ProjectionWithDeadLetters } from '../operator-api/host
 import { projectionEndpoints } from '../operator-api/operations/projections.ts'
 import type { Called } from './endpoint-commands.ts'
 import { CliError } from './io.ts'
-import { type Output, resource, rows } from './output.ts'
+import { type Output, printable, resource } from './output.ts'
 import { Progress } from './progress.ts'
 
 const LOOK_MS = 500
@@ -12,6 +12,7 @@ const LOOK_MS = 500
 type Shown = z.output<typeof ProjectionWithDeadLetters>
 type Rebuild = NonNullable<z.output<typeof Projection>['rebuild']>
 type Comparison = NonNullable<Rebuild['comparison']>
+type Table = Comparison['tables'][number]
 
 const show = projectionEndpoints.find(({ operation }) => operation === 'showProjection')!
 
@@ -94,39 +95,28 @@ function outputOf(shown: Shown): Output {
 
 /** How live and rebuilt tables compare: counts, digests, and the differing rows column by column. */
 function comparisonText({ position, equal, tables }: Comparison): string {
-  const counts = {
-    table: 'table',
-    equal: ({ equal }: Row) => (equal ? 'yes' : 'no'),
-    live: 'live.rows',
-    rebuilt: 'shadow.rows',
-    differing: ({ differing_rows, equal }: Row) => differing_rows ?? (equal ? 0 : null),
-    'live digest': 'live.hash',
-    'rebuilt digest': 'shadow.hash',
-  }
-  const words = `Compared at position ${position}: ${equal ? 'equal' : 'not equal'}.`
-  const differences = tables.flatMap(({ table, differences = [] }) =>
-    differences.flatMap(({ key, missing_in, columns }) => {
-      const row = { table, key: Object.values(key).join(' '), missing: missing_in && inWords(missing_in) }
-      return columns.length > 0 ? columns.map((column) => ({ ...row, ...column })) : [row]
-    }),
-  )
-  const columns = {
-    table: 'table',
-    key: 'key',
-    'no row in': 'missing',
-    column: 'column',
-    live: 'live',
-    rebuilt: 'shadow',
-  }
-  return [
-    words,
-    rows(tables, counts, 'tables'),
-    ...(differences.length > 0 ? ['Differing rows:', rows(differences, columns, 'differences')] : []),
-  ].join('\n')
+  const lines = tables.flatMap((one) => {
+    const { differing_rows: rows, differences = [] } = one
+    const contents = ({ rows, hash }: Table['live']) => `${rows} rows, digest ${hash}`
+    const how = one.equal ? 'equal' : rows === undefined ? 'not equal' : `rows that differ: ${rows}`
+    const shown = rows === undefined || rows === differences.length ? '' : `, shown: ${differences.length}`
+    return [
+      `${one.table}: ${how}${shown}`,
+      `  live     ${contents(one.live)}`,
+      `  rebuilt  ${contents(one.shadow)}`,
+      ...differences.flatMap(differenceLines),
+    ]
+  })
+  const words = `Compared at position ${position}: ${equal ? 'equal' : 'not equal; columns read live → rebuilt'}.`
+  // a value may hold lines of its own
+  return [words, ...lines].map((line) => printable(line.replaceAll('\n', '\ufffd'))).join('\n')
 }
 
-type Row = Readonly<Record<string, unknown>>
-
-function inWords(side: 'live' | 'shadow'): string {
-  return side === 'live' ? 'live' : 'rebuilt'
+function differenceLines({ key, missing_in, columns }: NonNullable<Table['differences']>[number]): string[] {
+  const missing = missing_in && `, no row in the ${missing_in === 'live' ? 'live' : 'rebuilt'} table`
+  const keys = Object.entries(key).map((part) => part.join(' '))
+  return [
+    `  ${keys.join(', ')}${missing ?? ''}`,
+    ...columns.map(({ column, live, shadow }) => `    ${column}: ${live ?? '–'} → ${shadow ?? '–'}`),
+  ]
 }

@@ -17,12 +17,12 @@ export const switching = word('auto', 'manual')
 const failure = z.object({ category: z.string(), message: z.string() }).nullable()
 
 const contents = z.object({ rows: z.int(), hash: z.string() })
-const value = z.string().nullable()
+const value = z.string().nullable().describe('As PostgreSQL writes it; null: none, or no such row')
 const difference = z.object({
-  key: z.record(z.string(), z.string()),
+  key: z.record(z.string(), z.string()).describe('The columns of its key'),
   missing_in: word('live', 'shadow').nullable().describe('Where there is no such row'),
   columns: z
-    .array(z.object({ column: z.string(), live: value, shadow: value }))
+    .array(z.object({ column: z.string().describe('Its name'), live: value, shadow: value }))
     .readonly()
     .describe('What differs, personal values masked and long ones cut'),
 })
