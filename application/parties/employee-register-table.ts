@@ -27,6 +27,7 @@ export const employeeRegister = table('employee_register', {
     status_position: orNull(bigint()),
     record_position: bigint(),
   },
+  personal: ['record'],
 })
 
 declare module '../queries/table.ts' {

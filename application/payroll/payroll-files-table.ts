@@ -68,6 +68,7 @@ export const payrollRowErrors = table('payroll_row_errors', {
     /** What would have been valid: with the first red row of a chunk. Earlier releases wrote it with each. */
     valid: orNull(jsonb<Pick<PayrollTerms, 'class_codes' | 'states'>>()),
   },
+  personal: ['person'],
 })
 
 declare module '../queries/table.ts' {

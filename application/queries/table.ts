@@ -49,6 +49,8 @@ export interface TableDefinition<
   readonly columns: Columns
   /** Further indexes, each a list of columns (with `desc` where wanted). */
   readonly indexes?: readonly (readonly string[])[]
+  /** Columns of personal values: they are masked wherever rows are shown as they stand. */
+  readonly personal?: readonly string[]
 }
 
 /** Declares a table. Stored tables follow it: another shape needs a higher version of its projection. */
@@ -62,6 +64,7 @@ export function table<
     readonly key: Key
     readonly columns: Columns
     readonly indexes?: readonly (readonly ((keyof Columns & string) | `${keyof Columns & string} desc`)[])[]
+    readonly personal?: readonly (keyof Columns & string)[]
   },
 ): TableDefinition<Name, Columns, Key> {
   return { name, ...definition }

@@ -1,7 +1,11 @@
 import type { ClientBase } from 'pg'
 import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import type { Comparison, GenerationRef } from '../../projections/runtime/store.ts'
+import { differingRows } from './differing-rows.ts'
 import { quoted, schemaOf } from './tables.ts'
+
+/** Rows that are shown of all tables together. */
+const SHOWN_ROWS = 20
 
 /** Compares two generations in one snapshot, in a session of its own: its end ends the transaction. */
 export async function compareIn(
@@ -20,6 +24,7 @@ export async function compareIn(
     throw new ProjectionStoreError('transient', 'the generations do not stand at one position')
   }
   const tables: Comparison['tables'][number][] = []
+  let limit = SHOWN_ROWS
   for (const one of live.tables) {
     const other = shadow.tables.find((table) => table.name === one.name)
     if (!other) continue
@@ -30,7 +35,10 @@ export async function compareIn(
       await digest(client, live, one.name, columns),
       await digest(client, shadow, one.name, columns),
     ]
-    tables.push({ table: one.name, equal: a.rows === b.rows && a.hash === b.hash, live: a, shadow: b })
+    const equal = a.rows === b.rows && a.hash === b.hash
+    const differing = equal ? null : await differingRows(client, { live, shadow, one, other, columns, limit })
+    limit -= differing?.differences.length ?? 0
+    tables.push({ table: one.name, equal, live: a, shadow: b, ...differing })
   }
   return {
     position: Number(rows[0]!.position),

@@ -184,7 +184,7 @@ export class PostgresGenerationStore implements GenerationStore {
     await this.#asOwner(async (client) => {
       await client.query(`SET LOCAL lock_timeout = ${VIEW_LOCK_MS}`)
       const retired = await client.query(
-        `UPDATE runtime.projections SET role = 'retired', updated_at = clock_timestamp()
+        `UPDATE runtime.projections SET role = 'retired', comparison = NULL, updated_at = clock_timestamp()
          WHERE projection = $1 AND generation = $2 AND epoch = $3 AND role = 'live'`,
         [from.projection, from.generation, epoch],
       )

@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { agentCredentialEndpoints } from '../mcp/access/agent-credentials.ts'
 import { operatorEndpoints } from '../operator-api/endpoints.ts'
@@ -15,14 +14,13 @@ import { exportable } from './export-events.ts'
 import { listEvents } from './follow-events.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { importLines } from './legacy-import.ts'
-import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP, type OperatorClient } from './operator-client.ts'
+import { AS_LONG_AS_IT_TAKES, DEFAULT_MCP } from './operator-client.ts'
 import { type Output, printable, resource } from './output.ts'
-import { Progress } from './progress.ts'
+import { rebuildProjection, showProjection } from './projection-rebuild.ts'
 import { confirm, isAttended } from './secrets.ts'
 import { showStory } from './story.ts'
 import { verb } from './verbs.ts'
 
-const WATCH_MS = 500
 /** What the service waits for when it is not told. */
 const DRAIN_SECONDS = 30
 /** How much longer than the service itself its answer to a drain is waited for, in milliseconds. */
@@ -67,12 +65,17 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
     },
   },
   rebuildProjection: {
-    options: (command) => command.option('--watch', 'stay until it is done'),
-    async run({ io, client, endpoint, input, options }: Called<{ readonly watch?: boolean }>) {
-      const started = await client().call(endpoint, input)
-      return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
-    },
+    options: (command) =>
+      command
+        .option(
+          '--follow',
+          'show progress until it has gone live or waits for its switch, and how it compares',
+        )
+        // as it was named before
+        .addOption(new Option('--watch').hideHelp()),
+    run: rebuildProjection,
   },
+  showProjection: { run: showProjection },
   listEvents: exportable({
     options: (command) => command.option('--follow', 'show what is there, and stay for what comes'),
     run: listEvents,
@@ -138,47 +141,6 @@ function linkCommand(
     const body = { payroll_company_ids: changed(linked, companyId) }
     return resource((await client().call(operation('changeEmployer'), { ...request, body })).data)
   })
-}
-
-/** How far a rebuild is. */
-interface Rebuild {
-  readonly switch: 'auto' | 'manual'
-  readonly position: number
-  readonly head: number
-  readonly events_left: number
-  readonly events_per_second: number
-  readonly seconds_left: number | null
-  readonly failure: { readonly message: string } | null
-  readonly comparison: object | null
-}
-
-/**
- * Follows a rebuild until it has gone live, or waits for its switch.
- * @returns the projection as it stands then.
- * @throws CliError when the rebuild failed.
- */
-async function rebuilt(
-  io: CliIo,
-  client: OperatorClient,
-  params: Readonly<Record<string, string>>,
-): Promise<unknown> {
-  const progress = new Progress(io)
-  try {
-    for (;;) {
-      const { data } = await client.call(operation('showProjection'), { params, query: {} })
-      const { rebuild } = data as { rebuild: Rebuild | null }
-      if (!rebuild) return data
-      if (rebuild.failure) throw new CliError(`The rebuild failed: ${rebuild.failure.message}`)
-      const { position, head, events_left, events_per_second, seconds_left } = rebuild
-      const left = seconds_left === null ? '' : `  ${Math.ceil(seconds_left)} s left`
-      const note = `${events_left} events to go  ${Math.round(events_per_second)}/s${left}`
-      progress.show('rebuilding', { done: position, total: head, note })
-      if (rebuild.switch === 'manual' && rebuild.comparison !== null) return data
-      await delay(WATCH_MS)
-    }
-  } finally {
-    progress.stop()
-  }
 }
 
 /** Says what an erasure would destroy and asks, unless it is told not to. */

@@ -19,9 +19,9 @@ export class Progress {
   readonly #lines: boolean
   #bar: cliProgress.SingleBar | null = null
   #stage = ''
-  #lineAt = performance.now()
+  #lineAt = 0
 
-  /** @param options.lines writes a line now and then where there is no terminal. */
+  /** @param options.lines writes a line at each stage's beginning, and now and then, where there is no terminal. */
   constructor(io: Pick<CliIo, 'stderr'>, options: { readonly lines?: boolean } = {}) {
     this.#io = io
     this.#lines = options.lines ?? false
@@ -33,7 +33,11 @@ export class Progress {
       if (stage !== this.#stage) this.#start(stage, total !== undefined)
       if (total !== undefined) this.#bar?.setTotal(total)
       this.#bar?.update(done, { note })
-    } else if (this.#lines && (performance.now() - this.#lineAt >= LINE_MS || done === total)) {
+    } else if (
+      this.#lines &&
+      (stage !== this.#stage || performance.now() - this.#lineAt >= LINE_MS || done === total)
+    ) {
+      this.#stage = stage
       this.#lineAt = performance.now()
       const share = total ? `${Math.floor((100 * done) / total)} %` : String(done)
       this.#io.stderr.write(`${stage}: ${[share, note].filter(Boolean).join(', ')}\n`)

@@ -231,9 +231,9 @@ export class OwnedProjection {
       if (live.reached !== position || shadow.reached !== position) {
         throw new ProjectionStoreError('transient', 'interrupted on the way to a common position')
       }
-      return await this.#parts.store.generations.compare(live.generation, shadow.generation, () =>
-        this.#startRunners(),
-      )
+      // the tables as this code declares them: stored declarations may not say yet what is personal
+      const built = { ...shadow.generation, tables: this.#projection.tables }
+      return await this.#parts.store.generations.compare(live.generation, built, () => this.#startRunners())
     } finally {
       this.#startRunners()
     }

@@ -44,6 +44,8 @@ export interface ProjectionStatus {
     readonly generation: number
     readonly version: number
     readonly position: number
+    /** How the live generation compared with it before the switch; null where they were not compared. */
+    readonly comparison: Comparison | null
   } | null
 }
 
@@ -100,6 +102,7 @@ export async function statusOf(looked: Looked): Promise<ProjectionStatus> {
           generation: retired.generation,
           version: retired.version,
           position: Number(retired.position),
+          comparison: live?.comparison ?? null,
         }
       : null,
   }

@@ -51,6 +51,22 @@ export interface Comparison {
     /** Hashes cover the columns that both have. */
     readonly live: { readonly rows: number; readonly hash: string }
     readonly shadow: { readonly rows: number; readonly hash: string }
+    /** Where they are not equal: in how many rows, and the first of them by key. Left out where their keys differ. */
+    readonly differing_rows?: number
+    readonly differences?: readonly RowDifference[]
+  }[]
+}
+
+/** A row that live and shadow tables do not have alike. Values are texts as PostgreSQL writes them, personal ones masked. */
+export interface RowDifference {
+  readonly key: Readonly<Record<string, string>>
+  /** Where there is no such row; null where both have one. */
+  readonly missing_in: 'live' | 'shadow' | null
+  /** The columns that differ; of a missing row all others are null. */
+  readonly columns: readonly {
+    readonly column: string
+    readonly live: string | null
+    readonly shadow: string | null
   }[]
 }
 

@@ -69,13 +69,24 @@ export type AccountRow = RowOf<typeof accountsTable>
 
 /** One row per account. `breaks` makes the handler of a payment throw. */
 export function accounts(
-  options: { version?: number; breaks?: (account: string) => boolean; extra?: boolean; times?: number } = {},
+  options: {
+    version?: number
+    breaks?: (account: string) => boolean
+    extra?: boolean
+    times?: number
+    personal?: readonly string[]
+  } = {},
 ): Projection {
   const times = options.times ?? 1
   return projection({
     name: 'accounts',
     version: options.version ?? 1,
-    tables: [options.extra ? withExtra : (accountsTable as typeof withExtra)],
+    tables: [
+      {
+        ...(options.extra ? withExtra : (accountsTable as typeof withExtra)),
+        personal: options.personal ?? [],
+      },
+    ],
     handlers: (on) => [
       on(Opened, {
         apply: ({ data, metadata }, { accounts }) =>

@@ -53,6 +53,7 @@ export const bankTransactions = table('bank_transactions', {
     ['employer_id', 'date desc', 'transaction_id'],
     ['item_id', 'date desc', 'transaction_id'],
   ],
+  personal: ['description'],
 })
 
 declare module '../../queries/table.ts' {

@@ -17,11 +17,36 @@ export const switching = word('auto', 'manual')
 const failure = z.object({ category: z.string(), message: z.string() }).nullable()
 
 const contents = z.object({ rows: z.int(), hash: z.string() })
+const value = z.string().nullable().describe('As PostgreSQL writes it; null: none, or no such row')
+const difference = z.object({
+  key: z.record(z.string(), z.string()).describe('The columns of its key'),
+  missing_in: word('live', 'shadow').nullable().describe('Where there is no such row'),
+  columns: z
+    .array(z.object({ column: z.string().describe('Its name'), live: value, shadow: value }))
+    .readonly()
+    .describe('What differs, personal values masked and long ones cut'),
+})
 const comparison = z.object({
   equal: z.boolean(),
   position: z.number(),
   tables: z
-    .array(z.object({ table: z.string(), equal: z.boolean(), live: contents, shadow: contents }))
+    .array(
+      z.object({
+        table: z.string(),
+        equal: z.boolean(),
+        live: contents,
+        shadow: contents,
+        differing_rows: z
+          .int()
+          .optional()
+          .describe('Left out of equal tables, and of those whose keys changed'),
+        differences: z
+          .array(difference)
+          .readonly()
+          .optional()
+          .describe('The first of these rows by key; 20 of all tables together'),
+      }),
+    )
     .readonly(),
 })
 
@@ -57,7 +82,14 @@ export const Projection = z
     failure,
     rebuild: rebuild.nullable(),
     retired: z
-      .object({ generation: z.int(), version: z.int(), position: z.number() })
+      .object({
+        generation: z.int(),
+        version: z.int(),
+        position: z.number(),
+        comparison: comparison
+          .nullable()
+          .describe('How the live one (`shadow`) compared with it before the switch'),
+      })
       .nullable()
       .describe('What a rollback goes back to'),
   })

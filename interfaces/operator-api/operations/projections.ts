@@ -43,7 +43,7 @@ async function recorded<Result>(
 /** A verb that takes nothing. @param action what is recorded of it. */
 function verb<Schema extends z.ZodType>(
   operation: string,
-  name: 'switch' | 'cancel' | 'pause' | 'resume',
+  name: 'cancel' | 'pause' | 'resume',
   schema: Schema,
   summary: string,
   action: string = name,
@@ -111,7 +111,28 @@ export const projectionEndpoints = [
         projections.rebuild(name, call.body),
       ),
   }),
-  verb('switchProjection', 'switch', Generation, 'Put the rebuilt read model in place of the live one'),
+  endpoint({
+    operation: 'switchProjection',
+    route: 'POST /projections/{name}/switch',
+    summary: 'Put the rebuilt read model in place of the live one',
+    params,
+    body: z.object({ reason: reason() }),
+    answers: { 200: Generation },
+    errors: REFUSED,
+    command: { name: 'projections switch' },
+    async handle(call) {
+      const { rebuild } = await call.host.services.projections.show(call.params.name)
+      const differing = rebuild?.comparison?.tables.filter(({ equal }) => !equal).map(({ table }) => table)
+      const details = {
+        ...given(call.body),
+        ...(differing?.length && { differing_tables: differing.join(' ') }),
+      }
+      const data = await recorded<z.input<typeof Generation>>(call, 'switch', details, (all, name) =>
+        all.switch(name),
+      )
+      return new Answer(200, data)
+    },
+  }),
   endpoint({
     operation: 'rollBackProjection',
     route: 'POST /projections/{name}/rollback',

@@ -252,7 +252,7 @@ describe('every other verb', () => {
     expect((await ran('projections', 'list')).length).toBeGreaterThanOrEqual(5)
 
     const { generation } = await ran('projections', 'show', 'policies')
-    const rebuilt = await ran('projections', 'rebuild', 'policies', '--watch')
+    const rebuilt = await ran('projections', 'rebuild', 'policies', '--follow')
     expect(rebuilt).toMatchObject({ name: 'policies', rebuild: null })
     expect(rebuilt.generation).toBeGreaterThan(generation)
     expect((await ran('projections', 'rollback', 'policies')) !== undefined).toBe(true)

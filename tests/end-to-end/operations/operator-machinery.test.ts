@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { schemaName } from '../../../infrastructure/read-models/tables.ts'
 import { employeeRecord, report, status } from '../../support/core.ts'
 import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
@@ -114,21 +115,47 @@ describe('projections', () => {
     },
   )
 
-  test('are rebuilt beside the live one, switched and rolled back', async () => {
+  test('are rebuilt beside the live one, held back where rows differ, switched and rolled back', async () => {
     const path = '/projections/employers'
     const { employerId } = await seedEmployer(service, seeded)
     const listed = () => operate(service, 'GET', '/employers?limit=200')
     const before = await listed()
     const first = await operate(service, 'GET', path)
 
-    const started = await ops('POST', `${path}/rebuild`, { switch: 'manual' })
+    const client = new pg.Client(service.databaseUrl)
+    await client.connect()
+    const schema = schemaName({ projection: 'employers', generation: first.generation })
+    await client.query(
+      `UPDATE "${schema}".employers SET legal_name = 'Written by hand' WHERE employer_id = '${employerId}'`,
+    )
+    await client.end()
+    const started = await ops('POST', `${path}/rebuild`)
     expect(started.status).toBe(202)
     await until(async () => (await operate(service, 'GET', path)).rebuild?.comparison != null)
     const built = await operate(service, 'GET', path)
     expect(built.generation).toBe(first.generation)
-    expect(built.rebuild).toMatchObject({ switch: 'manual', comparison: { equal: true } })
+    const { switch: next, comparison } = built.rebuild
+    const { legal_name } = before.find((one: { employer_id: string }) => one.employer_id === employerId)
+    const columns = [{ column: 'legal_name', live: 'Written by hand', shadow: legal_name }]
+    const differences = [{ key: { employer_id: employerId }, missing_in: null, columns }]
+    expect([next, comparison]).toMatchObject([
+      'manual',
+      { equal: false, tables: [{ table: 'employers', differing_rows: 1, differences }] },
+    ])
+    await operate(service, 'POST', '/drain')
+    const alerts = await operate(service, 'GET', '/alerts?status=open')
+    const about = { projection: 'employers', reason: 'rows_differ' }
+    expect(alerts).toContainEqual(
+      expect.objectContaining({ kind: 'rebuild_held_back', about: expect.objectContaining(about) }),
+    )
 
-    expect((await ops('POST', `${path}/switch`)).status).toBe(200)
+    expect((await ops('POST', `${path}/switch`, { reason: 'The rebuilt name is right' })).status).toBe(200)
+    const switched = await operate(service, 'GET', '/events?type=OperatorActed&limit=1000')
+    const isSwitch = ({ data }: { data: { action: string } }) => data.action === 'switch'
+    expect(switched.find(isSwitch).data.details).toEqual({
+      reason: 'The rebuilt name is right',
+      differing_tables: 'employers',
+    })
     expect((await operate(service, 'GET', path)).generation).toBeGreaterThan(first.generation)
     expect(await listed()).toEqual(before)
     await operate(service, 'PATCH', `/employers/${employerId}`, { legal_name: 'After the switch' })

@@ -156,7 +156,9 @@ describe('a rebuild', () => {
     await process.projections.rebuild('accounts')
     const { generation, rebuild } = await process.until((status) => status.rebuild?.comparison != null)
     expect({ generation, next: rebuild!.switch }).toEqual({ generation: 1, next: 'manual' })
-    const tables = [{ equal: false, shadow: { rows: 50 } }]
+    const columns = [{ column: 'balance', live: '0', shadow: '3' }]
+    const differences = [{ key: { account: '7' }, missing_in: null, columns }]
+    const tables = [{ equal: false, shadow: { rows: 50 }, differing_rows: 1, differences }]
     expect(rebuild!.comparison).toMatchObject({ equal: false, tables })
     expect(process.heldBack).toEqual([
       { projection: 'accounts', generation: 2, reason: 'rows_differ', tables: ['accounts'] },
@@ -164,6 +166,47 @@ describe('a rebuild', () => {
     expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 0 })
     await process.projections.switch('accounts')
     expect((await process.accounts()).find((row) => row.account === '7')).toMatchObject({ balance: 3 })
+    // what differed can be looked at until the next switch
+    expect((await process.status()).retired).toMatchObject({ generation: 1, comparison: { tables } })
+    await process.projections.rollback('accounts')
+    expect((await process.status()).retired).toMatchObject({ generation: 2, comparison: null })
+  })
+
+  it('shows the first 20 rows that differ column by column, and nothing personal', async () => {
+    const process = await start(accounts({ personal: ['note'] }))
+    await history(process)
+    await process.append('7', paid('7', 1, 'sealed: sld1.person/5.AAAA'))
+    await process.append('8', paid('8', 1, `${'same '.repeat(100)}new`))
+    await process.caughtUp()
+    const table = `"${schemaName({ projection: 'accounts', generation: 1 })}".accounts`
+    await process.database.pool.query(`
+      UPDATE ${table} SET note = 'Ada Moss' WHERE account = '1';
+      UPDATE ${table} SET owner = repeat('\u{1f600}', 100) || account WHERE account > '2';
+      DELETE FROM ${table} WHERE account = '10';
+      INSERT INTO ${table} (account, owner) VALUES ('0a', 'sld1.person/5.AAAA')`)
+    await process.projections.rebuild('accounts', { switch: 'manual' })
+    const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
+    const [compared] = rebuild!.comparison!.tables
+    expect(compared).toMatchObject({ equal: false, live: { rows: 50 }, shadow: { rows: 50 } })
+    const { rows } = await process.database.pool.query(`SELECT FROM ${table} WHERE account > '2'`)
+    expect(compared!.differing_rows).toBe(rows.length + 3)
+    expect(compared!.differences).toHaveLength(20)
+    const [added, masked, deleted, changed] = compared!.differences!
+    expect(added).toEqual({
+      key: { account: '0a' },
+      missing_in: 'shadow',
+      columns: [{ column: 'owner', live: '•••', shadow: null }],
+    })
+    expect(masked).toEqual({
+      key: { account: '1' },
+      missing_in: null,
+      columns: [{ column: 'note', live: '•••', shadow: '•••' }],
+    })
+    expect(deleted).toMatchObject({ key: { account: '10' }, missing_in: 'live' })
+    expect(deleted!.columns).toContainEqual({ column: 'balance', live: null, shadow: '3' })
+    expect(changed!.columns).toEqual([
+      { column: 'owner', live: `${'\u{1f600}'.repeat(60)}…`, shadow: `owner of ${changed!.key.account}` },
+    ])
   })
 
   it('can be given up, and is one at a time', async () => {

@@ -251,3 +251,121 @@ describe('events that are followed', () => {
     expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(option.split(' ')[0]!)])
   })
 })
+
+describe('a rebuild that is followed', () => {
+  const projection = (generation: number, rebuild: object | null, retired: object | null = null) => ({
+    name: 'policies',
+    state: 'active',
+    generation,
+    version: 1,
+    parked_streams: 0,
+    rebuild,
+    retired,
+  })
+  const building = (position: number, others: object = {}) =>
+    projection(1, {
+      generation: 2,
+      version: 1,
+      switch: 'auto',
+      position,
+      head: 200,
+      events_left: 200 - position,
+      events_per_second: 50,
+      seconds_left: (200 - position) / 50,
+      parked_streams: 0,
+      failure: null,
+      comparison: null,
+      ...others,
+    })
+  const contents = { rows: 50, hash: '7:7' }
+  const differs = {
+    position: 200,
+    equal: false,
+    tables: [
+      {
+        table: 'policies',
+        equal: false,
+        live: contents,
+        shadow: { rows: 50, hash: '8:8' },
+        differing_rows: 1,
+        differences: [
+          {
+            key: { policy_id: 'p1' },
+            missing_in: null,
+            columns: [
+              { column: 'status', live: 'active', shadow: 'cancelled' },
+              { column: 'note', live: null, shadow: 'a\nb' },
+            ],
+          },
+        ],
+      },
+    ],
+  }
+  const compared = { equal: true, position: 200, tables: [] }
+
+  /** Follows a rebuild that stands as these answers say, one after the other. */
+  async function followed(answers: readonly object[], ...options: string[]) {
+    const left = [{ generation: 2, version: 1 }, ...answers]
+    const { server, url } = await plainServer((_, response) =>
+      response.end(JSON.stringify({ ok: true, data: left.shift() })),
+    )
+    const args = ['projections', 'rebuild', 'policies', '--follow', ...options, '--url', url, '--token', 'x']
+    const run = await cli(args, { env: {} })
+    server.close()
+    return run
+  }
+
+  test('tells on a pipe, in lines, how far it is, and ends well once it answers', async () => {
+    const { code, stdout, stderr } = await followed([
+      building(50),
+      building(200),
+      projection(2, null, { generation: 1, version: 1, position: 200, comparison: compared }),
+    ])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Done: generation 2 of policies answers/m)])
+    expect(stdout).toContain('Compared at position 200: equal.')
+    expect(stderr).toBe(
+      'rebuilding: 25 %, 150 events to go, 50 events/s, 3 s left\ncomparing at position: 200\n',
+    )
+  })
+
+  test('that is held back fails, and shows the rows that differ', async () => {
+    const { code, stdout, stderr } = await followed([
+      building(200, { switch: 'manual', comparison: differs }),
+    ])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('its rows differ')])
+    expect(stdout).toContain(
+      [
+        'Compared at position 200: not equal; columns read live → rebuilt.',
+        'policies: rows that differ: 1',
+        '  live     50 rows, digest 7:7',
+        '  rebuilt  50 rows, digest 8:8',
+        '  policy_id p1',
+        '    status: active → cancelled',
+        '    note: – → a\ufffdb',
+      ].join('\n'),
+    )
+  })
+
+  test('that is to wait for its switch ends well when it does, equal or not', async () => {
+    for (const comparison of [compared, differs]) {
+      const waits = building(200, { switch: 'manual', comparison })
+      const { code, stdout } = await followed([waits], '--switch', 'manual')
+      expect([code, stdout]).toEqual([0, expect.stringContaining('waits for: projections switch policies')])
+    }
+  })
+
+  test.for([
+    ['was cancelled', projection(1, null)],
+    ['was cancelled', building(9, { generation: 3 })],
+    ['was switched to and rolled back', projection(1, null, { generation: 2 })],
+    ['is paused', { ...building(9), state: 'paused' }],
+    ['failed: disk full', building(9, { failure: { category: 'fatal', message: 'disk full' } })],
+    [
+      'has dead-lettered streams',
+      building(200, { switch: 'manual', parked_streams: 1, comparison: compared }),
+    ],
+  ] as const)('fails where it %s', async ([words, answer]) => {
+    const { code, stderr } = await followed([answer])
+    expect([code, stderr]).toEqual([1, expect.stringContaining(words)])
+  })
+})

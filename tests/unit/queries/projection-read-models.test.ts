@@ -110,6 +110,8 @@ function withSecondFailure(key: string, value: unknown): unknown {
   return [first, { ...first, row_number: first!.row_number + 1 }]
 }
 
+const withoutBigint = (_key: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
+
 describe('read models as a whole', () => {
   it('handle only event types that exist', () => {
     const registry = new EventRegistry(aggregates)
@@ -120,6 +122,21 @@ describe('read models as a whole', () => {
   it('have tables of their own', () => {
     const tables = projections.flatMap((projection) => projection.tables.map((table) => table.name))
     expect(new Set(tables).size).toBe(tables.length)
+  })
+
+  it('declare the columns of values that are always sealed as personal', () => {
+    const sealed = new Set<string>()
+    for (const { writes } of projections.flatMap(rowsOfSamples)) {
+      for (const { table, put } of writes) {
+        for (const [column, value] of put.flatMap((row) => Object.entries(row))) {
+          if (JSON.stringify(value ?? null, withoutBigint).includes('sld1.')) sealed.add(`${table}.${column}`)
+        }
+      }
+    }
+    const declared = projections.flatMap(({ tables }) =>
+      tables.flatMap(({ name, personal = [] }) => personal.map((column) => `${name}.${column}`)),
+    )
+    expect(declared.sort()).toEqual([...sealed].sort())
   })
 
   it('have the stored tables of their version; with others, raise it and run this with -u', async () => {
