@@ -54,14 +54,6 @@ export interface DeliveryRecord {
   readonly last_swept_at: string | null
 }
 
-/** A subscription that fails, and whose it is. */
-export interface FailingSubscription {
-  readonly subscription_id: string
-  readonly tenant_id: string
-  readonly environment: Environment
-  readonly failure_count: number
-}
-
 /** What became of deliveries: records of their own, beside the log. All times are those of the service's clock. */
 export interface WebhookDeliveries {
   /** Newest first. @param limit at the most. @param offset how many newer ones are left out. */
@@ -70,8 +62,8 @@ export interface WebhookDeliveries {
   count(subscriptionId: string): Promise<number>
   /** Consecutive events that failed fully, by subscription; those with none are left out. */
   failureCounts(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, number>>
-  /** Subscriptions whose last events failed fully, the worst first. */
-  failing(page: PageRequest): Promise<ListPage<FailingSubscription>>
+  /** Ids of subscriptions whose last events failed fully, the worst first. */
+  failing(page: PageRequest): Promise<ListPage<string>>
   /** Keeps a test delivery, which was made once and is over. */
   recordTest(test: {
     readonly deliveryId: string

@@ -4,7 +4,7 @@ import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { DeliveryRecord } from '../ports/webhooks.ts'
-import { listOf, type OperatedSubscription } from './operated-subscriptions.ts'
+import { listOf, type OperatedSubscription, subscriptionById } from './operated-subscriptions.ts'
 import { type Resending, resend } from './partner-events.ts'
 import { missing } from './subscriptions.ts'
 
@@ -13,12 +13,13 @@ import { missing } from './subscriptions.ts'
 type Parts = Pick<Application, 'commands' | 'webhooks'>
 
 /** Subscriptions of all tenants whose last events failed fully, the worst first. */
-export async function listFailing(app: Parts, page: PageRequest): Promise<ListPage<OperatedSubscription>> {
+export async function listFailing(
+  app: Parts & Pick<Application, 'read' | 'readModels' | 'log'>,
+  page: PageRequest,
+): Promise<ListPage<OperatedSubscription>> {
   const { items, total } = await app.webhooks.deliveries.failing(page)
-  const tenants = [...new Set(items.map(({ tenant_id }) => tenant_id))]
-  const all = (await Promise.all(tenants.map((tenant) => listOf(app, tenant)))).flat()
-  const byId = new Map(all.map((one) => [one._id, one]))
-  return { items: items.flatMap(({ subscription_id }) => byId.get(subscription_id) ?? []), total }
+  const found = await Promise.all(items.map((id) => subscriptionById(app, id)))
+  return { items: found.filter((one) => one !== null), total }
 }
 
 /** A subscription of a tenant. */

@@ -4,7 +4,6 @@ import type {
   AttemptResult,
   DeliveryRecord,
   DeliveryRecords,
-  FailingSubscription,
   ResentEvents,
   WebhookDeliveries,
 } from '../../application/ports/webhooks.ts'
@@ -129,21 +128,16 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     return new Map(rows.map((row) => [row.subscription_id, row.failure_count]))
   }
 
-  async failing({ page, limit }: PageRequest): Promise<ListPage<FailingSubscription>> {
-    const { rows } = await this.#pool.query<FailingSubscription & { readonly total: number }>({
+  async failing({ page, limit }: PageRequest): Promise<ListPage<string>> {
+    const { rows } = await this.#pool.query<{ readonly total: number; readonly ids: readonly string[] }>({
       name: 'webhooks/failing',
-      text: `SELECT subscription_id, tenant_id, environment, failure_count, count(*) OVER ()::integer AS total
-               FROM webhooks.health AS health
-               JOIN LATERAL (
-                 SELECT tenant_id, environment FROM webhooks.deliveries JOIN webhooks.events USING (event_id)
-                  WHERE deliveries.subscription_id = health.subscription_id
-                  ORDER BY deliveries.created_at DESC, seq DESC LIMIT 1
-               ) AS owner ON true
-              WHERE failure_count > 0
-              ORDER BY failure_count DESC, subscription_id LIMIT $1 OFFSET $2`,
+      text: `SELECT (SELECT count(*)::integer FROM webhooks.health WHERE failure_count > 0) AS total,
+               ARRAY(SELECT subscription_id FROM webhooks.health WHERE failure_count > 0
+                      ORDER BY failure_count DESC, subscription_id LIMIT $1 OFFSET $2) AS ids`,
       values: [limit, (page - 1) * limit],
     })
-    return { items: rows.map(({ total: _, ...one }) => one), total: rows[0]?.total ?? 0 }
+    const { total, ids } = rows[0]!
+    return { items: ids, total }
   }
 
   async resetFailures(subscriptionId: string, revision: number): Promise<void> {
