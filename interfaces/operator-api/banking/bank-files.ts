@@ -191,7 +191,7 @@ export const bankFileEndpoints = [
     command: { name: 'bank-files reject' },
     refuses: {
       404: ['batch_not_found'],
-      409: ['batch_answered'],
+      409: [...BANK_FILE_STATES, 'batch_answered'],
     },
     handle: (call) => answered(call, 'rejected', call.body.batch_number, call.body.reason),
   }),
