@@ -6,7 +6,7 @@ import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import type { DeliveryRecord } from '../ports/webhooks.ts'
 import { listOf, type OperatedSubscription, subscriptionById } from './operated-subscriptions.ts'
 import { type Resending, resend } from './partner-events.ts'
-import { missing } from './subscriptions.ts'
+import { deliveriesTo, missing } from './subscriptions.ts'
 
 /** What operators see of deliveries, and send again when a receiver is well once more. */
 
@@ -36,16 +36,10 @@ export async function deliveriesOf(
   app: Parts,
   tenantId: string,
   id: string,
-  { page, limit }: PageRequest,
+  page: PageRequest,
 ): Promise<ListPage<DeliveryRecord> | Rejection> {
   const found = await find(app, tenantId, id)
-  if (isRejection(found)) return found
-  const { deliveries } = app.webhooks
-  const [items, total] = await Promise.all([
-    deliveries.list(id, limit, (page - 1) * limit),
-    deliveries.count(id),
-  ])
-  return { items, total }
+  return isRejection(found) ? found : deliveriesTo(app, id, page)
 }
 
 /** Sends events to a subscription again, as its partner could. @returns how many. */

@@ -267,16 +267,23 @@ export function refuseDisabled({ status }: WebhookSubscription): Rejection | nul
   return reject('conflict', 'subscription_disabled', why)
 }
 
-/** What became of deliveries, newest first. @param limit at the most. */
+/** What became of deliveries, newest first. */
 export async function deliveries(
   app: Pick<Application, 'commands' | 'webhooks'>,
   caller: WebhookCaller,
   id: string,
-  { page, limit }: PageRequest,
+  page: PageRequest,
 ): Promise<ListPage<DeliveryRecord> | Rejection> {
   const found = await find(app, caller, id)
-  if (isRejection(found)) return found
-  const { deliveries } = app.webhooks
+  return isRejection(found) ? found : deliveriesTo(app, id, page)
+}
+
+/** What became of deliveries to a subscription, newest first, whosever it is. */
+export async function deliveriesTo(
+  { webhooks: { deliveries } }: Pick<Application, 'webhooks'>,
+  id: string,
+  { page, limit }: PageRequest,
+): Promise<ListPage<DeliveryRecord>> {
   const [items, total] = await Promise.all([
     deliveries.list(id, limit, (page - 1) * limit),
     deliveries.count(id),

@@ -89,6 +89,16 @@ export async function readStream(
   return rows.map(storedEvent)
 }
 
+/** One event of a stream, null where there is none. */
+export async function readEvent(
+  db: Queryable,
+  stream: string,
+  revision: number,
+): Promise<StoredEvent | null> {
+  const [event] = await readStream(db, stream, { from: revision, maxCount: 1, direction: 'forwards' })
+  return event?.revision === revision ? event : null
+}
+
 /** Some events of a stream: so many from a revision on. */
 export interface StreamStretch {
   readonly stream: string

@@ -8,7 +8,7 @@ import {
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
 import { EncodedEvents } from './batch.ts'
-import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
+import { LOG_SESSION, readEvent, readHead, readPage } from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
 /** Sessions of a process that was killed are gone by then. */
@@ -31,15 +31,7 @@ export async function openMovablePostgresLog(database: Database): Promise<Movabl
   return {
     name: `PostgreSQL at ${database.name}`,
     readPage: (options) => orInterrupted(() => readPage(readers, options)),
-    eventAt: (stream, revision) =>
-      orInterrupted(async () => {
-        const [event] = await readStream(readers, stream, {
-          from: revision,
-          maxCount: 1,
-          direction: 'forwards',
-        })
-        return event?.revision === revision ? event : null
-      }),
+    eventAt: (stream, revision) => orInterrupted(() => readEvent(readers, stream, revision)),
     findCut: async () => null,
     isGapless: true,
     head: () => orInterrupted(() => readHead(readers)),

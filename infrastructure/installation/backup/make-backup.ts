@@ -15,7 +15,7 @@ import { migrationsOf } from '../../database/migrate.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { inTransaction } from '../../database/transaction.ts'
 import { errorCode } from '../../error-code.ts'
-import { LOG_SESSION, readHead, readPage, readStream } from '../../event-store/postgres/event-queries.ts'
+import { LOG_SESSION, readEvent, readHead, readPage } from '../../event-store/postgres/event-queries.ts'
 import { syncDirectory } from '../../private-files.ts'
 import { FINGERPRINT_ROOT } from '../../secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../secrets/vault.ts'
@@ -147,15 +147,7 @@ function logOf(client: pg.Client, name: string): MovableLog {
   return {
     name,
     readPage: (options) => ask(() => readPage(client, options)),
-    eventAt: (stream, revision) =>
-      ask(async () => {
-        const [event] = await readStream(client, stream, {
-          from: revision,
-          maxCount: 1,
-          direction: 'forwards',
-        })
-        return event?.revision === revision ? event : null
-      }),
+    eventAt: (stream, revision) => ask(() => readEvent(client, stream, revision)),
     findCut: async () => null,
     isGapless: true,
     head: () => ask(() => readHead(client)),
