@@ -13,7 +13,7 @@ const MOST = 1_000
 
 /**
  * What differs between two states, value by value.
- * @param sensitive values that are told of as masked: that they differ shows, what they are does not.
+ * @param sensitive values that read masked: a difference says that they differ, and not what they are.
  */
 export function differences(
   before: unknown,

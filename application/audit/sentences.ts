@@ -27,7 +27,7 @@ import type { Actor } from '../commands/event-registry.ts'
 
 /**
  * What an event says, in a sentence for people. Sentences hold no value that an event type declares as sealed or secret:
- * they are shown to whoever may read events at all.
+ * every reader of events sees them.
  */
 
 /**

@@ -13,6 +13,7 @@ import { bankConnection } from '../../domain/banking/linking/bank-connection.ts'
 import { reconciliation } from '../../domain/banking/reconciliation/reconciliation.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import { dollars } from '../../domain/kernel/money.ts'
 import { isSealed } from '../../domain/kernel/sealed.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
@@ -181,8 +182,4 @@ async function payerOf({ personalData }: Parts, session: FinancingSession): Prom
 
 function isSame(value: string | null, sought: string): boolean {
   return value !== null && comparable(value) === sought
-}
-
-function dollars(cents: number): string {
-  return `$${(cents / 100).toLocaleString('en-US', { minimumFractionDigits: 2 })}`
 }

@@ -99,8 +99,8 @@ export const scopes: readonly Mutation[] = [
   {
     id: 'scope-agent-of-unlinked-employer',
     file: 'application/access/agent-scope.ts',
-    find: 'return state.payroll_company_ids.includes(agent.entity_id) ? state : null',
-    put: 'return state.payroll_company_ids.length > 0 ? state : null',
+    find: 'payroll_company_ids.includes(entity_id)',
+    put: 'payroll_company_ids.length > 0',
     harm: 'An agent acts for employers of other payroll companies.',
     suites: ['unit/access/key-scopes'],
   },

@@ -37,8 +37,8 @@ export const sealing: readonly Mutation[] = [
   {
     id: 'seal-key-of-erased-used-again',
     file: KEYS,
-    find: 'const generation = (present?.generation ?? 0) + 1',
-    put: 'const generation = present?.generation ?? 1',
+    find: 'else wanted.push({ subject, generation: generation + 1 })',
+    put: 'else wanted.push({ subject, generation })',
     harm: 'An erased person cannot be reported any more, or what was erased comes back.',
     suites: ['integration/secrets/personal-data'],
   },
@@ -117,8 +117,8 @@ export const sealing: readonly Mutation[] = [
   {
     id: 'master-key-former-not-found',
     file: 'infrastructure/crypto/master-keys.ts',
-    find: 'const key = this.#keys.get(masterKeyId)\n',
-    put: 'const key = this.#keys.get(this.currentId)\n',
+    find: 'const key = this.#keys.get(masterKeyId)\n    if (!key) {',
+    put: 'const key = this.#keys.get(this.currentId)\n    if (!key) {',
     harm: 'After a rotation of the master key nothing that was stored before can be read.',
     suites: ['unit/crypto/crypto-envelope'],
   },

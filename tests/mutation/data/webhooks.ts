@@ -34,8 +34,8 @@ export const webhooks: readonly Mutation[] = [
   {
     id: 'webhook-sent-while-disabled',
     file: SUBSCRIPTIONS,
-    find: "    status === 'active' &&\n    events.includes",
-    put: '    events.includes',
+    find: "return status === 'active' && events.includes(event.event_type)",
+    put: 'return events.includes(event.event_type)',
     harm: 'A subscription that its partner switched off goes on receiving.',
     suites: ['unit/webhooks/decisions-webhooks', 'unit/webhooks/webhook-recipients'],
   },
