@@ -64,6 +64,8 @@ export interface Consumed {
    * collected until the next one is not there yet; without it, each is committed before the next is applied.
    */
   readonly isFull?: () => boolean
+  /** With {@link isFull}: what was applied has time until the next moment for checkpoints. */
+  readonly hasTime?: boolean
   /** Hears of streams that stop. */
   readonly stopped?: (stop: Stop) => void
   /** Hears of each page when it was applied, and committed unless it is collected. */
@@ -173,11 +175,12 @@ export class Consumer {
   }
 
   async #takeIn(page: LogPage, feed: PageFeed): Promise<void> {
-    const { taken, isFull } = this.#consumed
+    const { taken, isFull, hasTime } = this.#consumed
     await this.#apply(page.events)
     this.#seen = page.checkpoint
     if (this.#isCollecting) {
-      const more = () => isFull && (feed.ready || !page.atHead) && !isFull()
+      const mayWait = () => feed.ready || !page.atHead || (hasTime && this.#bareCheckpointMs() !== 0)
+      const more = () => isFull && mayWait() && !isFull()
       if (!more()) {
         await this.#writing
         // what came in during the last write goes into this one

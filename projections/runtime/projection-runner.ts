@@ -10,7 +10,7 @@ import type { GenerationRecord, GenerationRef, ProjectionStore } from './store.t
 
 /** Events folded at the most before the next look at anything else. */
 const PAGE = 1000
-/** A checkpoint that moved over events of other types is stored this often at the most. */
+/** A checkpoint that moved over events of other types is stored this often at the most; with rows of what has time, too. */
 const BARE_CHECKPOINT_MS = { alone: 250, shared: 50 }
 const RETRY = { passing: { firstMs: 50, mostMs: 5_000 }, fatal: { firstMs: 50, mostMs: 15_000 } }
 /** Transient failures in a row that are not worth telling of. */
@@ -185,8 +185,9 @@ export class ProjectionRunner {
   }
 
   #consumer(pageSize: number): Consumer {
-    const { log } = this.#parts
+    const { log, projection } = this.#parts
     const writer = this.#writer
+    const hasTime = projection.readersWait === true
     const consumer: Consumer = new Consumer({
       log,
       types: writer.types,
@@ -194,12 +195,13 @@ export class ProjectionRunner {
       from: writer.stored,
       deadLettered: writer.deadLettered.keys(),
       // other processes know of it only from what is stored
-      checkpointMs: () => (log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared),
+      checkpointMs: () =>
+        log.isExclusive && !hasTime ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,
       // only pages at the head are shared with other readers
       apply: (events) => writer.apply(events, { areShared: this.#caughtUp }),
       commit: (commit) => this.#commit(commit),
       // one by one, each is written before the next is applied
-      ...(pageSize > 1 && { isFull: () => writer.isFull }),
+      ...(pageSize > 1 && { isFull: () => writer.isFull, hasTime }),
       taken: (page) => this.#taken(page, consumer),
       reached: (position) => this.#advance(position),
     })

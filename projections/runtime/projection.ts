@@ -42,6 +42,8 @@ export interface Projection {
   readonly version: number
   readonly tables: readonly TableDefinition[]
   readonly handlers: readonly Handler[]
+  /** Every reader waits for the log's end: no command does, and rows are stored for many events at once. */
+  readonly readersWait?: true
 }
 
 /** Tables by name, as handlers change them. */
@@ -68,6 +70,8 @@ export function projection<const Tables extends readonly TableDefinition[]>(defi
   /** Raise it with every change that needs a rebuild. */
   readonly version: number
   readonly tables: Tables
+  /** See {@link Projection.readersWait}. */
+  readonly readersWait?: true
   readonly handlers: (on: On<Tables>) => readonly Handler[]
 }): Projection {
   const on: On<Tables> = (type, { reads, apply }) => ({

@@ -136,9 +136,10 @@ export class Projections implements ReadModels {
     let names = this.#awaited.get(aggregate)
     if (!names) {
       const types = new Set(aggregate.events.map(({ name }) => name))
-      names = this.names.filter((name) =>
-        this.#projections.get(name)!.handlers.some(({ type }) => types.has(type)),
-      )
+      names = this.names.filter((name) => {
+        const { readersWait, handlers } = this.#projections.get(name)!
+        return !readersWait && handlers.some(({ type }) => types.has(type))
+      })
       this.#awaited.set(aggregate, names)
     }
     return this.reached(names, position)

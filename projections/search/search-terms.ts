@@ -82,6 +82,7 @@ export const searchTerms = projection({
   name: 'search-terms',
   version: 1,
   tables: [termsTable, searchNames],
+  readersWait: true,
   handlers(on) {
     const finds = <T extends EventType>(
       type: T,

@@ -124,6 +124,13 @@ describe('a projection that follows the log', () => {
     ])
   })
 
+  it('lets no command wait for a projection whose readers wait themselves', async () => {
+    const process = await start({ ...members, readersWait: true }, { start: false })
+    const position = await process.append('a', opened('a'))
+    expect(await process.projections.awaitProjections({ events: [Opened] }, position)).toBe(true)
+    expect(await process.projections.reached(['members'], position, { timeoutMs: 30 })).toBe(false)
+  })
+
   it('answers false when the position is not reached in time, and refuses unknown names', async () => {
     const process = await start(accounts())
     const head = await process.log.head()

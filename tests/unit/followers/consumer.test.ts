@@ -101,6 +101,23 @@ describe('a consumer of the log', () => {
     await expect.poll(() => stored).toEqual([[0, 2]])
   })
 
+  test('that has time stores what many pages came to at a moment for checkpoints, and has reached it only then', async () => {
+    let everyMs = 3_600_000
+    const { pages, taken, stored, reached } = setUp({
+      isFull: () => false,
+      hasTime: true,
+      checkpointMs: () => everyMs,
+    })
+    pages.push(1)
+    pages.push(2)
+    await expect.poll(() => taken).toEqual([1, 2])
+    expect([stored, reached]).toEqual([[], []])
+    everyMs = 1
+    pages.push(3)
+    await expect.poll(() => reached).toEqual([3])
+    expect(stored).toEqual([[0, 3]])
+  })
+
   test('counts pages without consequences as reached at once, and stores the checkpoint now and then', async () => {
     let checkpointMs = 3_600_000
     const { pages, stored, reached } = setUp({ checkpointMs: () => checkpointMs })
