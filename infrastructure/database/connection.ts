@@ -177,6 +177,12 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
   }
 }
 
+/** @param ms how long it took, its answer included, in milliseconds. */
+export type OnStatement = (name: string, ms: number) => void
+
+/** The configuration of a connection whose prepared statements are told of. */
+type TimedConfig = pg.ClientConfig & { readonly onStatement?: OnStatement | undefined }
+
 /** When a connection was last found to lead nowhere, real milliseconds of this process. */
 let lastDeadEnd = Number.NEGATIVE_INFINITY
 /** One question at a time: a server that is slow gets one more session from this process, not many. */
@@ -189,11 +195,11 @@ let asking: Promise<unknown> = Promise.resolve()
  * to do on this one.
  */
 class DeadlineClient extends pg.Client {
-  readonly #config: pg.ClientConfig | undefined
+  readonly #config: TimedConfig | undefined
   #watch: NodeJS.Timeout | undefined
   #heardAt = performance.now()
 
-  constructor(config?: pg.ClientConfig) {
+  constructor(config?: TimedConfig) {
     super(config)
     this.#config = config
     this.on('drain', () => {
@@ -258,10 +264,27 @@ class DeadlineClient extends pg.Client {
     return asked
   }
 
+  /** @returns what is called when the statement of a name, begun now, is over. */
+  #timed(name: string | undefined): (() => void) | undefined {
+    const onStatement = this.#config?.onStatement
+    if (!onStatement || name === undefined) return undefined
+    const begun = performance.now()
+    return () => onStatement(name, performance.now() - begun)
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
   override query(...statement: any[]): any {
     if (!this.#watch) this.#watchFor(this.#heardAt < lastDeadEnd ? SUSPECT_MS : SILENT_MS)
+    const told = this.#timed(statement[0]?.name)
+    const callback: unknown = statement.at(-1)
+    if (told && typeof callback === 'function') {
+      statement[statement.length - 1] = (...answer: unknown[]) => {
+        told()
+        callback(...answer)
+      }
+    }
     const answer: unknown = super.query(...(statement as [string]))
+    if (told && answer instanceof Promise) answer.then(told, told)
     // a caller with a callback, as the pool, ends the connection by itself
     if (answer instanceof Promise) {
       answer.catch((error: Error) => {
@@ -276,7 +299,7 @@ class DeadlineClient extends pg.Client {
 export class DeadlinePool extends pg.Pool {
   readonly #target: string
 
-  constructor(target: DatabaseTarget, config: pg.PoolConfig) {
+  constructor(target: DatabaseTarget, config: pg.PoolConfig & TimedConfig) {
     super({ ...config, Client: DeadlineClient, connectionTimeoutMillis: technicalDeadline(CHECK_OUT_MS) })
     this.#target = target.name
   }

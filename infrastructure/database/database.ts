@@ -8,6 +8,7 @@ import {
   DeadlinePool,
   endClient,
   isConnectionLoss,
+  type OnStatement,
   oneLine,
   orUnavailable,
   parseDatabaseUrl,
@@ -21,6 +22,7 @@ export {
   type DatabaseLog,
   DatabaseUnavailable,
   isConnectionLoss,
+  type OnStatement,
   STATEMENT_LIMIT_MS,
 } from './connection.ts'
 export { grantSchemaToServiceRole, SERVICE_ROLE } from './service-role.ts'
@@ -35,6 +37,8 @@ interface DatabaseOptions {
   readonly poolSize?: number
   /** What pg_stat_activity shows, default `compstream`. */
   readonly applicationName?: string
+  /** Hears of each prepared statement of a pool, under its name. */
+  readonly onStatement?: OnStatement
 }
 
 /**
@@ -134,7 +138,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
   const pools = new Map<string, pg.Pool>()
   const openPool: Database['openPool'] = ({ purpose, poolSize, statementMs, settings }) => {
-    const pool = new DeadlinePool(target, { ...configure(purpose, statementMs, settings), max: poolSize })
+    const pool = new DeadlinePool(target, {
+      ...configure(purpose, statementMs, settings),
+      max: poolSize,
+      onStatement: options.onStatement,
+    })
     // an idle connection was lost: the pool has dropped it and opens another when needed
     // without a listener the loss of a connection in use would end the process; its user gets the error anyway
     pool.on('connect', (client) => client.on('error', () => undefined))

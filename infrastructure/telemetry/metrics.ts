@@ -18,6 +18,7 @@ export class Metrics {
 
   // children by their joined labels: looking labels up again for every observation costs more than observing
   readonly #requests = new Map<string, Observed>()
+  readonly #told = new Map<string, { readonly over: Counter.Internal; readonly seconds: Counter.Internal }>()
 
   readonly #requestTime = this.#histogram(
     'http_request_duration_seconds',
@@ -86,6 +87,16 @@ export class Metrics {
   readonly #poolWaiting = this.#gauge('database_pool_waiting', 'Statements that wait for a connection', [
     'pool',
   ])
+  readonly #statements = this.#counter(
+    'database_statements_total',
+    'Prepared statements of this process that are over',
+    ['statement'],
+  )
+  readonly #statementTime = this.#counter(
+    'database_statement_seconds_total',
+    'Time of those, their answers included',
+    ['statement'],
+  )
   readonly #appendsWaiting = this.#gauge('log_appends_waiting', 'Appends that have no answer yet', [])
   readonly #workTotal = this.#counter('work_total', 'Work that ended, for now or for good', [
     'queue',
@@ -163,6 +174,18 @@ export class Metrics {
   /** A request that was refused because there was too much to do. */
   refused(): void {
     this.#refused.inc()
+  }
+
+  /** A prepared statement; those of all generations of a projection, and of all that one page may touch, count together. */
+  statement(name: string, milliseconds: number): void {
+    let told = this.#told.get(name)
+    if (!told) {
+      const statement = name.replace(/\/\d+\//, '/').replace(/\/write\/.*/, '/write')
+      told = { over: this.#statements.labels(statement), seconds: this.#statementTime.labels(statement) }
+      this.#told.set(name, told)
+    }
+    told.over.inc()
+    told.seconds.inc(milliseconds / 1000)
   }
 
   /** One transaction of the event log. */

@@ -125,14 +125,14 @@ async function compose(
   // ends last: all else is told of in traces
   closers.push(await openTracing(config, logger))
   const secrets = await prepareDataDirectory(config)
-  const storage = await openStorage(config, logger)
+  const metrics = new Metrics()
+  const storage = await openStorage(config, logger, (name, ms) => metrics.statement(name, ms))
   closers.push(() => storage.close())
   const { database } = storage
   const { pool, background } = database
   const messaging = await openMessaging(config, background, logger)
   closers.push(() => messaging.close())
   const { notices, nats } = messaging
-  const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
 
   let lookAtLog: () => void = () => undefined

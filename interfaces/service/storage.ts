@@ -1,6 +1,11 @@
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Config } from '../../infrastructure/config/config.ts'
-import { type Database, type DatabaseLog, openDatabase } from '../../infrastructure/database/database.ts'
+import {
+  type Database,
+  type DatabaseLog,
+  type OnStatement,
+  openDatabase,
+} from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -17,10 +22,21 @@ interface Storage {
 
 /**
  * Starts the embedded server, or takes the database that is given, and brings it up to date.
+ * @param onStatement hears of prepared statements.
  * @throws EmbeddedPostgresError, DatabaseUnavailable with one clear line.
  */
-export async function openStorage(config: Config, logger: Logger): Promise<Storage> {
-  if (config.databaseUrl !== null) return open(config.databaseUrl, logger, new Promise(() => undefined))
+export async function openStorage(
+  config: Config,
+  logger: Logger,
+  onStatement: OnStatement,
+): Promise<Storage> {
+  const log = asText(logger, 'database')
+  const open = async (url: string, failure: Promise<string>): Promise<Storage> => {
+    await migrate({ url, log })
+    const database = await openDatabase({ url, log, onStatement })
+    return { database, failure, close: () => database.close() }
+  }
+  if (config.databaseUrl !== null) return open(config.databaseUrl, new Promise(() => undefined))
   const server = await startEmbeddedPostgres({
     dataDir: config.dataDir,
     log: (line) => {
@@ -29,7 +45,7 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
     },
   })
   try {
-    const storage = await open(server.url, logger, server.unexpectedExit)
+    const storage = await open(server.url, server.unexpectedExit)
     return {
       ...storage,
       async close() {
@@ -87,13 +103,6 @@ export async function openEventLog(
 /** What happens in the ordinary course is LOG to the server, but for sessions that its stop ends. */
 function isOrdinary(line: string): boolean {
   return line.includes(': LOG:') || line.endsWith('terminating connection due to administrator command')
-}
-
-async function open(url: string, logger: Logger, failure: Promise<string>): Promise<Storage> {
-  const log = asText(logger, 'database')
-  await migrate({ url, log })
-  const database = await openDatabase({ url, log })
-  return { database, failure, close: () => database.close() }
 }
 
 /** What the database and the log report carries no data: it is logged as text, with what it is about. */

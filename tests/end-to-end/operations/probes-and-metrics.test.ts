@@ -85,6 +85,21 @@ describe('metrics', () => {
     expect(named('work_oldest_due_seconds{queue="process-managers"} ')).toHaveLength(1)
   })
 
+  test('count prepared statements and their time by name', async () => {
+    // reading the metrics is what asks where projections stand
+    const read = () =>
+      Promise.all(
+        ['statements_total', 'statement_seconds_total'].map((name) =>
+          metric(`compstream_database_${name}{statement="projections/generations"}`),
+        ),
+      )
+    await send(`${service.opsUrl}/metrics`)
+    const [count, seconds] = await read()
+    const [countAfter, secondsAfter] = await read()
+    expect(countAfter).toBeGreaterThan(count!)
+    expect(secondsAfter).toBeGreaterThan(seconds!)
+  })
+
   test('count the work that process managers did', async () => {
     const done = 'compstream_work_total{queue="payroll-pipeline",outcome="done"}'
     const before = await counted(done)

@@ -203,6 +203,8 @@ describe('metrics', () => {
     metrics.page('policies', 5, 3)
     metrics.worked('webhooks', 'done')
     metrics.leaseLost()
+    metrics.statement('policies/1/write/p0', 250)
+    metrics.statement('policies/2/write/p0r0', 500)
     metrics.watch({ pools: () => [{ name: 'background', inUse: 3, waiting: 7 }], appends: () => 2 })
     metrics.refreshOnRead(async () => {
       metrics.projections([POLICIES])
@@ -235,6 +237,8 @@ describe('metrics', () => {
       'compstream_projection_rebuild_events_left{projection="policies"} 90',
       'compstream_database_pool_in_use{pool="background"} 3',
       'compstream_database_pool_waiting{pool="background"} 7',
+      'compstream_database_statements_total{statement="policies/write"} 2',
+      'compstream_database_statement_seconds_total{statement="policies/write"} 0.75',
       'compstream_log_appends_waiting 2',
       'compstream_leases_lost_total 1',
       'compstream_work_total{queue="webhooks",outcome="done"} 1',
