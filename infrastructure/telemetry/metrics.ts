@@ -141,6 +141,7 @@ export class Metrics {
   }
   #clockSkew: Gauge | undefined
   #checkpointAge: Gauge | undefined
+  #backupAge: Gauge | undefined
   /** On the clock of `performance.now()`. */
   #checkpointAt: number | null = null
   /** Whose dead-lettered streams are shown beside those of other readers. */
@@ -335,6 +336,15 @@ export class Metrics {
       [],
     )
     this.#clockSkew.set(ms / 1000)
+  }
+
+  /** Milliseconds since the newest backup; null while there is none, or that is not known. */
+  backupAge(ms: number | null): void {
+    if (ms === null) this.#backupAge?.remove()
+    else {
+      this.#backupAge ??= this.#gauge('backup_age_seconds', 'Time since the newest backup', [])
+      this.#backupAge.set(ms / 1000)
+    }
   }
 
   /** Whether this process sees to checkpoints of the log, and has covered it by one just now. */

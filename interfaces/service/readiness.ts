@@ -32,6 +32,8 @@ interface Parts {
   /** Null where no files go to a bank. */
   readonly bankFolders: Pick<BankFolders, 'unusable'> | null
   /** Open alerts by kind. */
+  /** Milliseconds since the newest backup, null while there is none. */
+  readonly backupAge: () => Promise<number | null>
   readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
 }
 
@@ -206,7 +208,7 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { log, projections, nats, integrationEvents, openAlerts, bankFolders } = this.#parts
+    const { log, projections, nats, integrationEvents, openAlerts, bankFolders, backupAge } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
@@ -218,6 +220,7 @@ export class Readiness {
       ),
       set(this.#counted.get(), (figures) => metrics.work('process-managers', figures && this.#aged(figures))),
       set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
+      set(backupAge(), (ms) => metrics.backupAge(ms)),
       bankFolders && this.#unusableFolders().then((unusable) => metrics.bankFolders(BANK_FOLDERS, unusable!)),
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {

@@ -44,6 +44,7 @@ import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../../infrastructure/config/config.ts'
 import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
 import { RememberedLog } from '../../infrastructure/event-store/remembered-log.ts'
+import { backupAge } from '../../infrastructure/installation/backup/known-backups.ts'
 import { prepareDataDirectory } from '../../infrastructure/installation/data-directory.ts'
 import { PostgresLogMemory } from '../../infrastructure/installation/log-memory.ts'
 import { pairWithLog } from '../../infrastructure/installation/pairing.ts'
@@ -382,6 +383,7 @@ async function compose(
     integrationEvents,
     bankFolders: files?.folders ?? null,
     openAlerts: () => openAlerts(patient),
+    backupAge: () => backupAge(background),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 

@@ -25,6 +25,7 @@ import { LogCursor } from '../moving/log-cursor.ts'
 import { LogProof, shareOf } from '../moving/log-proof.ts'
 import { EVENTS, eventLine, TABLES, tableLines, writeLines } from './backup-files.ts'
 import { type CheckedBackup, checkBackup, type ReportProgress } from './check-backup.ts'
+import { recordBackup } from './known-backups.ts'
 import { keyOf, MANIFEST, type Manifest, manifestText, newBackupId } from './manifest.ts'
 
 /**
@@ -60,6 +61,8 @@ export async function makeBackup(parts: {
     const checked = await checkBackup(draft, masterKeys, report, signal)
     await rename(draft, folder)
     await syncDirectory(dirname(folder))
+    // a backup that nobody hears of stands all the same, and its age calls for a person
+    await recordBackup(database.pool, checked.files.manifest).catch(() => undefined)
     return checked
   } catch (error) {
     await rm(draft, { recursive: true, force: true })

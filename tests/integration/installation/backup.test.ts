@@ -50,6 +50,8 @@ let asked: readonly { readonly ask: (service: RunningService) => Promise<Answer>
 /** A folder with a checkpoint of before the backup, and a checkpoint of after it. */
 let checkpoints: string
 let newestCheckpoint: string
+/** Of the service, before and after the backup. */
+const metrics: string[] = []
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'compstream-backup-'))
@@ -68,6 +70,8 @@ beforeAll(async () => {
   const before = await mkdtemp(join(directory, 'kept-'))
   await cp(checkpoints, before, { recursive: true })
 
+  const readMetrics = async () => metrics.push(await (await fetch(`${service.opsUrl}/metrics`)).text())
+  await readMetrics()
   const send = async () => expect((await report(service, story.tenant)).status).toBe(202)
   const run = await underLoad(2, send, async (more) => {
     await more(3)
@@ -77,6 +81,7 @@ beforeAll(async () => {
   })
   expect(run.code, run.stderr).toBe(0)
   made = run.json()
+  await readMetrics()
   await operate(service, 'POST', '/audit/checkpoints')
   expect(await service.end()).toBe(0)
   await rename(join(checkpoints, 'latest.checkpoint'), newestCheckpoint)
@@ -143,6 +148,8 @@ test('it says what it holds, and names no key and nobody', async () => {
   }
   const checked = await cli(['backup', backup, '--check', '--json'], { env: { MASTER_KEY: masterKey } })
   expect(checked.json()).toEqual(made)
+  const ages = metrics.map((text) => /^compstream_backup_age_seconds (\S+)$/m.exec(text)?.[1])
+  expect(ages).toEqual([undefined, expect.stringMatching(/^\d+(\.\d+)?$/)])
 })
 
 test('restored into an empty data directory, it answers what it answered, and a newer checkpoint tells what it lacks', async () => {
@@ -333,6 +340,7 @@ test('every table beside the log is in a backup, or derives from the log, or is 
   // a new one goes into docs/operators/backup.md as well
   expect(others).toEqual([
     'event_log.events',
+    'runtime.backups',
     'runtime.console_sessions',
     'runtime.faults',
     'runtime.known_servers',

@@ -69,6 +69,7 @@ function readinessOf(
       integrationEvents: null,
       bankFolders: null,
       openAlerts: async () => ({}),
+      backupAge: async () => null,
       projections: { list: async () => [] } as unknown as Projections,
       ...parts,
     },
