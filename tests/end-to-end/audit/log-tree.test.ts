@@ -3,8 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkProof } from '../../../application/audit/check-proof.ts'
 import { leafHash } from '../../../application/audit/merkle.ts'
 import { cli, expectRefused } from '../../support/cli.ts'
+import { goVerdicts, hasGoTlog } from '../../support/go-tlog.ts'
 import { askOperator, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
@@ -123,6 +125,40 @@ describe('the log of a service', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('x'))).toEqual([])
   })
 
+  // compiles Go's packages; unit/audit/merkle holds the proofs against the standard
+  test.skipIf(!hasGoTlog)(
+    "is proven to Go's own transparency log, and no longer once a byte is changed (needs golang-go, golang-golang-x-mod-dev)",
+    { tags: 'long' },
+    async () => {
+      const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
+      const written = async (...command: string[]) => {
+        const run = await cli(['--json', 'audit', ...command], { env })
+        expect([run.code, run.stderr]).toEqual([0, ''])
+        return run.json()
+      }
+      const { size, key } = await written('checkpoint')
+      const inclusion = await written('prove', await eventId())
+      const later = await written('checkpoint')
+      const consistency = await written('consistency', '--from', String(size), '--to', String(later.size))
+      const same = await written('consistency', '--from', String(later.size))
+      const whole = [inclusion, consistency, same]
+      const changed = [
+        ...changedBytes(inclusion.leaf).map((leaf) => ({ ...inclusion, leaf })),
+        ...[inclusion, consistency].flatMap((proof) => changedPaths(proof)),
+        { ...inclusion, leaf_index: inclusion.leaf_index + 1 },
+        { ...inclusion, event_id: consistency.from },
+        { ...consistency, from: consistency.to },
+        ...changedNotes(inclusion.checkpoint).map((checkpoint) => ({ ...inclusion, checkpoint })),
+        ...changedNotes(consistency.from).map((from) => ({ ...consistency, from })),
+        ...changedNotes(consistency.to).map((to) => ({ ...consistency, to })),
+      ]
+      const verdicts = goVerdicts([...whole, ...changed].map((proof) => ({ proof, keys: [key] })))
+      expect(verdicts.slice(0, whole.length)).toEqual(whole.map(() => ''))
+      const taken = changed.filter((proof, n) => verdicts[whole.length + n] === '' || isProven(proof, key))
+      expect(taken).toEqual([])
+    },
+  )
+
   test.each([
     ['/events?tree_size=1000000000', 400],
     ['/events?tree_size=0', 400],
@@ -136,3 +172,38 @@ describe('the log of a service', () => {
     expect((await ops('GET', path)).status).toBe(status)
   })
 })
+
+function isProven(proof: Parameters<typeof checkProof>[0], key: string): boolean {
+  try {
+    return checkProof(proof, [key]) !== null
+  } catch {
+    return false
+  }
+}
+
+/** Texts of base64, each with another byte changed. */
+function changedBytes(text: string): string[] {
+  return Array.from(Buffer.from(text, 'base64'), (_, at) => {
+    const bytes = Buffer.from(text, 'base64')
+    bytes[at]! ^= 1
+    return bytes.toString('base64')
+  })
+}
+
+/** A proof, each time with a byte of another hash changed, and without a hash. */
+function changedPaths<P extends { readonly path: readonly string[] }>(proof: P): P[] {
+  return proof.path.flatMap((hash, at) => [
+    { ...proof, path: proof.path.toSpliced(at, 1) },
+    ...changedBytes(hash).map((changed) => ({ ...proof, path: proof.path.with(at, changed) })),
+  ])
+}
+
+/** A note, each time with another character of its text or another byte of its signature changed. */
+function changedNotes(note: string): string[] {
+  const [, text = '', before = '', signature = ''] = /^(.*?\n)(\n— \S+ )(\S+)\n$/s.exec(note)!
+  const texts = Array.from(text, (character, at) => {
+    const other = String.fromCharCode(character.charCodeAt(0) ^ 1)
+    return `${text.slice(0, at)}${other}${text.slice(at + 1)}${before}${signature}\n`
+  })
+  return [...texts, ...changedBytes(signature).map((one) => `${text}${before}${one}\n`)]
+}
