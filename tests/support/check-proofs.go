@@ -1,9 +1,13 @@
 // Checks proofs of `compstream audit prove` and `audit consistency` by Go's own transparency log, which shares no line with ours.
-// Standard input: a JSON array of {proof, keys}. Standard output: a JSON array of why each proves nothing, empty where it does.
+// Standard input: a JSON array of {proof, keys}, each of which must have signed. Standard output: a JSON array of why each proves nothing, empty where it does.
 package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +76,7 @@ func check(p proof, keys []string) error {
 func open(text string, keys []string) (tlog.Tree, error) {
 	var known []note.Verifier
 	for _, key := range keys {
-		verifier, err := note.NewVerifier(key)
+		verifier, err := newVerifier(key)
 		if err != nil {
 			return tlog.Tree{}, err
 		}
@@ -81,6 +85,9 @@ func open(text string, keys []string) (tlog.Tree, error) {
 	opened, err := note.Open([]byte(text), note.VerifierList(known...))
 	if err != nil {
 		return tlog.Tree{}, err
+	}
+	if len(opened.Sigs) != len(keys) {
+		return tlog.Tree{}, fmt.Errorf("signed by %d of %d keys", len(opened.Sigs), len(keys))
 	}
 	lines := strings.Split(opened.Text, "\n")
 	if len(lines) != 4 {
@@ -92,4 +99,34 @@ func open(text string, keys []string) (tlog.Tree, error) {
 	}
 	root, err := tlog.ParseHash(lines[2])
 	return tlog.Tree{N: size, Hash: root}, err
+}
+
+// witness checks signatures of type 4, which package note leaves to its callers: C2SP's tlog-cosignature.
+type witness struct {
+	name string
+	hash uint32
+	key  ed25519.PublicKey
+}
+
+func (w witness) Name() string    { return w.name }
+func (w witness) KeyHash() uint32 { return w.hash }
+func (w witness) Verify(text, signature []byte) bool {
+	if len(signature) != 8+ed25519.SignatureSize {
+		return false
+	}
+	head := fmt.Sprintf("cosignature/v1\ntime %d\n", binary.BigEndian.Uint64(signature))
+	return ed25519.Verify(w.key, append([]byte(head), text...), signature[8:])
+}
+
+func newVerifier(key string) (note.Verifier, error) {
+	parts := strings.SplitN(key, "+", 3)
+	if len(parts) != 3 {
+		return nil, errors.New("no verifier key")
+	}
+	raw, err := base64.StdEncoding.DecodeString(parts[2])
+	if err != nil || len(raw) != 1+ed25519.PublicKeySize || raw[0] != 4 {
+		return note.NewVerifier(key)
+	}
+	sum := sha256.Sum256(append([]byte(parts[0]+"\n"), raw...))
+	return witness{parts[0], binary.BigEndian.Uint32(sum[:]), raw[1:]}, nil
 }
