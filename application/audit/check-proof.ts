@@ -1,4 +1,11 @@
-import { type Checkpoint, readNote, signedBy, type Verifier, verifierOf } from './checkpoint-note.ts'
+import {
+  type Checkpoint,
+  readNote,
+  signaturesOn,
+  type Verifier,
+  verifierOf,
+  type Witnessed,
+} from './checkpoint-note.ts'
 import type { ConsistencyProof, InclusionProof } from './log-tree.ts'
 import { isConsistent, isIncluded, leafHash } from './merkle.ts'
 
@@ -13,15 +20,23 @@ export type CheckedProof =
       readonly leaf_index: number
       readonly size: number
       readonly signed_by: string
+      /** Of those that are trusted. */
+      readonly witnesses: readonly Witnessed[]
     }
-  | { readonly kind: 'consistency'; readonly from: number; readonly to: number; readonly signed_by: string }
+  | {
+      readonly kind: 'consistency'
+      readonly from: number
+      readonly to: number
+      readonly signed_by: string
+      readonly witnesses: readonly Witnessed[]
+    }
 
 /** A proof that proves nothing; the message says why. */
 export class ProofFails extends Error {}
 
 /**
  * Checks a proof with nothing but itself and keys.
- * @param keys verifier keys that are trusted, at least one.
+ * @param keys verifier keys that are trusted, of the log, and of witnesses.
  * @throws ProofFails; Error where a text is no verifier key.
  */
 export function checkProof(proof: InclusionProof | ConsistencyProof, keys: readonly string[]): CheckedProof {
@@ -32,9 +47,10 @@ export function checkProof(proof: InclusionProof | ConsistencyProof, keys: reado
     if (!isConsistent(path, from, to)) {
       throw new ProofFails(`The log of ${from.size} events is not the beginning of that of ${to.size}`)
     }
-    return { kind: 'consistency', from: from.size, to: to.size, signed_by: to.signedBy }
+    const witnesses = from.size === to.size ? to.witnesses : [...from.witnesses, ...to.witnesses]
+    return { kind: 'consistency', from: from.size, to: to.size, signed_by: to.signedBy, witnesses }
   }
-  const { size, root, signedBy: signed_by } = checkedNote(proof.checkpoint, keys)
+  const { size, root, signedBy: signed_by, witnesses } = checkedNote(proof.checkpoint, keys)
   const { event_id, leaf_index } = proof
   const leaf = Buffer.from(proof.leaf, 'base64')
   const [stream = '', revision, eventId, type = ''] = leaf.toString().split('\0')
@@ -51,6 +67,7 @@ export function checkProof(proof: InclusionProof | ConsistencyProof, keys: reado
     leaf_index,
     size,
     signed_by,
+    witnesses,
   }
 }
 
@@ -61,18 +78,22 @@ function verifierIn(text: string): Verifier {
 }
 
 /**
- * The checkpoint that a note states, and the name of the key that signed it.
- * @param keys verifier keys that are trusted, at least one.
+ * The checkpoint that a note states, the name of the log's key that signed it, and the witnesses that did.
+ * @param keys verifier keys that are trusted, of the log, and of witnesses.
  * @throws ProofFails; Error where a text is no verifier key.
  */
 export function checkedNote(
   note: string,
   keys: readonly string[],
-): Checkpoint & { readonly signedBy: string } {
+): Checkpoint & { readonly signedBy: string; readonly witnesses: readonly Witnessed[] } {
   const verifiers = keys.map(verifierIn)
   const checkpoint = readNote(note)
   if (!checkpoint) throw new ProofFails('The checkpoint cannot be read')
-  const name = signedBy(note, verifiers)
-  if (name === null) throw new ProofFails('No key that is trusted has signed the checkpoint')
-  return { ...checkpoint, signedBy: name }
+  const signatures = signaturesOn(note, verifiers)
+  if (!signatures) throw new ProofFails('A signature of the checkpoint does not fit it')
+  if (signatures.signer === null) {
+    throw new ProofFails('No key that is trusted has signed the checkpoint')
+  }
+  const witnesses = signatures.cosignatures.map((one) => ({ ...one, size: checkpoint.size }))
+  return { ...checkpoint, signedBy: signatures.signer, witnesses }
 }

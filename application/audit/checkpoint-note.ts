@@ -4,6 +4,7 @@ import { HASH_BYTES, type Hash } from './merkle.ts'
 /**
  * Signed checkpoints of a log in the forms of C2SP: `tlog-checkpoint` within a `signed-note` by Ed25519. The text is
  * the origin, the number of leaves and the root in base64, a line each; a signature is a line of its own behind an empty one.
+ * Witnesses sign beside the log, by `tlog-cosignature`.
  */
 
 /** How a log stood. */
@@ -21,12 +22,17 @@ export interface Signer {
   readonly privateKey: KeyObject
 }
 
-const ED25519 = Buffer.from([1])
+/** Types of signatures, by `signed-note`: of the text, and of witnesses, with a time. */
+const ED25519 = 1
+const COSIGNATURE = 4
 /** What stands before the 32 bytes of an Ed25519 key in PKCS #8 and in SPKI (RFC 8410). */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 const KEY_HASH_BYTES = 4
-const SIGNATURE_LINE = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/
+const TIME_BYTES = 8
+/** The end of the year 9999, the last that a date of ISO 8601 shows, in seconds. */
+const LAST_SECOND = 253_402_300_799n
+const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
 /** @param seed 32 bytes. */
 export function signerOf(name: string, seed: Buffer): Signer {
@@ -37,7 +43,7 @@ export function signerOf(name: string, seed: Buffer): Signer {
 /** The public half of a signer, as `signed-note` writes verifier keys: `name+hash+key`. */
 export function verifierKey({ name, privateKey }: Signer): string {
   const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-HASH_BYTES)
-  const key = Buffer.concat([ED25519, publicKey])
+  const key = Buffer.concat([Buffer.from([ED25519]), publicKey])
   return `${name}+${keyHash(name, key).toString('hex')}+${key.toString('base64')}`
 }
 
@@ -58,12 +64,62 @@ export function readNote(note: string): Checkpoint | null {
   return isCheckpoint ? { origin, size: Number(count), root } : null
 }
 
-/** The public half of a signer, as signatures are checked with it. */
+/** A public key, as signatures are checked with it. */
 export interface Verifier {
   readonly name: string
   /** What its signatures begin with. */
   readonly hash: Buffer
+  /** Whether it is a witness's, which signs that it saw the checkpoint, and when. */
+  readonly isWitness: boolean
   readonly publicKey: KeyObject
+}
+
+/** That a witness saw a checkpoint, and none of the same log that contradicts it. */
+export interface Cosignature {
+  /** Name of its key. */
+  readonly witness: string
+  /** By the witness's clock, in ISO 8601. */
+  readonly signed_at: string
+}
+
+/** That a witness saw the checkpoint of so many events. */
+export interface Witnessed extends Cosignature {
+  readonly size: number
+}
+
+/** Who signed a note. */
+export interface Signatures {
+  /** Name of the log's key; null: none that is trusted. */
+  readonly signer: string | null
+  readonly cosignatures: readonly Cosignature[]
+}
+
+/**
+ * Whose signatures of these keys a note has; those of other keys are ignored.
+ * @returns null where the note cannot be read, or one of these keys did not make what stands there as its signature.
+ */
+export function signaturesOn(note: string, verifiers: readonly Verifier[]): Signatures | null {
+  const end = note.lastIndexOf('\n\n')
+  if (end < 0 || !note.endsWith('\n')) return null
+  const text = note.slice(0, end + 1)
+  let signer: string | null = null
+  const cosignatures: Cosignature[] = []
+  const seen = new Set<Verifier>()
+  for (const line of note.slice(end + 2, -1).split('\n')) {
+    const signature = signatureIn(line)
+    if (!signature) return null
+    const by = verifiers.find((verifier) => isOf(signature, verifier))
+    // of one key the first counts
+    if (!by || seen.has(by)) continue
+    seen.add(by)
+    if (by.isWitness) {
+      const signed_at = cosignedAt(text, signature, by)
+      if (signed_at === null) return null
+      cosignatures.push({ witness: by.name, signed_at })
+    } else if (verify(null, Buffer.from(text), by.publicKey, signature.bytes)) signer ??= by.name
+    else return null
+  }
+  return { signer, cosignatures }
 }
 
 /**
@@ -71,31 +127,97 @@ export interface Verifier {
  * @returns the name of the key that signed it, null where none did.
  */
 export function signedBy(note: string, verifiers: readonly Verifier[]): string | null {
-  const end = note.lastIndexOf('\n\n')
-  if (end < 0 || !note.endsWith('\n')) return null
-  const text = Buffer.from(note.slice(0, end + 1))
-  for (const line of note.slice(end + 2, -1).split('\n')) {
-    const [, signer, encoded = ''] = SIGNATURE_LINE.exec(line) ?? []
-    const signed = Buffer.from(encoded, 'base64')
-    for (const { name, hash, publicKey } of verifiers) {
-      const isOfKey = signer === name && signed.subarray(0, KEY_HASH_BYTES).equals(hash)
-      if (isOfKey && verify(null, text, publicKey, signed.subarray(KEY_HASH_BYTES))) return name
-    }
-  }
-  return null
+  return signaturesOn(note, verifiers)?.signer ?? null
 }
 
-/** A verifier key in the form of `signed-note`. @returns null where a text is none of Ed25519. */
+/** Whether others than the log have signed a note; their signatures are not checked. */
+export function isCosigned(note: string): boolean {
+  return (note.match(/^— /gm) ?? []).length > 1
+}
+
+/** A cosignature that is not attached. */
+export class CosignatureRefused extends Error {
+  readonly reason: 'unreadable' | 'unknown_witness' | 'wrong_cosignature'
+  constructor(reason: CosignatureRefused['reason'], message: string) {
+    super(message)
+    this.name = 'CosignatureRefused'
+    this.reason = reason
+  }
+}
+
+/**
+ * A note with cosignatures of witnesses behind what it has. Of a witness that signed it before, the first one stays.
+ * @param lines as witnesses answer them: `— name base64`, one or more.
+ * @param witnesses keys that are trusted.
+ * @throws CosignatureRefused
+ */
+export function cosigned(note: string, lines: string, witnesses: readonly Verifier[]): string {
+  const text = note.slice(0, note.lastIndexOf('\n\n') + 1)
+  let result = note
+  for (const line of lines.trim().split(/\r?\n/)) {
+    const signature = signatureIn(line)
+    if (!signature) {
+      throw new CosignatureRefused('unreadable', 'must be lines of a signed note: `— <name> <base64>`')
+    }
+    const witness = witnesses.find((one) => isOf(signature, one))
+    if (!witness) {
+      throw new CosignatureRefused('unknown_witness', 'is by a key that is not in AUDIT_WITNESS_KEYS')
+    }
+    if (cosignedAt(text, signature, witness) === null) {
+      throw new CosignatureRefused(
+        'wrong_cosignature',
+        `is not what ${witness.name} makes of this checkpoint`,
+      )
+    }
+    const isNew = signaturesOn(result, [witness])?.cosignatures.length === 0
+    const encoded = Buffer.concat([signature.hash, signature.bytes]).toString('base64')
+    if (isNew) result += `— ${signature.name} ${encoded}\n`
+  }
+  return result
+}
+
+interface SignatureLine {
+  readonly name: string
+  readonly hash: Buffer
+  readonly bytes: Buffer
+}
+
+function signatureIn(line: string): SignatureLine | null {
+  const [, name, encoded = ''] = SIGNATURE_LINE.exec(line) ?? []
+  const signed = Buffer.from(encoded, 'base64')
+  if (name === undefined || signed.length <= KEY_HASH_BYTES) return null
+  return { name, hash: signed.subarray(0, KEY_HASH_BYTES), bytes: signed.subarray(KEY_HASH_BYTES) }
+}
+
+function isOf({ name, hash }: SignatureLine, verifier: Verifier): boolean {
+  return name === verifier.name && hash.equals(verifier.hash)
+}
+
+/** When a witness signed a text, in ISO 8601; null where it did not. */
+function cosignedAt(
+  text: string,
+  { bytes }: SignatureLine,
+  { publicKey, isWitness }: Verifier,
+): string | null {
+  if (!isWitness || bytes.length <= TIME_BYTES) return null
+  const seconds = bytes.readBigUInt64BE()
+  const message = Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
+  if (seconds > LAST_SECOND || !verify(null, message, publicKey, bytes.subarray(TIME_BYTES))) return null
+  return new Date(Number(seconds) * 1_000).toISOString()
+}
+
+/** A verifier key in the form of `signed-note`, of a log or of a witness. @returns null where a text is none of Ed25519. */
 export function verifierOf(text: string): Verifier | null {
   const [, name = '', hash = '', encoded = ''] =
     /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const key = Buffer.from(encoded, 'base64')
-  const isKey = key.length === 1 + HASH_BYTES && key[0] === ED25519[0]
+  const isKey = key.length === 1 + HASH_BYTES && (key[0] === ED25519 || key[0] === COSIGNATURE)
   if (!isKey || keyHash(name, key).toString('hex') !== hash) return null
   const der = Buffer.concat([PUBLIC_PREFIX, key.subarray(1)])
   return {
     name,
     hash: Buffer.from(hash, 'hex'),
+    isWitness: key[0] === COSIGNATURE,
     publicKey: createPublicKey({ key: der, format: 'der', type: 'spki' }),
   }
 }

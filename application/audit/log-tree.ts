@@ -5,8 +5,11 @@ import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.t
 import type { LogTreeStore, StoredCheckpoint, StoredTile, TreeEnd } from '../ports/log-tree-store.ts'
 import type { SecretVault } from '../ports/personal-data.ts'
 import {
+  type Cosignature,
+  cosigned,
   readNote,
   type Signer,
+  signaturesOn,
   signedBy,
   signedNote,
   signerOf,
@@ -31,7 +34,7 @@ import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
 /** What keeps signed checkpoints outside the database as well. */
 export interface CheckpointCopies {
-  /** Keeps the larger one, where it has another. @throws what the folder fails by. */
+  /** Keeps the larger one, where it has another; of one, that with more signatures. @throws what the folder fails by. */
   keep(checkpoint: StoredCheckpoint): Promise<void>
   /** The notes that it has. @throws the same. */
   kept(): Promise<readonly string[]>
@@ -47,6 +50,8 @@ export interface LogTreeParts {
   readonly vault: SecretVault
   readonly clock: Clock
   readonly copies: CheckpointCopies | null
+  /** Keys of witnesses that are trusted. */
+  readonly witnesses: readonly Verifier[]
 }
 
 /** The log no longer begins with the events of an earlier checkpoint; nothing is signed. */
@@ -247,6 +252,36 @@ export class LogTree {
     return this.#parts.store.checkpoints(limit)
   }
 
+  /** The checkpoint of so many events; null where there is none. */
+  async #checkpointOf(size: number): Promise<StoredCheckpoint | null> {
+    const all = await this.checkpoints(Number.MAX_SAFE_INTEGER)
+    return all.find((one) => one.size === size) ?? null
+  }
+
+  /**
+   * Attaches cosignatures of witnesses to a checkpoint.
+   * @param lines as witnesses answer them.
+   * @returns the checkpoint with them, null where there is none of that size. @throws CosignatureRefused
+   */
+  async cosign(size: number, lines: string): Promise<StoredCheckpoint | null> {
+    const { store, copies, witnesses } = this.#parts
+    for (;;) {
+      const checkpoint = await this.#checkpointOf(size)
+      if (!checkpoint) return null
+      const note = cosigned(checkpoint.note, lines, witnesses)
+      // else somebody attached another one meanwhile
+      if (note === checkpoint.note || (await store.replaceNote(size, checkpoint.note, note))) {
+        await copies?.keep({ ...checkpoint, note })
+        return { ...checkpoint, note }
+      }
+    }
+  }
+
+  /** The cosignatures on a note, of witnesses that are trusted. */
+  cosignaturesOn(note: string): readonly Cosignature[] {
+    return signaturesOn(note, this.#parts.witnesses)?.cosignatures ?? []
+  }
+
   /** A log is known by its first event. */
   async #origin(): Promise<string> {
     const { events } = await this.#parts.log.readAll({ after: LOG_START, maxCount: 1 })
@@ -278,19 +313,22 @@ export class LogTree {
       store,
       verifiers: async () => {
         const signer = (await log.head()) === LOG_START ? null : await this.#signing()
-        return this.#verifiers(signer, await store.keys())
+        return [...(await this.#verifiers(signer, await store.keys())), ...this.#parts.witnesses]
       },
       copies: async () => (await copies?.kept()) ?? [],
     })
   }
 
   /**
-   * Proves that an event is in the log as of the newest checkpoint.
-   * @returns null where the log has no such event. @throws LogDiffers as {@link checkpoint}.
+   * Proves that an event is in the log as of a checkpoint.
+   * @param of size of the checkpoint, null: a new one.
+   * @returns null where the log has no such event, or there is no such checkpoint. @throws LogDiffers as {@link checkpoint}.
    */
-  async prove(eventId: string): Promise<InclusionProof | null> {
+  async prove(eventId: string, of: number | null = null): Promise<InclusionProof | null> {
     const { store } = this.#parts
-    const checkpoint = await this.checkpoint()
+    const checkpoint = of === null ? await this.checkpoint() : await this.#checkpointOf(of)
+    // it may be made anew just now
+    if (of !== null && checkpoint && (await this.grow()).size < of) throw new LogDiffers(of)
     const index = await store.indexOf(eventId)
     if (checkpoint === null || index === null || index >= checkpoint.size) return null
     const event = await this.#eventAt(index)

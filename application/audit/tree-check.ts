@@ -1,7 +1,14 @@
 import { mapInTimeSlices } from '../commands/time-slices.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { LogTreeStore, TreeEnd } from '../ports/log-tree-store.ts'
-import { type Checkpoint, readNote, signedBy, type Verifier } from './checkpoint-note.ts'
+import {
+  type Checkpoint,
+  type Cosignature,
+  readNote,
+  signaturesOn,
+  type Verifier,
+  type Witnessed,
+} from './checkpoint-note.ts'
 import { idAt } from './event-ids.ts'
 import { leafOf } from './leaf.ts'
 import { GrowingRoot, HASH_BYTES, type Hash, leafHash } from './merkle.ts'
@@ -31,10 +38,15 @@ export interface TreeDifference {
 export interface TreeEvidence {
   readonly log: EventLog
   readonly store: Pick<LogTreeStore, 'end' | 'tiles' | 'checkpoints'>
-  /** Keys that are trusted. */
+  /** Keys that are trusted, of witnesses as well. */
   verifiers(): Promise<readonly Verifier[]>
   /** Signed notes that are kept outside the database. */
   copies(): Promise<readonly string[]>
+}
+
+/** A checkpoint that a trusted key signed, and the witnesses that signed it as well. */
+interface Trusted extends Checkpoint {
+  readonly cosignatures: readonly Cosignature[]
 }
 
 /** Holds the events of the log, in order, against the tree that was made of it and all checkpoints. */
@@ -43,14 +55,14 @@ export class TreeCheck {
   /** How far the stored tree can be compared. */
   readonly #end: TreeEnd
   /** Ascending. */
-  readonly #checkpoints: readonly Checkpoint[]
+  readonly #checkpoints: readonly Trusted[]
   readonly #areAllSigned: boolean
   #next = 0
   readonly #read = new GrowingRoot()
   #tile: { readonly index: number; readonly hashes: Buffer; readonly eventIds: Buffer } | undefined
   #suspect: TreeDifference | null = null
 
-  private constructor(evidence: TreeEvidence, end: TreeEnd, read: readonly (Checkpoint | null)[]) {
+  private constructor(evidence: TreeEvidence, end: TreeEnd, read: readonly (Trusted | null)[]) {
     this.#evidence = evidence
     this.#end = end
     this.#checkpoints = read.filter((one) => one !== null).sort((one, other) => one.size - other.size)
@@ -64,9 +76,12 @@ export class TreeCheck {
     const verifiers = await evidence.verifiers()
     const kept = await store.checkpoints(Number.MAX_SAFE_INTEGER)
     const notes = [...kept.map(({ note }) => note), ...(await evidence.copies())]
-    const checkpoints = await mapInTimeSlices(notes, (note) =>
-      signedBy(note, verifiers) === null ? null : readNote(note),
-    )
+    const checkpoints = await mapInTimeSlices(notes, (note) => {
+      const signatures = signaturesOn(note, verifiers)
+      const checkpoint = readNote(note)
+      if (!checkpoint || !signatures || signatures.signer === null) return null
+      return { ...checkpoint, cosignatures: signatures.cosignatures }
+    })
     // a tree of before the log was moved is made anew
     const isOfLog = end.size > 0 && (await log.idAt(end.position)) === end.eventId
     return new TreeCheck(evidence, isOfLog ? end : { ...end, size: 0 }, checkpoints)
@@ -75,6 +90,14 @@ export class TreeCheck {
   /** Signed checkpoints that the log was held against. */
   get compared(): number {
     return this.#next
+  }
+
+  /** Of each witness the last checkpoint among these. */
+  get witnesses(): readonly Witnessed[] {
+    const signed = this.#checkpoints
+      .slice(0, this.#next)
+      .flatMap(({ size, cosignatures }) => cosignatures.map((one) => ({ ...one, size })))
+    return [...new Map(signed.map((one) => [one.witness, one])).values()]
   }
 
   /** Of all events so far. */
@@ -110,7 +133,8 @@ export class TreeCheck {
   /**
    * Ends with the last event.
    * @returns how the log differs; `missing` where events are gone that were in the tree, or covered by a checkpoint;
-   *   `unknown_signature` where it does not, and a checkpoint is not signed by a key that is trusted.
+   *   `unknown_signature` where it does not, and a checkpoint is not signed by a key that is trusted, or a witness did
+   *   not make what stands there as its signature.
    */
   async finish(): Promise<TreeDifference | { readonly missing: string | null } | 'unknown_signature' | null> {
     if (this.#suspect) return this.#suspect

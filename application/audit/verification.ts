@@ -11,6 +11,7 @@ import {
   HashChains,
   linkOf,
 } from './chain-verification.ts'
+import type { Witnessed } from './checkpoint-note.ts'
 import type { TreeCheck, TreeDifference, TreeProblem } from './tree-check.ts'
 
 /** What a check of the log found. */
@@ -28,6 +29,8 @@ export interface AuditReport {
   readonly head: string
   /** Signed checkpoints that the log was held against. */
   readonly checkpoints: number
+  /** Of each witness that is trusted the last of these checkpoints that it signed. */
+  readonly witnesses: readonly Witnessed[]
   /** Root of the tree over the events checked, base64; null of a single stream. */
   readonly root_hash: string | null
   readonly first_problem: AuditProblem | null
@@ -35,7 +38,7 @@ export interface AuditReport {
 
 /**
  * Beside those of a stream: `missing_positions` before this event; `missing_end`: the log ends before what was read of
- * it; `unknown_signature`: no key that is trusted has signed a checkpoint; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
+ * it; `unknown_signature`: no key that is trusted has signed a checkpoint, or a cosignature is not its witness's; `replaced_events`: an event that was read is not there, or fewer stand before it than were counted; `cut_stream`:
  * somebody cut or deleted it by the engine's own means.
  */
 export type LogProblem =
@@ -200,6 +203,7 @@ function report(
     last_hash: last?.hash || null,
     head: String(head),
     checkpoints: tree?.compared ?? 0,
+    witnesses: tree?.witnesses ?? [],
     root_hash: tree?.root.toString('base64') ?? null,
     first_problem: problem,
   }

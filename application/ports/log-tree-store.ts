@@ -45,6 +45,8 @@ export interface LogTreeStore {
   /** Newest first. */
   checkpoints(limit: number): Promise<readonly StoredCheckpoint[]>
   addCheckpoint(checkpoint: StoredCheckpoint): Promise<void>
+  /** Puts another note in place of that of a checkpoint. @returns false, with nothing changed, where that is no longer `from`. */
+  replaceNote(size: number, from: string, to: string): Promise<boolean>
   /** Every verifier key that signed one. */
   keys(): Promise<readonly string[]>
 }

@@ -226,6 +226,7 @@ export const REJECTION_CODES = {
   too_many_webhook_events: 'The span holds more events than are sent again at once',
   transaction_not_found: 'There is no such transaction',
   transaction_out_of_scope: 'The transaction lies outside the scope of the key',
+  unknown_witness: 'No key in `AUDIT_WITNESS_KEYS` made the cosignature',
   url_registered: 'Another webhook subscription has the address',
   verification_under_way: 'A verification of the account is under way',
   web_address_taken: 'The web address is verified for another tenant',
@@ -235,6 +236,7 @@ export const REJECTION_CODES = {
   webhook_event_not_subscribed: 'The webhook subscription does not receive the event',
   webhook_event_out_of_scope: 'The event lies outside the scope of the key',
   wrong_amounts: 'The amounts are not those of the deposits',
+  wrong_cosignature: 'The witness did not sign this checkpoint so',
 } as const
 
 export type RejectionCode = keyof typeof REJECTION_CODES

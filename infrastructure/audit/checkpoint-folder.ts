@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readNote } from '../../application/audit/checkpoint-note.ts'
+import { isCosigned, readNote } from '../../application/audit/checkpoint-note.ts'
 import type { CheckpointCopies } from '../../application/audit/log-tree.ts'
 import type { StoredCheckpoint } from '../../application/ports/log-tree-store.ts'
 import { errorCode } from '../error-code.ts'
 
-/** Copies of checkpoints in a folder: the last of each UTC day, `YYYY-MM-DD.checkpoint`, and the newest, `latest.checkpoint`; `verifier-key` has a line for each key that signed one. */
+/** Copies of checkpoints in a folder: the last of each UTC day, `YYYY-MM-DD.checkpoint`, the last of it that a witness signed, `YYYY-MM-DD-cosigned.checkpoint`, and the newest, `latest.checkpoint`; `verifier-key` has a line for each key that signed one. */
 export class CheckpointFolder implements CheckpointCopies {
   readonly #folder: string
 
@@ -16,11 +16,13 @@ export class CheckpointFolder implements CheckpointCopies {
 
   async keep({ size, note, key, madeAt }: StoredCheckpoint): Promise<void> {
     const day = new Date(madeAt).toISOString().slice(0, 10)
-    for (const name of [`${day}.checkpoint`, 'latest.checkpoint']) {
+    const names = [`${day}.checkpoint`, 'latest.checkpoint']
+    if (isCosigned(note)) names.push(`${day}-cosigned.checkpoint`)
+    for (const name of names) {
       const kept = await this.#read(name)
       // another process may have signed more; what cannot be read is not lost either
-      if (kept === null || (readNote(kept)?.size ?? Number.POSITIVE_INFINITY) < size)
-        await this.#put(name, note)
+      const isOlder = kept === null || (readNote(kept)?.size ?? Number.POSITIVE_INFINITY) < size
+      if (isOlder || (note !== kept && note.startsWith(kept))) await this.#put(name, note)
     }
     const keys = await this.keys()
     if (!keys.includes(key)) await this.#put('verifier-key', [...keys, key].map((one) => `${one}\n`).join(''))

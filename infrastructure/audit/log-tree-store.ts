@@ -9,7 +9,7 @@ import type {
   TreeEnd,
 } from '../../application/ports/log-tree-store.ts'
 
-/** Within so many milliseconds every checkpoint is kept, before that the last of each day. */
+/** Within so many milliseconds every checkpoint is kept, before that the last of each day, and the last that a witness signed. */
 const ALL_KEPT_MS = 7 * 24 * 3_600_000
 
 interface TileRow {
@@ -141,9 +141,18 @@ export class PostgresLogTreeStore implements LogTreeStore {
     // an older one follows from those after it, as long as they are consistent
     await this.#pool.query(
       `DELETE FROM runtime.log_checkpoints WHERE made_at < $1 AND size NOT IN (
-         SELECT max(size) FROM runtime.log_checkpoints GROUP BY date_trunc('day', made_at AT TIME ZONE 'UTC'))`,
+         SELECT max(size) FROM runtime.log_checkpoints
+         GROUP BY date_trunc('day', made_at AT TIME ZONE 'UTC'), note LIKE E'%\\n— %\\n— %')`,
       [new Date(madeAt - ALL_KEPT_MS)],
     )
+  }
+
+  async replaceNote(size: number, from: string, to: string): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'UPDATE runtime.log_checkpoints SET note = $3 WHERE size = $1 AND note = $2',
+      [size, from, to],
+    )
+    return rowCount === 1
   }
 
   async keys(): Promise<readonly string[]> {

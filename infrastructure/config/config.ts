@@ -155,6 +155,7 @@ function configOf(settings: Settings) {
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
     /** Null: checkpoints of the log are kept in the database alone. */
     auditCheckpointsDir: settings.AUDIT_CHECKPOINTS_DIR ?? null,
+    auditWitnessKeys: settings.AUDIT_WITNESS_KEYS ?? [],
     /** Settings that work and may surprise, one line each, for the log. */
     warnings: [...surprising(settings)] as readonly string[],
   }

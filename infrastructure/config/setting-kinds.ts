@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { verifierOf } from '../../application/audit/checkpoint-note.ts'
 import { readConnectionString } from '../event-store/eventstoredb/connection-string.ts'
 
 /** A range of IP addresses in CIDR notation. */
@@ -129,6 +130,14 @@ export function list<T>(expected: string, read: (item: string) => T | undefined,
 function readList<T>(value: string, read: (item: string) => T | undefined): readonly T[] | undefined {
   const items = value.split(',').map((item) => read(item.trim()))
   return items.every((item) => item !== undefined) ? items : undefined
+}
+
+/** Verifier keys of witnesses, in the form of C2SP `signed-note`. A private key that is given by mistake is not quoted. */
+export function witnessKeys() {
+  return list(
+    'a comma list of verifier keys of witnesses, such as witness.example/w1+86d9bb3c+BJ…, each an Ed25519 key of type 4',
+    (item) => (verifierOf(item)?.isWitness ? item : undefined),
+  )
 }
 
 /** Origins as browsers send them, for example `https://app.example.com`. */

@@ -23,6 +23,7 @@ import {
   routingNumber,
   text,
   wholeNumber,
+  witnessKeys,
   word,
 } from './setting-kinds.ts'
 
@@ -190,6 +191,11 @@ export const SETTINGS = z.object({
     .describe(
       'Folder where [signed checkpoints](../auditors/event-log.md#checkpoints) of the log are kept as well as in the database; not in ' +
         '`DATA_DIR`, and best on another machine',
+    ),
+  AUDIT_WITNESS_KEYS: witnessKeys()
+    .optional()
+    .describe(
+      'Verifier keys of [witnesses](../auditors/event-log.md#witnesses) whose cosignatures of checkpoints are taken, in a comma list',
     ),
   TECHNICAL_DEADLINE_SCALE: decimalNumber(1, 100)
     .default(1)

@@ -33,7 +33,7 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
       .argument('<file>', 'the proof as JSON, or - for standard input; or the folder of an export')
       .option(
         '--key <key>',
-        'the verifier key that you kept; again for another one',
+        'the verifier key that you kept, and those of witnesses: again for another one',
         (key: string, before: readonly string[] = []) => [...before, key],
       )
       .option(

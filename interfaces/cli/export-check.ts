@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { checkedNote, ProofFails } from '../../application/audit/check-proof.ts'
+import type { Witnessed } from '../../application/audit/checkpoint-note.ts'
 import { isIncluded } from '../../application/audit/merkle.ts'
 import {
   EVENTS,
@@ -27,6 +28,7 @@ export interface CheckedExport {
   /** Events of the log that the checkpoint covers. */
   readonly size: number
   readonly signed_by: string
+  readonly witnesses: readonly Witnessed[]
   readonly made_at: string
   readonly made_by: Manifest['made_by']
   readonly command: string
@@ -90,6 +92,7 @@ export async function checkExport(folder: string, keys: readonly string[]): Prom
     is_whole_log: events === log.size,
     size: log.size,
     signed_by: log.signedBy,
+    witnesses: log.witnesses,
     made_at,
     made_by,
     command,

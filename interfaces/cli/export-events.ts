@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { ConsistencyProof } from '../../application/audit/log-tree.ts'
 import { sentenceOf, wordsOf } from '../../application/audit/sentences.ts'
 import type { ShownEvent } from '../../application/audit/streams.ts'
 import { errorCode } from '../../infrastructure/error-code.ts'
@@ -27,7 +28,7 @@ import { untilStopped } from './verbs.ts'
 /** Events of an answer at the most; endpoints give fewer where these are large. */
 const PAGE = 1_000
 /** What says how an answer looks, and an export decides by itself. */
-const OF_ANSWERS = ['limit', 'graph', 'tree_size', 'follow'] as const
+const OF_ANSWERS = ['limit', 'graph', 'follow'] as const
 
 /** An event as it is answered with its proof: null where it came after the checkpoint. */
 interface Answered extends Omit<ExportedEvent, 'sentence' | 'proof'> {
@@ -58,23 +59,23 @@ export function exportable<Options extends object>({
   }
 }
 
-/** Exports the events of a command as of a checkpoint that is signed now. @throws CliError, UsageError */
+/** Exports the events of a command as of a checkpoint: that of `tree_size`, or one that is signed now. @throws CliError, UsageError */
 async function exportEvents(called: Called<object>, folder: string): Promise<Output> {
   const { io, client, endpoint, input, options } = called
   for (const name of OF_ANSWERS) {
     if (input.query[name] !== undefined || (options as Readonly<Record<string, unknown>>)[name]) {
-      throw new UsageError(`--export takes all events: leave --${name.replace('_', '-')} out.`)
+      throw new UsageError(`--export takes all events: leave --${name} out.`)
     }
   }
   const operator = client()
-  const ask = async (operation: string) =>
-    (await operator.call(operationOf(operation), { params: {}, query: {} })).data
+  const ask = async (operation: string, query = {}) =>
+    (await operator.call(operationOf(operation), { params: {}, query })).data
   const progress = new Progress(io, { lines: !options.json })
   try {
     return await untilStopped(async (signal) => {
       await refuseFull(folder)
       const by = (await ask('showMe')) as { readonly operator_id: string; readonly role: string }
-      const signed = (await ask('makeCheckpoint')) as Signed
+      const signed = await checkpointOf(input.query.tree_size, ask)
       const pages = pagesOf(called, signed.size, signal)
       const manifest = await writeExport(folder, pages, {
         describe: (written) => ({
@@ -100,6 +101,16 @@ interface Signed {
   readonly size: number
   readonly note: string
   readonly key: string
+}
+
+/** @param size of the checkpoint, undefined: one that is signed now. @throws CliError where there is none of that size. */
+async function checkpointOf(
+  size: unknown,
+  ask: (operation: string, query?: object) => Promise<unknown>,
+): Promise<Signed> {
+  if (size === undefined) return (await ask('makeCheckpoint')) as Signed
+  const { to, key } = (await ask('proveConsistency', { from: size, to: size })) as ConsistencyProof
+  return { size: Number(size), note: to, key }
 }
 
 function operationOf(name: string): CommandEndpoint {

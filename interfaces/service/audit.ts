@@ -1,3 +1,4 @@
+import { verifierOf } from '../../application/audit/checkpoint-note.ts'
 import { followCheckpoints } from '../../application/audit/follow-checkpoints.ts'
 import { LogTree, type LogTreeParts } from '../../application/audit/log-tree.ts'
 import { technicalDeadline } from '../../application/commands/technical-deadlines.ts'
@@ -18,7 +19,11 @@ const LAST_CHECKPOINT_MS = 5_000
  * @throws ConfigError when the folder of checkpoints cannot be used.
  */
 export async function logTreeOf(
-  { auditCheckpointsDir: folder, dataDir }: Pick<Config, 'auditCheckpointsDir' | 'dataDir'>,
+  {
+    auditCheckpointsDir: folder,
+    auditWitnessKeys: witnessKeys,
+    dataDir,
+  }: Pick<Config, 'auditCheckpointsDir' | 'auditWitnessKeys' | 'dataDir'>,
   { background }: Pick<Database, 'background'>,
   parts: Pick<LogTreeParts, 'log' | 'vault' | 'clock'>,
 ): Promise<LogTree> {
@@ -31,6 +36,7 @@ export async function logTreeOf(
     clock,
     store,
     copies: folder === null ? null : new CheckpointFolder(folder),
+    witnesses: witnessKeys.flatMap((key) => verifierOf(key) ?? []),
   })
 }
 

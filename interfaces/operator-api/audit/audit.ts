@@ -3,6 +3,7 @@ import { verifyLog, verifyStream } from '../../../application/audit/verification
 import { optional, text } from '../../endpoints/fields.ts'
 import { endpoint, notFound } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
+import { cosignatures } from './log-tree.ts'
 import { streamName } from './streams.ts'
 
 const AuditReport = z
@@ -14,6 +15,9 @@ const AuditReport = z
     last_hash: z.string().nullable().describe('Hash of that event'),
     head: z.string().describe('Position of the last event of the log when the check began'),
     checkpoints: z.int().describe('Signed checkpoints that it was held against'),
+    witnesses: cosignatures.describe(
+      'Of each witness in `AUDIT_WITNESS_KEYS` the last of these checkpoints that it signed',
+    ),
     root_hash: z
       .string()
       .nullable()

@@ -1,13 +1,29 @@
 import { z } from 'zod'
-import { readNote } from '../../../application/audit/checkpoint-note.ts'
+import { CosignatureRefused, readNote, type Witnessed } from '../../../application/audit/checkpoint-note.ts'
+import type { LogTree } from '../../../application/audit/log-tree.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
-import { optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
-import { endpoint, notFound, record } from '../host/api.ts'
+import { optionalWholeNumberText, text, wholeNumberText } from '../../endpoints/fields.ts'
+import { badRequest, endpoint, notFound, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
 import { hashPath } from './proofs.ts'
 
 const MOST = 1_000
+
+const NO_CHECKPOINT = 'There is no checkpoint of that size'
+
+/** Cosignatures as they are answered. */
+export const cosignatures = z
+  .array(
+    z
+      .object({
+        witness: z.string().describe('Name of its key'),
+        signed_at: shownTime().describe("By the witness's clock"),
+        size: z.int().describe('Events of the log that the checkpoint covers'),
+      })
+      .meta({ id: 'Cosignature' }),
+  )
+  .readonly()
 
 const Checkpoint = z
   .object({
@@ -16,6 +32,7 @@ const Checkpoint = z
     made_at: shownTime(),
     key: z.string().describe('Verifier key of who signed it, in the form of C2SP `signed-note`'),
     note: z.string().describe('The signed note, in the form of C2SP `tlog-checkpoint`'),
+    witnesses: cosignatures.describe('Those in `AUDIT_WITNESS_KEYS` that signed it as well'),
   })
   .meta({ id: 'Checkpoint' })
 
@@ -43,13 +60,14 @@ const Consistency = z
   })
   .meta({ id: 'ConsistencyProof' })
 
-function shown({ size, note, key, madeAt }: StoredCheckpoint): z.input<typeof Checkpoint> {
+function shown(logTree: LogTree, { size, note, key, madeAt }: StoredCheckpoint): z.input<typeof Checkpoint> {
   return {
     size,
     root_hash: readNote(note)!.root.toString('base64'),
     made_at: new Date(madeAt).toISOString(),
     key,
     note,
+    witnesses: logTree.cosignaturesOn(note).map((one): Witnessed => ({ ...one, size })),
   }
 }
 
@@ -58,7 +76,8 @@ export const logTreeEndpoints = [
     operation: 'listCheckpoints',
     route: 'GET /audit/checkpoints',
     summary: 'List signed checkpoints of the log, newest first',
-    description: 'Of the last seven days all are kept, before that the last of each day.',
+    description:
+      'Of the last seven days all are kept, before that the last of each day, and the last of it that a witness signed.',
     query: z.object({
       limit: wholeNumberText({ min: 1, max: MOST, missing: 20 }).describe(`At most ${MOST}`),
     }),
@@ -68,7 +87,8 @@ export const logTreeEndpoints = [
       columns: { size: 'size', made: 'made_at', 'root hash': 'root_hash' },
     },
     async handle({ host, query }) {
-      return (await host.services.logTree.checkpoints(query.limit)).map(shown)
+      const { logTree } = host.services
+      return (await logTree.checkpoints(query.limit)).map((one) => shown(logTree, one))
     },
   }),
   endpoint({
@@ -83,9 +103,49 @@ export const logTreeEndpoints = [
     },
     command: { name: 'audit checkpoint' },
     async handle({ host, signal }) {
-      const checkpoint = await host.services.logTree.checkpoint(signal)
+      const { logTree } = host.services
       // the log of a service that runs has its first event
-      return shown(checkpoint!)
+      return shown(logTree, (await logTree.checkpoint(signal))!)
+    },
+  }),
+  endpoint({
+    operation: 'cosignCheckpoint',
+    route: 'POST /audit/checkpoints/{size}/cosignatures',
+    roles: AUDITING,
+    summary: 'Attach the cosignature of a witness to a checkpoint',
+    description:
+      'A witness signs that it saw the checkpoint, and none that contradicts it (C2SP `tlog-cosignature`). Of one that signed it before, the first cosignature stays.',
+    params: z.object({
+      size: z
+        .string()
+        .regex(/^[1-9]\d{0,14}$/, NO_CHECKPOINT)
+        .describe('Size of the checkpoint'),
+    }),
+    body: z.object({
+      cosignature: text(10_000).describe('What the witness answered: `— <name> <base64>`, one or more lines'),
+    }),
+    answers: { 200: Checkpoint },
+    errors: {
+      400: 'The cosignature is of no witness in `AUDIT_WITNESS_KEYS`, or not of this checkpoint',
+      404: NO_CHECKPOINT,
+    },
+    refuses: { 400: ['unknown_witness', 'wrong_cosignature'] },
+    command: { name: 'audit cosign', operands: ['cosignature'] },
+    async handle({ host, params, body }) {
+      const { logTree } = host.services
+      try {
+        const checkpoint = await logTree.cosign(Number(params.size), body.cosignature)
+        if (!checkpoint) throw notFound(NO_CHECKPOINT)
+        return shown(logTree, checkpoint)
+      } catch (error) {
+        if (!(error instanceof CosignatureRefused)) throw error
+        const { reason, message } = error
+        throw badRequest(
+          'cosignature',
+          `cosignature ${message}`,
+          reason === 'unreadable' ? 'field_invalid' : reason,
+        )
+      }
     },
   }),
   endpoint({
@@ -96,15 +156,27 @@ export const logTreeEndpoints = [
     description:
       'The proof leads to a checkpoint that covers it; `compstream audit check` checks it with nothing but the verifier key.',
     params: z.object({ event_id: z.uuid('The log has no such event').describe('Id of the event') }),
+    query: z.object({
+      tree_size: optionalWholeNumberText({ min: 1 }).describe(
+        'Size of the checkpoint that it leads to, such as one that a witness signed; left out: a new one',
+      ),
+    }),
     answers: { 200: Inclusion },
     errors: {
-      404: 'The log has no such event',
+      404: 'The log has no such event, or no checkpoint of that size that covers it',
       409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
     },
     command: { name: 'audit prove' },
     async handle(call) {
-      const proof = await call.host.services.logTree.prove(call.params.event_id)
-      if (!proof) throw notFound('The log has no such event')
+      const { tree_size } = call.query
+      const proof = await call.host.services.logTree.prove(call.params.event_id, tree_size ?? null)
+      if (!proof) {
+        throw notFound(
+          tree_size === undefined
+            ? 'The log has no such event'
+            : 'The log has no such event, or no checkpoint of that size that covers it',
+        )
+      }
       // the leaf has the bytes as stored, unmasked
       await record(call, 'prove', proof.event_id)
       return proof

@@ -19,7 +19,7 @@ import { type NamedThing, noSuch } from '../../endpoints/not-found.ts'
 import { nameCaller } from '../../http/answers.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
-import { type ErrorCode, type HttpCode, HttpError, refusalOf } from '../../http/errors.ts'
+import { type ErrorCode, HttpError, refusalOf } from '../../http/errors.ts'
 import { AUDITING, type RoledEndpoint, reveals, rolesOf } from './roles.ts'
 import type { OperatorServices } from './services.ts'
 
@@ -156,7 +156,7 @@ export async function recordReveal(
 }
 
 /** A refusal of the request's shape; the message begins with the field's name. @param code what is wrong with it. */
-export function badRequest(field: string, message: string, code: HttpCode = 'field_invalid'): HttpError {
+export function badRequest(field: string, message: string, code: ErrorCode = 'field_invalid'): HttpError {
   return new HttpError(400, null, message, { code, field })
 }
 

@@ -71,6 +71,7 @@ describe('an operation', () => {
       .filter(({ endpoint, roles }) => roles !== (endpoint.method === 'GET' ? OPERATOR_ROLES : CHANGING))
       .map(({ name, roles }) => `${name}: ${roles.join(' ')}`)
     expect(unusual.sort()).toEqual([
+      'cosignCheckpoint: admin operator auditor',
       'createOperator: admin',
       'listAgentCredentials: admin operator',
       'listEmployeeRegister?reveal: admin operator auditor',

@@ -3,18 +3,22 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkProof } from '../../../application/audit/check-proof.ts'
 import { leafHash } from '../../../application/audit/merkle.ts'
 import { cli, expectRefused } from '../../support/cli.ts'
+import { goVerdicts, hasGoTlog } from '../../support/go-tlog.ts'
 import { askOperator, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { newWitness } from '../../support/witness.ts'
 
 describe('the log of a service', () => {
   let folder: string
   let service: RunningService
   let seeded: SeededTenant
+  const witness = newWitness('witness.example/w')
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'compstream-checkpoints-'))
-    service = await startService({ env: { AUDIT_CHECKPOINTS_DIR: folder } })
+    service = await startService({ env: { AUDIT_CHECKPOINTS_DIR: folder, AUDIT_WITNESS_KEYS: witness.key } })
     seeded = await seedTenant(service)
   })
   afterAll(async () => {
@@ -22,7 +26,7 @@ describe('the log of a service', () => {
     await rm(folder, { recursive: true })
   })
 
-  const ops = (method: string, path: string) => askOperator(service, method, path)
+  const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
   const eventId = async (): Promise<string> =>
     (await ops('GET', `/streams/employer-${seeded.employerId}`)).body.data[0].event_id
 
@@ -123,6 +127,100 @@ describe('the log of a service', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('x'))).toEqual([])
   })
 
+  test('keeps the cosignature of a witness with its checkpoint, and shows it with all that is proven by that', async () => {
+    const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
+    const { size, note, key, witnesses } = (await ops('POST', '/audit/checkpoints')).body.data
+    expect(witnesses).toEqual([])
+    const line = witness.cosign(note, Date.parse('2026-04-01T00:00:00Z') / 1_000)
+    const refused = async (cosignature: string) => {
+      const { status, body } = await ops('POST', `/audit/checkpoints/${size}/cosignatures`, { cosignature })
+      return [status, body.code, body.field]
+    }
+    const stranger = newWitness('witness.example/w')
+    expect(await refused(stranger.cosign(note, 1))).toEqual([400, 'unknown_witness', 'cosignature'])
+    const another = note.replace(`${size}`, `${size + 1}`)
+    expect(await refused(witness.cosign(another, 1))).toEqual([400, 'wrong_cosignature', 'cosignature'])
+    expect(await refused('not one')).toEqual([400, 'field_invalid', 'cosignature'])
+    const unknown = await ops('POST', '/audit/checkpoints/1000000/cosignatures', { cosignature: line })
+    expect([unknown.status, unknown.body.field]).toEqual([404, 'size'])
+
+    const seen = { witness: 'witness.example/w', signed_at: '2026-04-01T00:00:00.000Z', size }
+    const attached = await cli(['--json', 'audit', 'cosign', String(size), line], { env })
+    expect([attached.stderr, attached.json()]).toEqual([
+      '',
+      expect.objectContaining({ note: `${note}${line}\n`, witnesses: [seen] }),
+    ])
+    // the log goes on
+    await ops('GET', `/streams/employer-${seeded.employerId}?reveal=true`)
+    await ops('POST', '/audit/checkpoints')
+    const [kept] = (await readdir(folder)).filter((name) => name.endsWith('-cosigned.checkpoint'))
+    expect(await readFile(join(folder, kept!), 'utf8')).toBe(`${note}${line}\n`)
+    expect((await ops('POST', '/audit/verify')).body.data).toMatchObject({
+      verified: true,
+      witnesses: [seen],
+    })
+
+    const trusted = ['--key', key, '--key', witness.key]
+    const proof = (await ops('GET', `/audit/proofs/${await eventId()}?tree_size=${size}`)).body.data
+    expect((await check(proof, ...trusted)).json()).toMatchObject({ proven: true, size, witnesses: [seen] })
+    expect((await check(proof, '--key', key)).json()).toMatchObject({ proven: true, witnesses: [] })
+    expectRefused(await check(proof, '--key', witness.key), /No key that is trusted/)
+    const link = (await ops('GET', `/audit/consistency?from=${size}`)).body.data
+    expect((await check(link, ...trusted)).json()).toMatchObject({ from: size, witnesses: [seen] })
+
+    const place = join(folder, 'cosigned')
+    const story = ['stories', 'employer', seeded.employerId, '--tree-size', String(size), '--export', place]
+    expect((await cli(['--json', ...story], { env })).stderr).toBe('')
+    const checked = await cli(['--json', 'audit', 'check', place, ...trusted])
+    expect(checked.json()).toMatchObject({ proven: true, size, witnesses: [seen] })
+  })
+
+  // compiles Go's packages; unit/audit/merkle holds the proofs against the standard
+  test.skipIf(!hasGoTlog)(
+    "is proven to Go's own transparency log, and no longer once a byte is changed (needs golang-go, golang-golang-x-mod-dev)",
+    { tags: 'long' },
+    async () => {
+      const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
+      const written = async (...command: string[]) => {
+        const run = await cli(['--json', 'audit', ...command], { env })
+        expect([run.code, run.stderr]).toEqual([0, ''])
+        return run.json()
+      }
+      const { size, key, note } = await written('checkpoint')
+      await written('cosign', String(size), witness.cosign(note, 1_775_001_600))
+      const inclusion = await written('prove', await eventId())
+      const witnessed = await written('prove', await eventId(), '--tree-size', String(size))
+      const later = await written('checkpoint')
+      const consistency = await written('consistency', '--from', String(size), '--to', String(later.size))
+      const same = await written('consistency', '--from', String(later.size))
+      const whole = [inclusion, consistency, same]
+      const changed = [
+        ...changedBytes(inclusion.leaf).map((leaf) => ({ ...inclusion, leaf })),
+        ...[inclusion, consistency].flatMap((proof) => changedPaths(proof)),
+        { ...inclusion, leaf_index: inclusion.leaf_index + 1 },
+        { ...inclusion, event_id: consistency.from },
+        { ...consistency, from: consistency.to },
+        ...changedNotes(inclusion.checkpoint).map((checkpoint) => ({ ...inclusion, checkpoint })),
+        ...changedNotes(consistency.from).map((from) => ({ ...consistency, from })),
+        ...changedNotes(consistency.to).map((to) => ({ ...consistency, to })),
+      ]
+      const verdicts = goVerdicts([...whole, ...changed].map((proof) => ({ proof, keys: [key] })))
+      expect(verdicts.slice(0, whole.length)).toEqual(whole.map(() => ''))
+      const keys = [key, witness.key]
+      const [cosigned, ...others] = goVerdicts([
+        { proof: witnessed, keys },
+        { proof: same, keys },
+        ...changedBytes(witnessed.checkpoint.match(/(\S+)\n$/)[1]).map((line) => {
+          const checkpoint = witnessed.checkpoint.replace(/\S+\n$/, `${line}\n`)
+          return { proof: { ...witnessed, checkpoint }, keys }
+        }),
+      ])
+      expect([cosigned, others.filter((why) => why === '')]).toEqual(['', []])
+      const taken = changed.filter((proof, n) => verdicts[whole.length + n] === '' || isProven(proof, key))
+      expect(taken).toEqual([])
+    },
+  )
+
   test.each([
     ['/events?tree_size=1000000000', 400],
     ['/events?tree_size=0', 400],
@@ -136,3 +234,38 @@ describe('the log of a service', () => {
     expect((await ops('GET', path)).status).toBe(status)
   })
 })
+
+function isProven(proof: Parameters<typeof checkProof>[0], key: string): boolean {
+  try {
+    return checkProof(proof, [key]) !== null
+  } catch {
+    return false
+  }
+}
+
+/** Texts of base64, each with another byte changed. */
+function changedBytes(text: string): string[] {
+  return Array.from(Buffer.from(text, 'base64'), (_, at) => {
+    const bytes = Buffer.from(text, 'base64')
+    bytes[at]! ^= 1
+    return bytes.toString('base64')
+  })
+}
+
+/** A proof, each time with a byte of another hash changed, and without a hash. */
+function changedPaths<P extends { readonly path: readonly string[] }>(proof: P): P[] {
+  return proof.path.flatMap((hash, at) => [
+    { ...proof, path: proof.path.toSpliced(at, 1) },
+    ...changedBytes(hash).map((changed) => ({ ...proof, path: proof.path.with(at, changed) })),
+  ])
+}
+
+/** A note, each time with another character of its text or another byte of its signature changed. */
+function changedNotes(note: string): string[] {
+  const [, text = '', before = '', signature = ''] = /^(.*?\n)(\n— \S+ )(\S+)\n/s.exec(note)!
+  const texts = Array.from(text, (character, at) => {
+    const other = String.fromCharCode(character.charCodeAt(0) ^ 1)
+    return `${text.slice(0, at)}${other}${text.slice(at + 1)}${before}${signature}\n`
+  })
+  return [...texts, ...changedBytes(signature).map((one) => `${text}${before}${one}\n`)]
+}

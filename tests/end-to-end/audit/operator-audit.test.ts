@@ -314,6 +314,7 @@ describe('the hash chains', () => {
       last_hash: last.metadata.hash,
       head: last.position,
       checkpoints: expect.any(Number),
+      witnesses: [],
       root_hash: expect.stringMatching(/^[\w+/]{43}=$/),
       first_problem: null,
     })

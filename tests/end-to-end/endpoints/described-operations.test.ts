@@ -51,6 +51,7 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(position cannot be given together with as_of|since_position cannot be given together with since|tree_size must be the size of a checkpoint)/,
   listEvents: /^(to_time must not be earlier|tree_size must be the size of a checkpoint)/,
   listStreamEvents: /^(to_time must not be earlier|tree_size must be the size of a checkpoint)/,
+  cosignCheckpoint: /^cosignature /,
   createOperator: /^expires_at must be in the future/,
   rotateOperator: /^expires_at must be in the future/,
   resendTenantWebhookEvents: /^event_id is required, or from and to|^to must not lie before/,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
-import { readNote, signedNote, signerOf } from '../../../application/audit/checkpoint-note.ts'
+import { readNote, signedNote, signerOf, verifierOf } from '../../../application/audit/checkpoint-note.ts'
 import { leafOf } from '../../../application/audit/leaf.ts'
 import {
   LogDiffers,
@@ -26,6 +26,7 @@ import { PostgresSecretVault } from '../../../infrastructure/secrets/vault.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { isLogInEventStore } from '../../support/installation.ts'
 import { newId } from '../../support/payroll.ts'
+import { newWitness } from '../../support/witness.ts'
 import { openWorkbench, type Workbench } from '../../support/workbench.ts'
 
 describe('the tree over the log', () => {
@@ -52,6 +53,7 @@ describe('the tree over the log', () => {
       vault: new PostgresSecretVault(bench.database.pool, masterKeys, bench.clock),
       clock: bench.clock,
       copies: new CheckpointFolder(folder),
+      witnesses: [],
       ...parts,
     })
   /** Events of streams of their own, ten in an append. */
@@ -211,6 +213,49 @@ describe('the tree over the log', () => {
     const newer = (await tree().checkpoint())!
     await new CheckpointFolder(folder).keep(older)
     expect(await latest()).toBe(newer.note)
+  })
+
+  describe('that witnesses sign', () => {
+    const witnesses = [newWitness('witness.example/1'), newWitness('witness.example/2')]
+    const witnessed = () => tree({ witnesses: witnesses.map(({ key }) => verifierOf(key)!) })
+    const verified = async () => {
+      const memory = new PostgresLogMemory(bench.database.pool)
+      return verifyLog({ log: bench.log, memory, tree: await witnessed().check() })
+    }
+
+    test('has the cosignatures of all who attach theirs at once, and finds one that its witness did not make', async () => {
+      await append(1)
+      const { size, note } = (await witnessed().checkpoint())!
+      await Promise.all(witnesses.map((one) => witnessed().cosign(size, one.cosign(note, 1_775_001_600))))
+      const signed = (await verified()).witnesses.map(({ witness, size }) => [witness, size])
+      expect(signed.sort()).toEqual([
+        ['witness.example/1', size],
+        ['witness.example/2', size],
+      ])
+      expect(await witnessed().cosign(size + 1, witnesses[0]!.cosign(note, 1))).toBeNull()
+
+      await bench.database.pool.query('UPDATE runtime.log_checkpoints SET note = $1', [
+        `${note}${witnesses[0]!.cosign(note.replace(/\n/, 'x\n'), 1)}\n`,
+      ])
+      expect(await verified()).toMatchObject({ first_problem: { problem: 'unknown_signature' } })
+    })
+
+    test('keeps of each day the last, and the last that a witness signed', async () => {
+      await append(1)
+      const { note, key } = (await witnessed().checkpoint())!
+      const cosigned = `${note}${witnesses[0]!.cosign(note, 1)}\n`
+      const folderOf = new CheckpointFolder(folder)
+      const day = Date.parse('2026-03-01T00:00:00Z')
+      const made = [cosigned, cosigned, note, note].map((note, hour) => {
+        return { size: 1_000_000 + hour, note, key, madeAt: day + hour * 3_600_000 }
+      })
+      for (const one of made) await store().addCheckpoint(one)
+      await store().addCheckpoint({ size: 2_000_000, note, key, madeAt: day + 8 * 24 * 3_600_000 })
+      const sizes = (await store().checkpoints(10)).map(({ size }) => size)
+      expect(sizes.filter((size) => size >= 1_000_000)).toEqual([2_000_000, 1_000_003, 1_000_001])
+      for (const one of made) await folderOf.keep(one)
+      expect(await readFile(join(folder, '2026-03-01-cosigned.checkpoint'), 'utf8')).toBe(cosigned)
+    })
   })
 
   describe.skipIf(isLogInEventStore)('finds, beside hash chains that were written anew as well,', () => {

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type CosignatureRefused,
+  cosigned,
   readNote,
+  signaturesOn,
   signedBy,
   signedNote,
   signerOf,
   verifierKey,
   verifierOf,
 } from '../../../application/audit/checkpoint-note.ts'
+import { newWitness } from '../../support/witness.ts'
 
 const signer = signerOf('compstream/log', Buffer.alloc(32, 7))
 const stranger = signerOf('compstream/log', Buffer.alloc(32, 8))
@@ -39,10 +43,96 @@ describe('a signed checkpoint', () => {
     expect(signedBy(note, [verifier(signer)])).toBe('compstream/log')
   })
 
+  test('is rejected whole where a line is no signature, or not that of the key it names', () => {
+    const note = signedNote(checkpoint, signer)
+    const [, line] = note.split('\n\n') as [string, string]
+    const forged = `${note.slice(0, -line.length)}${line.replace(/ \S+$/m, (one) => `${one.slice(0, 8)}AAAA${one.slice(12)}`)}`
+    const notes = [
+      forged,
+      `${forged}${line}`,
+      `${note}no signature\n`,
+      `${note}— w AAA=\n`,
+      `${note}— a+b AAAAAAAA\n`,
+    ]
+    expect(notes.map((one) => signaturesOn(one, [verifier(signer)]))).toEqual(notes.map(() => null))
+  })
+
   test.each(['compstream/log+00000000+AQ==', 'no key', ''])(
     'is not checked with %j, which is no verifier key',
     (key) => {
       expect(verifierOf(key)).toBeNull()
     },
   )
+})
+
+describe('a cosignature', () => {
+  const note = signedNote(checkpoint, signer)
+  const [one, other] = [newWitness('witness.example/1'), newWitness('witness.example/2')]
+  const witnesses = [one, other].map(({ key }) => verifierOf(key)!)
+  const seen = { witness: 'witness.example/1', signed_at: '2026-04-01T00:00:00.000Z' }
+  const at = Date.parse(seen.signed_at) / 1_000
+  const refusal = (lines: string, of = note) => {
+    try {
+      return cosigned(of, lines, witnesses)
+    } catch (error) {
+      return (error as CosignatureRefused).reason
+    }
+  }
+
+  test('stands behind the signature of the log, and says who saw the checkpoint when', () => {
+    const both = cosigned(note, `${one.cosign(note, at)}\n${other.cosign(note, at + 1)}\n`, witnesses)
+    expect(both.startsWith(`${note}— witness.example/1 `)).toBe(true)
+    expect(signaturesOn(both, [...witnesses, verifier(signer)])).toEqual({
+      signer: 'compstream/log',
+      cosignatures: [seen, { witness: 'witness.example/2', signed_at: '2026-04-01T00:00:01.000Z' }],
+    })
+    expect(signaturesOn(both, [verifier(signer)])).toEqual({ signer: 'compstream/log', cosignatures: [] })
+  })
+
+  test('alone does not sign a checkpoint, and its key none by the form of a log', () => {
+    const both = cosigned(note, one.cosign(note, at), witnesses)
+    expect(signedBy(both, witnesses)).toBeNull()
+    expect(() => cosigned(note, note.split('\n\n')[1]!, [...witnesses, verifier(signer)])).toThrow()
+  })
+
+  test('of a witness that signed before changes nothing: the first one stays', () => {
+    const first = cosigned(note, one.cosign(note, at), witnesses)
+    expect(cosigned(first, `${one.cosign(note, at)}\n${one.cosign(note, at + 60)}`, witnesses)).toBe(first)
+  })
+
+  test('is refused of an unknown key, of another checkpoint, of another time, and where it cannot be read', () => {
+    const good = one.cosign(note, at)
+    const early = Buffer.from(good.split(' ')[2]!, 'base64')
+    early[11]! ^= 1
+    const larger = signedNote({ ...checkpoint, size: 1_235 }, signer)
+    expect({
+      'an unknown key': refusal(newWitness('witness.example/1').cosign(note, at)),
+      'an unknown name': refusal(good.replace('example/1', 'example/3')),
+      'another checkpoint': refusal(one.cosign(larger, at)),
+      'another time': refusal(`— witness.example/1 ${early.toString('base64')}`),
+      'a time that no date shows': refusal(one.cosign(note, 2n ** 63n)),
+      'one that is cut off': refusal(good.slice(0, 60)),
+      'a second line that is none': refusal(`${good}\nmore`),
+      'a whole note': refusal(`${note}${good}`),
+      nothing: refusal(' '),
+    }).toEqual({
+      'an unknown key': 'unknown_witness',
+      'an unknown name': 'unknown_witness',
+      'another checkpoint': 'wrong_cosignature',
+      'another time': 'wrong_cosignature',
+      'a time that no date shows': 'wrong_cosignature',
+      'one that is cut off': 'wrong_cosignature',
+      'a second line that is none': 'unreadable',
+      'a whole note': 'unreadable',
+      nothing: 'unreadable',
+    })
+  })
+
+  test('that is changed later has the whole note rejected by who knows the witness', () => {
+    const changed = cosigned(note, one.cosign(note, at), witnesses).replace(/(.)(.{20})\n$/, (_, a, rest) => {
+      return `${a === 'A' ? 'B' : 'A'}${rest}\n`
+    })
+    expect(signaturesOn(changed, [...witnesses, verifier(signer)])).toBeNull()
+    expect(signedBy(changed, [verifier(signer)])).toBe('compstream/log')
+  })
 })

@@ -94,6 +94,7 @@ describe('an export of events', () => {
       is_whole_log: false,
       size: SIZE,
       signed_by: 'compstream/x',
+      witnesses: [],
       made_at: '2026-04-01T08:00:00.000Z',
       made_by: { operator_id: 'ann', role: 'auditor' },
       command: 'events list',

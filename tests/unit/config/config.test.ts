@@ -4,10 +4,12 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { signerOf, verifierKey } from '../../../application/audit/checkpoint-note.ts'
 import { type Config, ConfigError, loadConfig } from '../../../infrastructure/config/config.ts'
 import { settingsReference } from '../../../infrastructure/config/settings-reference.ts'
 import { prepareDataDirectory } from '../../../infrastructure/installation/data-directory.ts'
 import { serverCertificate } from '../../support/certificates.ts'
+import { newWitness } from '../../support/witness.ts'
 
 const key = randomBytes(32).toString('base64')
 
@@ -192,10 +194,19 @@ describe('settings', () => {
     ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
     ['NACHA_DESTINATION_ROUTING', '123456789'],
     ['SERVER_NAME', 'x'.repeat(101)],
+    ['AUDIT_WITNESS_KEYS', 'witness.example/w'],
+    ['AUDIT_WITNESS_KEYS', `${newWitness('witness.example/w').key},`],
+    ['AUDIT_WITNESS_KEYS', newWitness('witness.example/w').key.replace('witness', 'other')],
+    // of a log, not of a witness
+    ['AUDIT_WITNESS_KEYS', verifierKey(signerOf('witness.example/w', Buffer.alloc(32, 7)))],
   ])('%s=%s is refused by its name with what is expected', (name, value) => {
     expect(refusal({ [name]: value })).toMatch(
       new RegExp(`^${name}( is ".*",|:| cannot be read:) expected .+`),
     )
+  })
+
+  test('AUDIT_WITNESS_KEYS never quotes a private key that is given by mistake', () => {
+    expect(refusal({ AUDIT_WITNESS_KEYS: 'PRIVATE+KEY+w+c74f20a3+AWhidden' })).not.toMatch(/hidden/)
   })
 
   test('EVENTSTORE_URL with an option that is none is refused before anything is touched', () => {
