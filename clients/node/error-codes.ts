@@ -250,6 +250,7 @@ export type ErrorCode =
   | 'transaction_out_of_scope'
   | 'unauthorized'
   | 'unavailable'
+  | 'unknown_witness'
   | 'unsupported_media_type'
   | 'url_registered'
   | 'verification_under_way'
@@ -260,4 +261,5 @@ export type ErrorCode =
   | 'webhook_event_not_subscribed'
   | 'webhook_event_out_of_scope'
   | 'wrong_amounts'
+  | 'wrong_cosignature'
   | 'wrong_environment'

@@ -251,6 +251,7 @@ ErrorCode: TypeAlias = Literal[
     "transaction_out_of_scope",
     "unauthorized",
     "unavailable",
+    "unknown_witness",
     "unsupported_media_type",
     "url_registered",
     "verification_under_way",
@@ -261,5 +262,6 @@ ErrorCode: TypeAlias = Literal[
     "webhook_event_not_subscribed",
     "webhook_event_out_of_scope",
     "wrong_amounts",
+    "wrong_cosignature",
     "wrong_environment",
 ]
