@@ -1,10 +1,13 @@
 import type { SlotsPerKey } from './process-manager.ts'
-import type { ClaimedWork } from './work-store.ts'
+import type { ClaimedWork, WorkToStore } from './work-store.ts'
 
 /** Work that is done within so many milliseconds is quick. */
 const QUICK_MS = 1_000
 /** Keys that have grown and have nothing to do are remembered up to this number. */
 const REMEMBERED = 1_000
+
+/** What a piece of work has of its key, stored or claimed. */
+export type Keyed = Pick<WorkToStore, 'concurrencyKey' | 'payload' | 'tenantId'>
 
 /** The slots that the keys of one kind of work have in this process. */
 export class KeySlots {
@@ -17,13 +20,16 @@ export class KeySlots {
   readonly #shares = new Map<string, readonly string[]>()
   /** Keys whose work has to wait because what they share is full, the one that waits longest first. */
   readonly #waiting = new Map<string, readonly string[]>()
+  /** Keys of which work may be due that the last claims did not bring; and those that were so before the claim under way. */
+  #passed = new Set<string>()
+  #passedBefore = new Set<string>()
 
   constructor(declared: SlotsPerKey) {
     this.#declared = declared
   }
 
   /** Takes a slot. @returns whether there was one; else its key waits until what it shares has room. */
-  take({ concurrencyKey: key, payload, tenantId }: ClaimedWork): boolean {
+  take({ concurrencyKey: key = '', payload, tenantId }: Keyed): boolean {
     const { growth } = this.#declared
     if (growth) {
       const shares = this.#shares.get(key) ?? growth.shared.of(payload, tenantId)
@@ -38,13 +44,44 @@ export class KeySlots {
     return true
   }
 
+  /** Takes a slot for a piece that is about to be stored. @param isNext false: there is none for it now. @returns whether there was one; else its key has work that waits. */
+  reserve(piece: Keyed, isNext: boolean): boolean {
+    const { concurrencyKey: key = '' } = piece
+    if (isNext && this.#ownLeft(key) > 0 && this.take(piece)) return true
+    this.#passed.add(key)
+    return false
+  }
+
+  /** Whether anything may be due that a slot of this piece's key, or of what that shares, can be used for. */
+  mayWait({ concurrencyKey: key = '' }: Keyed): boolean {
+    return this.#waiting.size > 0 || this.#passed.has(key)
+  }
+
+  /** A claim is made. @returns what it counts: see {@link busy}. */
+  asking(): ReadonlyMap<string, number> {
+    // what is refused a slot from now on may be stored too late for it
+    ;[this.#passedBefore, this.#passed] = [this.#passed, new Set()]
+    return this.busy()
+  }
+
+  /** A claim brought these. @param hasSeenAll whether nothing is due but what keys had no slots for. */
+  claimed(claims: readonly ClaimedWork[], busy: ReadonlyMap<string, number>, hasSeenAll: boolean): void {
+    const brought = new Map<string, number>()
+    for (const { concurrencyKey } of claims) add(brought, concurrencyKey, 1)
+    for (const key of [...busy.keys(), ...brought.keys()]) {
+      const room = this.#declared.slots - (busy.get(key) ?? 0)
+      if (!hasSeenAll || (brought.get(key) ?? 0) >= room) this.#passed.add(key)
+    }
+    if (!hasSeenAll) for (const key of this.#passedBefore) this.#passed.add(key)
+  }
+
   /**
    * Gives a slot back.
    * @param done whether the work was done; null when nothing can be said of it.
    * @param ms how long it took.
    * @returns how many slots may be free for it now.
    */
-  free({ concurrencyKey: key }: ClaimedWork, done: boolean | null, ms: number): number {
+  free({ concurrencyKey: key = '' }: Keyed, done: boolean | null, ms: number): number {
     add(this.#taken, key, -1)
     for (const shared of this.#shares.get(key) ?? []) add(this.#sharing, shared, -1)
     const grew = done !== null && this.#grow(key, done && ms < QUICK_MS)
@@ -65,8 +102,7 @@ export class KeySlots {
     const busy = new Map<string, number>()
     for (const key of new Set([...this.#waiting.keys(), ...this.#taken.keys(), ...this.#grown.keys()])) {
       const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
-      const own = Math.max(slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
-      const more = Math.max(0, Math.min(own, ...shares.map(leftOf)))
+      const more = Math.max(0, Math.min(this.#ownLeft(key), ...shares.map(leftOf)))
       // first slots are offered to all keys; the rest goes to keys that have work for it, and others wait
       const first = this.#waiting.has(key)
         ? 0
@@ -77,6 +113,10 @@ export class KeySlots {
       this.#waiting.delete(key)
     }
     return busy
+  }
+
+  #ownLeft(key: string): number {
+    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
   }
 
   #leftOf(shared: string): number {

@@ -37,6 +37,8 @@ export interface WorkToStore extends WorkKey {
 export interface WorkChanges {
   readonly store: readonly WorkToStore[]
   readonly cancel: readonly WorkKey[]
+  /** Which of the work to be stored its owner begins at once, as long as that owner lasts; default none. */
+  readonly lease?: { readonly owner: string; readonly work: ReadonlySet<WorkToStore> }
 }
 
 /** Work that a worker holds under a lease. */
@@ -154,9 +156,15 @@ export interface WorkStore {
   /**
    * Stores and cancels work and moves the checkpoint, all or nothing. Work of the same key gets the
    * new payload and due time, also while a worker has it: it is then done once more.
+   * @returns what was stored leased: of {@link WorkChanges.lease} what is new, of kinds that are {@link WorkKind.isBegunAsStored}.
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
-  advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
+  advance(
+    processManager: string,
+    from: Checkpoint,
+    to: bigint,
+    changes: WorkChanges,
+  ): Promise<readonly ClaimedWork[]>
   /** Notes why a process manager does not get on; that is cleared when it does. */
   setProblem(processManager: string, epoch: number, problem: string): Promise<void>
   /** Where process managers stand, and how many streams are dead-lettered; those that never ran are left out. */

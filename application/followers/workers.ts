@@ -9,10 +9,11 @@ import { itemOf, LeaseLost, namedIn, orGivenUp, TimeLimitExceeded } from './atte
 import { type Backoff, backOff } from './backoff.ts'
 import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { describeError } from './describe-error.ts'
+import type { Advance } from './owned-follower.ts'
 import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
-import type { ClaimedWork, WorkStore, WorkToStore } from './work-store.ts'
+import type { ClaimedWork, KindOfWork, WorkChanges, WorkKey, WorkStore, WorkToStore } from './work-store.ts'
 
 /** What workers tell about; fields hold no personal data. */
 export type WorkersReport = (
@@ -72,6 +73,7 @@ export class Workers {
   readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
   readonly #working = new Set<Promise<void>>()
+  readonly #storing = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
@@ -107,11 +109,42 @@ export class Workers {
     this.#wakeLoop()
     this.#slotIsFree()
     await Promise.all(this.#loops)
+    await Promise.allSettled(this.#storing)
     await Promise.all(this.#working)
   }
 
-  /** Tells the workers of all processes of work that was stored. */
-  stored(work: readonly WorkToStore[]): void {
+  /** Stores work: what this process has slots for it begins at once, and tells the workers of all processes of the rest. */
+  storing(changes: WorkChanges, advance: Advance): Promise<void> {
+    const storing: Promise<void> = this.#store(changes, advance).finally(() => this.#storing.delete(storing))
+    this.#storing.add(storing)
+    return storing
+  }
+
+  async #store(changes: WorkChanges, advance: Advance): Promise<void> {
+    const { owner } = this.#parts.leases
+    const isNext = (piece: WorkToStore) => !piece.isLater && this.#slotsOf(piece)?.reserve(piece)
+    const mine = this.#stopping.signal.aborted ? [] : changes.store.filter(isNext)
+    const begun = new Set<string>()
+    try {
+      const lease = mine.length === 0 ? {} : { lease: { owner, work: new Set(mine) } }
+      for (const claim of await advance({ ...changes, ...lease })) {
+        begun.add(nameOf(claim))
+        this.#begin(claim, this.#slotsOf(claim)!)
+      }
+    } finally {
+      for (const piece of mine.filter((one) => !begun.has(nameOf(one)))) {
+        this.#slotsOf(piece)!.freeKey(piece, null, 0)
+        this.#slotsOf(piece)!.released()
+      }
+    }
+    this.#stored(changes.store.filter((one) => !begun.has(nameOf(one))))
+  }
+
+  #slotsOf({ processManager, kind }: KindOfWork): KindSlots | undefined {
+    return this.#kinds.get(kindName(processManager, kind))
+  }
+
+  #stored(work: readonly WorkToStore[]): void {
     if (work.length === 0) return
     const later = work.filter(({ isLater }) => isLater).map(({ dueAt }) => dueAt)
     if (later.length > 0) this.#pollAtDue(Math.min(...later))
@@ -139,7 +172,7 @@ export class Workers {
       }
       const hint = await this.#parts.queue.next(stopping)
       if (!hint) return
-      this.#kinds.get(kindName(hint.processManager, hint.kind))?.hinted()
+      this.#slotsOf(hint)?.hinted()
       this.#wakeLoop()
     }
   }
@@ -153,10 +186,11 @@ export class Workers {
           // before anything is asked: what wakes it from now on makes it look again
           this.#pollAt = performance.now() + pollMs
           const now = clock.now()
-          // nothing is claimed meanwhile
+          // nothing is claimed meanwhile, and nothing stored under a lease
+          for (const kind of this.#kinds.values()) kind.polled()
+          await Promise.allSettled(this.#storing)
           const tokens = [...this.#running].map(({ claim }) => claim.token)
           this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
-          for (const kind of this.#kinds.values()) kind.polled()
           const untilTimer = await this.#untilTimerAfter(now)
           this.#pollAt = Math.min(this.#pollAt, performance.now() + untilTimer)
         }
@@ -189,15 +223,18 @@ export class Workers {
       const { processManager, kind } = slots
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
       const taken = new Set(slots.claimed(mine))
-      for (const claim of mine) {
-        const running = { claim, slots, abort: new AbortController(), isEnding: !taken.has(claim) }
-        this.#running.add(running)
-        const work = running.isEnding ? this.#giveBack(claim) : this.#carryOut(running)
-        this.#work(work.finally(() => this.#running.delete(running)))
-      }
+      for (const claim of mine) this.#begin(claim, slots, taken.has(claim))
     }
     this.#slotIsFree()
     return true
+  }
+
+  /** @param hasSlot false: it is given back. */
+  #begin(claim: ClaimedWork, slots: KindSlots, hasSlot = true): void {
+    const running = { claim, slots, abort: new AbortController(), isEnding: !hasSlot }
+    this.#running.add(running)
+    const work = running.isEnding ? this.#giveBack(claim) : this.#carryOut(running)
+    this.#work(work.finally(() => this.#running.delete(running)))
   }
 
   /** While there is much to do, slots that become free are filled together: claims take half of the time at the most. */
@@ -354,6 +391,10 @@ export class Workers {
     })
     this.#wakeLoop = () => undefined
   }
+}
+
+function nameOf({ processManager, kind, key }: WorkKey): string {
+  return `${kindName(processManager, kind)}/${key}`
 }
 
 /** An attempt, as a step of the trace of what caused the work. */

@@ -1,4 +1,4 @@
-import type { ClaimedWork, KindOfWork, WorkEnd, WorkToStore } from '../../application/followers/work-store.ts'
+import type { ClaimedWork, KindOfWork, WorkChanges, WorkEnd } from '../../application/followers/work-store.ts'
 import type { Delivery } from '../../application/ports/webhooks.ts'
 import { DROP_AGE } from '../../domain/webhooks/delivery-schedule.ts'
 import { isGone } from '../ownership/owner-session.ts'
@@ -15,7 +15,8 @@ export function isDelivery({ processManager, kind }: KindOfWork): boolean {
 export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL'
 
 /**
- * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. A delivery whose work an
+ * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement; those that have an owner
+ * leased to it, but for events that are there: their bodies may be others. A delivery whose work an
  * earlier release was about to store gets its state.
  * @param first number of the parameter with the events; that with the deliveries follows.
  */
@@ -27,32 +28,63 @@ export const add = (first: number, condition = 'true') => `
       "eventType" text, body text, "createdAt" bigint, "correlationId" text, "causationId" text,
       traceparent text)
     WHERE ${condition}
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING RETURNING event_id
   ), deliveries AS (
-    INSERT INTO webhooks.deliveries AS delivery
-      (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at, state)
-    SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt", 'due'
+    INSERT INTO webhooks.deliveries AS delivery (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at,
+      state, lease_owner, lease_token, lease_until, tries)
+    SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt",
+      CASE WHEN is_leased THEN 'leased' ELSE 'due' END, CASE WHEN is_leased THEN owner END,
+      CASE WHEN is_leased THEN nextval('runtime.work_claims') END, CASE WHEN is_leased THEN 'infinity'::timestamptz END,
+      is_leased::integer
     FROM jsonb_to_recordset($${first + 1}::jsonb) AS given ("deliveryId" text, "eventId" text, "subscriptionId" text,
-      host text, "createdAt" bigint)
+      host text, "createdAt" bigint, owner text)
+      CROSS JOIN LATERAL (SELECT owner IS NOT NULL AND "eventId" IN (SELECT event_id FROM events) AS is_leased) AS leasing
     WHERE ${condition}
     ON CONFLICT (delivery_id) DO UPDATE SET state = 'due', host = excluded.host
       WHERE delivery.state IS NULL AND delivery.next_attempt_at IS NOT NULL
+    RETURNING delivery_id, subscription_id, lease_token
   )`
 
+/** What {@link add} has stored leased. */
+export const ADDED_LEASED = `
+  SELECT delivery_id, lease_token, COALESCE(failure_count, 0) AS failure_count
+  FROM deliveries LEFT JOIN webhooks.health USING (subscription_id) WHERE lease_token IS NOT NULL`
+
+/** A row of {@link ADDED_LEASED}. */
+export interface AddedLeased {
+  readonly delivery_id: string
+  readonly lease_token: string
+  readonly failure_count: number
+}
+
+/** Deliveries that were stored leased, as a claim brings them. */
+export function claimedAsAdded(work: WorkChanges['store'], leased: readonly AddedLeased[]): ClaimedWork[] {
+  const rows = new Map(leased.map((row) => [row.delivery_id, row]))
+  return work.filter(isDelivery).flatMap((piece): ClaimedWork[] => {
+    const row = rows.get(piece.key)
+    if (!row) return []
+    const { isLater: _, traceparent = null, concurrencyKey = '', ...of } = piece
+    const delivery = { ...(piece.payload as Delivery), failureCount: row.failure_count }
+    const claim = { attempt: 1, awaySince: null, token: BigInt(row.lease_token) }
+    return [{ ...of, ...claim, dueAt: delivery.createdAt, payload: delivery, traceparent, concurrencyKey }]
+  })
+}
+
 /** The parameters of {@link add} for the deliveries among work: each event once. */
-export function addedBy(work: readonly WorkToStore[]): [string, string] {
-  const deliveries = work
-    .filter(isDelivery)
-    .map(({ payload, ...of }) => ({ ...of, ...(payload as Delivery) }))
+export function addedBy({ store, lease }: WorkChanges): [string, string] {
+  const deliveries = store.filter(isDelivery).map((work) => {
+    const { payload, ...of } = work
+    return { ...of, ...(payload as Delivery), owner: lease?.work.has(work) ? lease.owner : null }
+  })
   return added([...new Map(deliveries.map((one) => [one.eventId, one])).values()], deliveries)
 }
 
-const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt'] as const
+const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt', 'owner'] as const
 
 /** The parameters of {@link add}. */
 export function added(
   events: readonly object[],
-  deliveries: readonly Partial<Pick<Delivery, (typeof COLUMNS)[number]>>[],
+  deliveries: readonly Partial<Record<(typeof COLUMNS)[number], unknown>>[],
 ): [string, string] {
   return [JSON.stringify(events), JSON.stringify(deliveries, [...COLUMNS])]
 }

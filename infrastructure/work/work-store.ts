@@ -16,9 +16,12 @@ import {
 import { plainTypes } from '../database/plain-types.ts'
 import { Gathered } from '../gathered.ts'
 import {
+  ADDED_LEASED,
+  type AddedLeased,
   add,
   addedBy,
   COUNTED_DELIVERIES,
+  claimedAsAdded,
   endOfDelivery,
   isDelivery,
   NEXT_DELIVERY,
@@ -127,26 +130,34 @@ export class PostgresWorkStore implements WorkStore {
     return BigInt(row.position)
   }
 
-  async advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void> {
+  async advance(
+    processManager: string,
+    from: Checkpoint,
+    to: bigint,
+    changes: WorkChanges,
+  ): Promise<readonly ClaimedWork[]> {
     const isBare = isEmpty(changes)
     const bare = { processManager, from, to }
-    if (isBare && (await this.#moved.ask(bare)).has(bare)) return
+    if (isBare && (await this.#moved.ask(bare)).has(bare)) return []
     // it is locked, which the statement of its own waits for, or it belongs to another owner
     const checkpoint = [String(to), processManager, String(from.position), from.epoch]
     // one statement, so that nothing is stored unless the checkpoint moved
     const result = isBare
       ? await this.#pool.query({ name: 'work/move', text: move(1), values: checkpoint })
-      : await this.#pool.query({
+      : await this.#pool.query<AddedLeased | { readonly lease_token: null }>({
           name: 'work/advance',
           text: `WITH moved AS (${move(3)}),
                  locked AS MATERIALIZED (${LOCK}),
                  stored AS (${STORE}),
                  cancelled AS (${CANCEL}),
                  ${add(7, 'EXISTS (SELECT 1 FROM moved)')}
-                 SELECT 1 FROM moved`,
-          values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
+                 SELECT leased.* FROM moved LEFT JOIN (${ADDED_LEASED}) AS leased ON true`,
+          values: [...changeValues(changes), ...checkpoint, ...addedBy(changes)],
         })
-    if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
+    if (result.rowCount === 0) throw new CheckpointMoved(processManager)
+    const claims = claimedAsAdded(changes.store, result.rows)
+    for (const { token, key } of claims) this.#delivering.set(token, key)
+    return claims
   }
 
   /** @returns those that moved. */
