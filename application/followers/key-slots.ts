@@ -6,7 +6,7 @@ const QUICK_MS = 1_000
 /** Keys that have grown and have nothing to do are remembered up to this number. */
 const REMEMBERED = 1_000
 
-/** What a piece of work has of its key, stored or claimed. */
+/** What a piece of work is counted by. */
 export type Keyed = Pick<WorkToStore, 'concurrencyKey' | 'payload' | 'tenantId'>
 
 /** The slots that the keys of one kind of work have in this process. */
@@ -20,9 +20,8 @@ export class KeySlots {
   readonly #shares = new Map<string, readonly string[]>()
   /** Keys whose work has to wait because what they share is full, the one that waits longest first. */
   readonly #waiting = new Map<string, readonly string[]>()
-  /** Keys of which work may be due that the last claims did not bring; and those that were so before the claim under way. */
-  #passed = new Set<string>()
-  #passedBefore = new Set<string>()
+  /** Keys of which claims may have left something behind that is due. */
+  readonly #passed = new Set<string>()
 
   constructor(declared: SlotsPerKey) {
     this.#declared = declared
@@ -44,35 +43,24 @@ export class KeySlots {
     return true
   }
 
-  /** Takes a slot for a piece that is about to be stored. @param isNext false: there is none for it now. @returns whether there was one; else its key has work that waits. */
-  reserve(piece: Keyed, isNext: boolean): boolean {
-    const { concurrencyKey: key = '' } = piece
-    if (isNext && this.#ownLeft(key) > 0 && this.take(piece)) return true
-    this.#passed.add(key)
-    return false
+  /** Slots that a key has left, whatever it shares. */
+  ownLeft(key: string): number {
+    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
   }
 
-  /** Whether anything may be due that a slot of this piece's key, or of what that shares, can be used for. */
+  /** Whether anything may be due that waits for a slot of the key, or of what keys share. */
   mayWait({ concurrencyKey: key = '' }: Keyed): boolean {
     return this.#waiting.size > 0 || this.#passed.has(key)
   }
 
-  /** A claim is made. @returns what it counts: see {@link busy}. */
-  asking(): ReadonlyMap<string, number> {
-    // what is refused a slot from now on may be stored too late for it
-    ;[this.#passedBefore, this.#passed] = [this.#passed, new Set()]
-    return this.busy()
-  }
-
-  /** A claim brought these. @param hasSeenAll whether nothing is due but what keys had no slots for. */
+  /** What a claim brought that counted `busy`. @param hasSeenAll whether nothing else is due, unless its key got all it might. */
   claimed(claims: readonly ClaimedWork[], busy: ReadonlyMap<string, number>, hasSeenAll: boolean): void {
-    const brought = new Map<string, number>()
-    for (const { concurrencyKey } of claims) add(brought, concurrencyKey, 1)
-    for (const key of [...busy.keys(), ...brought.keys()]) {
-      const room = this.#declared.slots - (busy.get(key) ?? 0)
-      if (!hasSeenAll || (brought.get(key) ?? 0) >= room) this.#passed.add(key)
+    const used = new Map(busy)
+    for (const { concurrencyKey: key } of claims) used.set(key, (used.get(key) ?? 0) + 1)
+    if (hasSeenAll) this.#passed.clear()
+    for (const [key, count] of used) {
+      if (!hasSeenAll || count >= this.#declared.slots) this.#passed.add(key)
     }
-    if (!hasSeenAll) for (const key of this.#passedBefore) this.#passed.add(key)
   }
 
   /**
@@ -102,7 +90,7 @@ export class KeySlots {
     const busy = new Map<string, number>()
     for (const key of new Set([...this.#waiting.keys(), ...this.#taken.keys(), ...this.#grown.keys()])) {
       const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
-      const more = Math.max(0, Math.min(this.#ownLeft(key), ...shares.map(leftOf)))
+      const more = Math.max(0, Math.min(this.ownLeft(key), ...shares.map(leftOf)))
       // first slots are offered to all keys; the rest goes to keys that have work for it, and others wait
       const first = this.#waiting.has(key)
         ? 0
@@ -113,10 +101,6 @@ export class KeySlots {
       this.#waiting.delete(key)
     }
     return busy
-  }
-
-  #ownLeft(key: string): number {
-    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
   }
 
   #leftOf(shared: string): number {

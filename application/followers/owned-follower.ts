@@ -5,7 +5,6 @@ import { describeError } from './describe-error.ts'
 import { whileOwned } from './while-owned.ts'
 import {
   CheckpointMoved,
-  type ClaimedWork,
   DEAD_LETTERED_STREAM,
   type WorkChanges,
   type WorkKey,
@@ -55,8 +54,8 @@ export interface OwnedFollowed {
   readonly handle: (events: readonly StoredEvent[]) => Promise<Handled>
   /** Hears of a stream that was dead-lettered. */
   readonly deadLettered: (stop: Stop) => void
-  /** Stores changes and moves the checkpoint by what it is given; default: that alone. */
-  readonly storing?: (changes: WorkChanges, advance: Advance) => Promise<void>
+  /** In place of that of the store. */
+  readonly advance?: (...args: Parameters<WorkStore['advance']>) => Promise<unknown>
   /** Pause before the lease is tried again; after failures it doubles up to `longestPauseMs`. */
   readonly pauseMs: number
   readonly longestPauseMs: number
@@ -69,9 +68,6 @@ export interface OwnedFollowed {
   /** Hears of failures, in words that hold no values. */
   readonly failed: (why: string, failures: number) => void
 }
-
-/** Moves the checkpoint with changes: see {@link WorkStore.advance}. */
-export type Advance = (changes: WorkChanges) => Promise<readonly ClaimedWork[]>
 
 /** A stream that waits behind an event, as a piece of work. */
 export function deadLetteredStream(processManager: string, stream: string): WorkKey {
@@ -135,7 +131,7 @@ export class OwnedFollower {
   async #follow({ epoch, lost }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
     const { name, log, store, types, pageSize, checkpointMs } = this.#followed
     const { handle, deadLettered, moved, begin = async (beginning) => beginning } = this.#followed
-    const { storing = async (work, advance) => void (await advance(work)) } = this.#followed
+    const { advance = (...args) => store.advance(...args) } = this.#followed
     this.#turn = new AbortController()
     const turn = AbortSignal.any([ended, this.#turn.signal])
     const position = await store.takeOver(name, epoch)
@@ -161,11 +157,10 @@ export class OwnedFollower {
       commit: async ({ from: position, to, deadLetter, free }) => {
         const { store: work, cancel } = changes
         changes = NO_CHANGES
-        const all = {
+        await advance(name, { position, epoch }, to, {
           store: [...work, ...deadLetter.map((one) => deadLetteredWork(name, one))],
           cancel: [...cancel, ...free.map((stream) => deadLetteredStream(name, stream))],
-        }
-        await storing(all, (given) => store.advance(name, { position, epoch }, to, given))
+        })
       },
       stopped: deadLettered,
       taken: ({ checkpoint }) => {

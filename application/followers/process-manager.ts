@@ -55,7 +55,7 @@ export interface WorkKind<Payload = unknown> {
    * n times as many.
    */
   readonly perKey?: SlotsPerKey<Payload>
-  /** The process that stores a piece begins it from memory, where it has a slot for it and no older one waits; default: a claim finds it. */
+  /** The process that stores a piece begins it, where it has a slot and knows of none that waits; default: a claim finds it. */
   readonly isBegunAsStored?: true
   readonly retry: Retry
   /** Real milliseconds that one attempt may take. Then its signal aborts, and it counts as a failed try. */

@@ -11,12 +11,8 @@ export class KindSlots {
   readonly #keys: KeySlots | null
   /** How many pieces may be due that no claim has looked for. */
   #wanted = 0
-  /** What the claim under way was asked for; null: none is. */
-  #asked: {
-    readonly slots: number
-    readonly wanted: number
-    readonly busy?: ReadonlyMap<string, number>
-  } | null = null
+  /** What the claim under way asks for; null: none is. */
+  #asked: (KindToClaim & { readonly wanted: number }) | null = null
   /** Keys take turns: the last one that had its turn. */
   #lastKey: string | null = null
 
@@ -52,25 +48,31 @@ export class KindSlots {
     this.#asked = null
   }
 
-  /** Takes a slot for a piece that is about to be stored. @returns whether there was one, and nothing older may wait for it. */
+  /** Takes a slot for a piece that is about to be stored. @returns whether there was one that no other piece may wait for. */
   reserve(piece: WorkToStore): boolean {
-    if (!this.declared.isBegunAsStored) return false
-    const isNext = this.#free > 0 && this.#wanted === 0 && this.#asked === null
-    if (!(this.#keys?.reserve(piece, isNext) ?? isNext)) return false
+    if (!this.declared.isBegunAsStored || piece.isLater) return false
+    if (this.#free <= 0 || this.#wanted > 0 || this.#asked) return false
+    if (this.#keys && !(this.#keys.ownLeft(piece.concurrencyKey ?? '') > 0 && this.#keys.take(piece)))
+      return false
     this.#taken += 1
     return true
+  }
+
+  /** The reserved slot of a piece is not used. */
+  unreserve(piece: WorkToStore): void {
+    this.freeKey(piece, null, 0)
+    this.released()
   }
 
   /** What is to be claimed now; {@link claimed} is told what came of it. */
   request(): KindToClaim {
     const { processManager, kind, declared, toClaim: slots } = this
     const { perKey } = declared
-    this.#asked = { slots, wanted: this.#wanted, ...(this.#keys && { busy: this.#keys.asking() }) }
+    const ofKeys = perKey && { perKey: perKey.slots, busy: this.#keys!.busy(), after: this.#lastKey }
+    this.#asked = { processManager, kind, slots, ...ofKeys, wanted: this.#wanted }
     // what is hinted at from now on may be stored too late for this claim
     this.#wanted = 0
-    return perKey
-      ? { processManager, kind, slots, perKey: perKey.slots, busy: this.#asked.busy!, after: this.#lastKey }
-      : { processManager, kind, slots }
+    return this.#asked
   }
 
   /** Takes slots for what a claim brought. @returns the pieces that have one; the others are to be given back. */
@@ -91,10 +93,9 @@ export class KindSlots {
 
   /** The slot of a piece's key is free. @param isDone null when nothing can be said of it. @param ms how long it was taken. */
   freeKey(piece: Keyed, isDone: boolean | null, ms: number): void {
-    if (!this.#keys) return
-    const free = this.#keys.free(piece, isDone, ms)
+    const free = this.#keys?.free(piece, isDone, ms) ?? 0
     // claims have passed by what waits for this key, or what another claim had locked for its own choice
-    if (this.#asked || this.#keys.mayWait(piece)) this.#wanted += free
+    if (this.#asked || this.#keys?.mayWait(piece)) this.#wanted += free
   }
 
   /** A piece has ended. */

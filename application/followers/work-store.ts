@@ -37,7 +37,7 @@ export interface WorkToStore extends WorkKey {
 export interface WorkChanges {
   readonly store: readonly WorkToStore[]
   readonly cancel: readonly WorkKey[]
-  /** Which of the work to be stored its owner begins at once, as long as that owner lasts; default none. */
+  /** What of the work to be stored its owner wants to begin at once; default nothing. */
   readonly lease?: { readonly owner: string; readonly work: ReadonlySet<WorkToStore> }
 }
 
@@ -53,6 +53,9 @@ export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyK
   /** Names this claim and no other, ever: what every later write about it is fenced by. */
   readonly token: bigint
 }
+
+/** Claims that work was stored with. */
+export type LeasedAsStored = ReadonlyMap<WorkToStore, ClaimedWork>
 
 /** What a claim takes of one kind of work. */
 export interface KindToClaim extends KindOfWork {
@@ -156,15 +159,10 @@ export interface WorkStore {
   /**
    * Stores and cancels work and moves the checkpoint, all or nothing. Work of the same key gets the
    * new payload and due time, also while a worker has it: it is then done once more.
-   * @returns what was stored leased: of {@link WorkChanges.lease} what is new, of kinds that are {@link WorkKind.isBegunAsStored}.
+   * @returns what was stored under the wanted lease, which lasts as long as its owner: of webhook deliveries those that are new.
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
-  advance(
-    processManager: string,
-    from: Checkpoint,
-    to: bigint,
-    changes: WorkChanges,
-  ): Promise<readonly ClaimedWork[]>
+  advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<LeasedAsStored>
   /** Notes why a process manager does not get on; that is cleared when it does. */
   setProblem(processManager: string, epoch: number, problem: string): Promise<void>
   /** Where process managers stand, and how many streams are dead-lettered; those that never ran are left out. */

@@ -9,11 +9,10 @@ import { itemOf, LeaseLost, namedIn, orGivenUp, TimeLimitExceeded } from './atte
 import { type Backoff, backOff } from './backoff.ts'
 import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { describeError } from './describe-error.ts'
-import type { Advance } from './owned-follower.ts'
 import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
-import type { ClaimedWork, KindOfWork, WorkChanges, WorkKey, WorkStore, WorkToStore } from './work-store.ts'
+import type { ClaimedWork, LeasedAsStored, WorkStore, WorkToStore } from './work-store.ts'
 
 /** What workers tell about; fields hold no personal data. */
 export type WorkersReport = (
@@ -73,7 +72,7 @@ export class Workers {
   readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
   readonly #working = new Set<Promise<void>>()
-  readonly #storing = new Set<Promise<void>>()
+  readonly #advancing = new Set<Promise<LeasedAsStored>>()
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
@@ -109,39 +108,34 @@ export class Workers {
     this.#wakeLoop()
     this.#slotIsFree()
     await Promise.all(this.#loops)
-    await Promise.allSettled(this.#storing)
+    await Promise.allSettled(this.#advancing)
     await Promise.all(this.#working)
   }
 
-  /** Stores work: what this process has slots for it begins at once, and tells the workers of all processes of the rest. */
-  storing(changes: WorkChanges, advance: Advance): Promise<void> {
-    const storing: Promise<void> = this.#store(changes, advance).finally(() => this.#storing.delete(storing))
-    this.#storing.add(storing)
-    return storing
-  }
-
-  async #store(changes: WorkChanges, advance: Advance): Promise<void> {
-    const { owner } = this.#parts.leases
-    const isNext = (piece: WorkToStore) => !piece.isLater && this.#slotsOf(piece)?.reserve(piece)
-    const mine = this.#stopping.signal.aborted ? [] : changes.store.filter(isNext)
-    const begun = new Set<string>()
+  /**
+   * Moves a checkpoint with the work that follows: see {@link WorkStore.advance}. What this process has slots for it begins
+   * under the lease that it is stored with; the workers of all processes are told of the rest.
+   */
+  async advance(...[name, from, to, changes]: Parameters<WorkStore['advance']>): Promise<void> {
+    const { store, leases } = this.#parts
+    const slotsOf = ({ processManager, kind }: WorkToStore) => this.#kinds.get(kindName(processManager, kind))
+    const isStopping = this.#stopping.signal.aborted
+    const mine = changes.store.filter((piece) => !isStopping && slotsOf(piece)?.reserve(piece))
+    const lease = { owner: leases.owner, work: new Set(mine) }
+    const advancing = store.advance(name, from, to, { ...changes, lease })
+    this.#advancing.add(advancing)
+    let begun: LeasedAsStored = new Map()
     try {
-      const lease = mine.length === 0 ? {} : { lease: { owner, work: new Set(mine) } }
-      for (const claim of await advance({ ...changes, ...lease })) {
-        begun.add(nameOf(claim))
-        this.#begin(claim, this.#slotsOf(claim)!)
-      }
+      begun = await advancing
     } finally {
-      for (const piece of mine.filter((one) => !begun.has(nameOf(one)))) {
-        this.#slotsOf(piece)!.freeKey(piece, null, 0)
-        this.#slotsOf(piece)!.released()
+      this.#advancing.delete(advancing)
+      for (const piece of mine) {
+        const claim = begun.get(piece)
+        if (claim) this.#begin(claim, slotsOf(piece)!)
+        else slotsOf(piece)!.unreserve(piece)
       }
     }
-    this.#stored(changes.store.filter((one) => !begun.has(nameOf(one))))
-  }
-
-  #slotsOf({ processManager, kind }: KindOfWork): KindSlots | undefined {
-    return this.#kinds.get(kindName(processManager, kind))
+    this.#stored(changes.store.filter((piece) => !begun.has(piece)))
   }
 
   #stored(work: readonly WorkToStore[]): void {
@@ -172,7 +166,7 @@ export class Workers {
       }
       const hint = await this.#parts.queue.next(stopping)
       if (!hint) return
-      this.#slotsOf(hint)?.hinted()
+      this.#kinds.get(kindName(hint.processManager, hint.kind))?.hinted()
       this.#wakeLoop()
     }
   }
@@ -186,9 +180,9 @@ export class Workers {
           // before anything is asked: what wakes it from now on makes it look again
           this.#pollAt = performance.now() + pollMs
           const now = clock.now()
-          // nothing is claimed meanwhile, and nothing stored under a lease
+          // nothing is claimed meanwhile, nor stored under a lease
           for (const kind of this.#kinds.values()) kind.polled()
-          await Promise.allSettled(this.#storing)
+          await Promise.allSettled(this.#advancing)
           const tokens = [...this.#running].map(({ claim }) => claim.token)
           this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
           const untilTimer = await this.#untilTimerAfter(now)
@@ -391,10 +385,6 @@ export class Workers {
     })
     this.#wakeLoop = () => undefined
   }
-}
-
-function nameOf({ processManager, kind, key }: WorkKey): string {
-  return `${kindName(processManager, kind)}/${key}`
 }
 
 /** An attempt, as a step of the trace of what caused the work. */

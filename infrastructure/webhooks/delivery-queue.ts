@@ -1,4 +1,11 @@
-import type { ClaimedWork, KindOfWork, WorkChanges, WorkEnd } from '../../application/followers/work-store.ts'
+import type {
+  ClaimedWork,
+  KindOfWork,
+  LeasedAsStored,
+  WorkChanges,
+  WorkEnd,
+  WorkToStore,
+} from '../../application/followers/work-store.ts'
 import type { Delivery } from '../../application/ports/webhooks.ts'
 import { DROP_AGE } from '../../domain/webhooks/delivery-schedule.ts'
 import { isGone } from '../ownership/owner-session.ts'
@@ -15,8 +22,8 @@ export function isDelivery({ processManager, kind }: KindOfWork): boolean {
 export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL'
 
 /**
- * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement; those that have an owner
- * leased to it, but for events that are there: their bodies may be others. A delivery whose work an
+ * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. Deliveries of these that
+ * name an owner are leased to it: bodies of earlier ones may differ from what it has. A delivery whose work an
  * earlier release was about to store gets its state.
  * @param first number of the parameter with the events; that with the deliveries follows.
  */
@@ -31,14 +38,13 @@ export const add = (first: number, condition = 'true') => `
     ON CONFLICT DO NOTHING RETURNING event_id
   ), deliveries AS (
     INSERT INTO webhooks.deliveries AS delivery (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at,
-      state, lease_owner, lease_token, lease_until, tries)
+      state, tries, lease_owner, lease_token, lease_until)
     SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt",
-      CASE WHEN is_leased THEN 'leased' ELSE 'due' END, CASE WHEN is_leased THEN owner END,
-      CASE WHEN is_leased THEN nextval('runtime.work_claims') END, CASE WHEN is_leased THEN 'infinity'::timestamptz END,
-      is_leased::integer
+      CASE WHEN leased THEN 'leased' ELSE 'due' END, leased::integer, CASE WHEN leased THEN owner END,
+      CASE WHEN leased THEN nextval('runtime.work_claims') END, CASE WHEN leased THEN 'infinity'::timestamptz END
     FROM jsonb_to_recordset($${first + 1}::jsonb) AS given ("deliveryId" text, "eventId" text, "subscriptionId" text,
       host text, "createdAt" bigint, owner text)
-      CROSS JOIN LATERAL (SELECT owner IS NOT NULL AND "eventId" IN (SELECT event_id FROM events) AS is_leased) AS leasing
+      CROSS JOIN LATERAL (SELECT owner IS NOT NULL AND "eventId" IN (TABLE events)) AS wanted (leased)
     WHERE ${condition}
     ON CONFLICT (delivery_id) DO UPDATE SET state = 'due', host = excluded.host
       WHERE delivery.state IS NULL AND delivery.next_attempt_at IS NOT NULL
@@ -47,35 +53,29 @@ export const add = (first: number, condition = 'true') => `
 
 /** What {@link add} has stored leased. */
 export const ADDED_LEASED = `
-  SELECT delivery_id, lease_token, COALESCE(failure_count, 0) AS failure_count
+  SELECT delivery_id AS key, lease_token AS token, COALESCE(failure_count, 0) AS "failureCount"
   FROM deliveries LEFT JOIN webhooks.health USING (subscription_id) WHERE lease_token IS NOT NULL`
 
-/** A row of {@link ADDED_LEASED}. */
-export interface AddedLeased {
-  readonly delivery_id: string
-  readonly lease_token: string
-  readonly failure_count: number
-}
-
-/** Deliveries that were stored leased, as a claim brings them. */
-export function claimedAsAdded(work: WorkChanges['store'], leased: readonly AddedLeased[]): ClaimedWork[] {
-  const rows = new Map(leased.map((row) => [row.delivery_id, row]))
-  return work.filter(isDelivery).flatMap((piece): ClaimedWork[] => {
-    const row = rows.get(piece.key)
-    if (!row) return []
-    const { isLater: _, traceparent = null, concurrencyKey = '', ...of } = piece
-    const delivery = { ...(piece.payload as Delivery), failureCount: row.failure_count }
-    const claim = { attempt: 1, awaySince: null, token: BigInt(row.lease_token) }
-    return [{ ...of, ...claim, dueAt: delivery.createdAt, payload: delivery, traceparent, concurrencyKey }]
-  })
+/** Work that was stored leased, as a claim brings it. @param rows of {@link ADDED_LEASED}. */
+export function leasedBy({ lease }: WorkChanges, rows: readonly Record<string, unknown>[]): LeasedAsStored {
+  const wanted = new Map([...(lease?.work ?? [])].map((work) => [work.key, work]))
+  return new Map(
+    rows.flatMap(({ key, token, failureCount }): [WorkToStore, ClaimedWork][] => {
+      const work = wanted.get(key as string)
+      if (!work) return []
+      const { concurrencyKey = '', traceparent = null } = work
+      const of = { concurrencyKey, traceparent, payload: { ...(work.payload as Delivery), failureCount } }
+      return [[work, { ...work, ...of, token: BigInt(token as string), awaySince: null, attempt: 1 }]]
+    }),
+  )
 }
 
 /** The parameters of {@link add} for the deliveries among work: each event once. */
 export function addedBy({ store, lease }: WorkChanges): [string, string] {
-  const deliveries = store.filter(isDelivery).map((work) => {
-    const { payload, ...of } = work
-    return { ...of, ...(payload as Delivery), owner: lease?.work.has(work) ? lease.owner : null }
-  })
+  const ownerOf = (work: WorkToStore) => (lease?.work.has(work) ? lease.owner : null)
+  const deliveries = store
+    .filter(isDelivery)
+    .map((work) => ({ ...work, ...(work.payload as Delivery), owner: ownerOf(work) }))
   return added([...new Map(deliveries.map((one) => [one.eventId, one])).values()], deliveries)
 }
 

@@ -17,13 +17,12 @@ import { plainTypes } from '../database/plain-types.ts'
 import { Gathered } from '../gathered.ts'
 import {
   ADDED_LEASED,
-  type AddedLeased,
   add,
   addedBy,
   COUNTED_DELIVERIES,
-  claimedAsAdded,
   endOfDelivery,
   isDelivery,
+  leasedBy,
   NEXT_DELIVERY,
 } from '../webhooks/delivery-queue.ts'
 import { CLAIM, CLAIM_DELIVERIES, claimParameters, MAKE_DUE } from './work-claims.ts'
@@ -130,21 +129,16 @@ export class PostgresWorkStore implements WorkStore {
     return BigInt(row.position)
   }
 
-  async advance(
-    processManager: string,
-    from: Checkpoint,
-    to: bigint,
-    changes: WorkChanges,
-  ): Promise<readonly ClaimedWork[]> {
+  async advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges) {
     const isBare = isEmpty(changes)
     const bare = { processManager, from, to }
-    if (isBare && (await this.#moved.ask(bare)).has(bare)) return []
+    if (isBare && (await this.#moved.ask(bare)).has(bare)) return new Map()
     // it is locked, which the statement of its own waits for, or it belongs to another owner
     const checkpoint = [String(to), processManager, String(from.position), from.epoch]
     // one statement, so that nothing is stored unless the checkpoint moved
     const result = isBare
       ? await this.#pool.query({ name: 'work/move', text: move(1), values: checkpoint })
-      : await this.#pool.query<AddedLeased | { readonly lease_token: null }>({
+      : await this.#pool.query({
           name: 'work/advance',
           text: `WITH moved AS (${move(3)}),
                  locked AS MATERIALIZED (${LOCK}),
@@ -155,9 +149,9 @@ export class PostgresWorkStore implements WorkStore {
           values: [...changeValues(changes), ...checkpoint, ...addedBy(changes)],
         })
     if (result.rowCount === 0) throw new CheckpointMoved(processManager)
-    const claims = claimedAsAdded(changes.store, result.rows)
-    for (const { token, key } of claims) this.#delivering.set(token, key)
-    return claims
+    const leased = leasedBy(changes, result.rows)
+    for (const { token, key } of leased.values()) this.#delivering.set(token, key)
+    return leased
   }
 
   /** @returns those that moved. */
