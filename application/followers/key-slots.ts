@@ -43,14 +43,9 @@ export class KeySlots {
     return true
   }
 
-  /** Slots that a key has left, whatever it shares. */
-  ownLeft(key: string): number {
-    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
-  }
-
-  /** Whether anything may be due that waits for a slot of the key, or of what keys share. */
-  mayWait({ concurrencyKey: key = '' }: Keyed): boolean {
-    return this.#waiting.size > 0 || this.#passed.has(key)
+  /** Takes a slot for what no claim has counted. @returns whether there was one. */
+  reserve(piece: Keyed): boolean {
+    return this.#ownLeft(piece.concurrencyKey ?? '') > 0 && this.take(piece)
   }
 
   /** What a claim brought that counted `busy`. @param hasSeenAll whether nothing else is due, unless its key got all it might. */
@@ -67,13 +62,15 @@ export class KeySlots {
    * Gives a slot back.
    * @param done whether the work was done; null when nothing can be said of it.
    * @param ms how long it took.
-   * @returns how many slots may be free for it now.
+   * @param isAsked whether a claim is under way.
+   * @returns how many pieces may wait for that, and for the slot by which its key has grown.
    */
-  free({ concurrencyKey: key = '' }: Keyed, done: boolean | null, ms: number): number {
+  free({ concurrencyKey: key = '' }: Keyed, done: boolean | null, ms: number, isAsked = true): number {
     add(this.#taken, key, -1)
     for (const shared of this.#shares.get(key) ?? []) add(this.#sharing, shared, -1)
     const grew = done !== null && this.#grow(key, done && ms < QUICK_MS)
     if (!this.#taken.has(key) && !this.#grown.has(key)) this.#shares.delete(key)
+    if (!isAsked && this.#waiting.size === 0 && !this.#passed.has(key)) return 0
     return grew ? 2 : 1
   }
 
@@ -90,7 +87,7 @@ export class KeySlots {
     const busy = new Map<string, number>()
     for (const key of new Set([...this.#waiting.keys(), ...this.#taken.keys(), ...this.#grown.keys()])) {
       const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
-      const more = Math.max(0, Math.min(this.ownLeft(key), ...shares.map(leftOf)))
+      const more = Math.max(0, Math.min(this.#ownLeft(key), ...shares.map(leftOf)))
       // first slots are offered to all keys; the rest goes to keys that have work for it, and others wait
       const first = this.#waiting.has(key)
         ? 0
@@ -101,6 +98,10 @@ export class KeySlots {
       this.#waiting.delete(key)
     }
     return busy
+  }
+
+  #ownLeft(key: string): number {
+    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
   }
 
   #leftOf(shared: string): number {

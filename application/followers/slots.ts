@@ -52,8 +52,7 @@ export class KindSlots {
   reserve(piece: WorkToStore): boolean {
     if (!this.declared.isBegunAsStored || piece.isLater) return false
     if (this.#free <= 0 || this.#wanted > 0 || this.#asked) return false
-    if (this.#keys && !(this.#keys.ownLeft(piece.concurrencyKey ?? '') > 0 && this.#keys.take(piece)))
-      return false
+    if (this.#keys && !this.#keys.reserve(piece)) return false
     this.#taken += 1
     return true
   }
@@ -93,9 +92,8 @@ export class KindSlots {
 
   /** The slot of a piece's key is free. @param isDone null when nothing can be said of it. @param ms how long it was taken. */
   freeKey(piece: Keyed, isDone: boolean | null, ms: number): void {
-    const free = this.#keys?.free(piece, isDone, ms) ?? 0
     // claims have passed by what waits for this key, or what another claim had locked for its own choice
-    if (this.#asked || this.#keys?.mayWait(piece)) this.#wanted += free
+    if (this.#keys) this.#wanted += this.#keys.free(piece, isDone, ms, this.#asked !== null)
   }
 
   /** A piece has ended. */

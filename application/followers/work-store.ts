@@ -31,18 +31,19 @@ export interface WorkToStore extends WorkKey {
   readonly environment: Environment | null
   /** `traceparent` of what caused it; absent: that is in no trace. */
   readonly traceparent?: string | undefined
+  /** The process that begins it at once; absent: a claim finds it. */
+  readonly leaseTo?: string
 }
 
 /** What a stretch of the log changes about the work; no key appears twice. */
 export interface WorkChanges {
   readonly store: readonly WorkToStore[]
   readonly cancel: readonly WorkKey[]
-  /** What of the work to be stored its owner wants to begin at once; default nothing. */
-  readonly lease?: { readonly owner: string; readonly work: ReadonlySet<WorkToStore> }
 }
 
 /** Work that a worker holds under a lease. */
-export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey' | 'traceparent'> {
+export interface ClaimedWork
+  extends Omit<WorkToStore, 'isLater' | 'leaseTo' | 'concurrencyKey' | 'traceparent'> {
   readonly concurrencyKey: string
   /** See {@link WorkToStore.traceparent}. */
   readonly traceparent: string | null
@@ -159,7 +160,7 @@ export interface WorkStore {
   /**
    * Stores and cancels work and moves the checkpoint, all or nothing. Work of the same key gets the
    * new payload and due time, also while a worker has it: it is then done once more.
-   * @returns what was stored under the wanted lease, which lasts as long as its owner: of webhook deliveries those that are new.
+   * @returns what was stored under a lease, which lasts as long as its owner: webhook deliveries of new events that were to be.
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<LeasedAsStored>

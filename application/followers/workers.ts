@@ -117,25 +117,24 @@ export class Workers {
    * under the lease that it is stored with; the workers of all processes are told of the rest.
    */
   async advance(...[name, from, to, changes]: Parameters<WorkStore['advance']>): Promise<void> {
-    const { store, leases } = this.#parts
     const slotsOf = ({ processManager, kind }: WorkToStore) => this.#kinds.get(kindName(processManager, kind))
-    const isStopping = this.#stopping.signal.aborted
-    const mine = changes.store.filter((piece) => !isStopping && slotsOf(piece)?.reserve(piece))
-    const lease = { owner: leases.owner, work: new Set(mine) }
-    const advancing = store.advance(name, from, to, { ...changes, lease })
+    const leaseTo = this.#parts.leases.owner
+    const isMine = (piece: WorkToStore) => !this.#stopping.signal.aborted && slotsOf(piece)?.reserve(piece)
+    const store = changes.store.map((piece) => (isMine(piece) ? { ...piece, leaseTo } : piece))
+    const advancing = this.#parts.store.advance(name, from, to, { ...changes, store })
     this.#advancing.add(advancing)
     let begun: LeasedAsStored = new Map()
     try {
       begun = await advancing
     } finally {
       this.#advancing.delete(advancing)
-      for (const piece of mine) {
+      for (const piece of store) {
         const claim = begun.get(piece)
         if (claim) this.#begin(claim, slotsOf(piece)!)
-        else slotsOf(piece)!.unreserve(piece)
+        else if (piece.leaseTo) slotsOf(piece)!.unreserve(piece)
       }
     }
-    this.#stored(changes.store.filter((piece) => !begun.has(piece)))
+    this.#stored(store.filter((piece) => !begun.has(piece)))
   }
 
   #stored(work: readonly WorkToStore[]): void {

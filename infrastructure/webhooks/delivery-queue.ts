@@ -1,11 +1,4 @@
-import type {
-  ClaimedWork,
-  KindOfWork,
-  LeasedAsStored,
-  WorkChanges,
-  WorkEnd,
-  WorkToStore,
-} from '../../application/followers/work-store.ts'
+import type { ClaimedWork, KindOfWork, WorkEnd, WorkToStore } from '../../application/followers/work-store.ts'
 import type { Delivery } from '../../application/ports/webhooks.ts'
 import { DROP_AGE } from '../../domain/webhooks/delivery-schedule.ts'
 import { isGone } from '../ownership/owner-session.ts'
@@ -22,9 +15,9 @@ export function isDelivery({ processManager, kind }: KindOfWork): boolean {
 export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL'
 
 /**
- * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. Deliveries of these that
- * name an owner are leased to it: bodies of earlier ones may differ from what it has. A delivery whose work an
- * earlier release was about to store gets its state.
+ * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. What is to be leased
+ * is, but for earlier events, whose bodies may be others. A delivery whose work an earlier release was about to store
+ * gets its state.
  * @param first number of the parameter with the events; that with the deliveries follows.
  */
 export const add = (first: number, condition = 'true') => `
@@ -40,11 +33,11 @@ export const add = (first: number, condition = 'true') => `
     INSERT INTO webhooks.deliveries AS delivery (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at,
       state, tries, lease_owner, lease_token, lease_until)
     SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt",
-      CASE WHEN leased THEN 'leased' ELSE 'due' END, leased::integer, CASE WHEN leased THEN owner END,
+      CASE WHEN leased THEN 'leased' ELSE 'due' END, leased::integer, CASE WHEN leased THEN "leaseTo" END,
       CASE WHEN leased THEN nextval('runtime.work_claims') END, CASE WHEN leased THEN 'infinity'::timestamptz END
     FROM jsonb_to_recordset($${first + 1}::jsonb) AS given ("deliveryId" text, "eventId" text, "subscriptionId" text,
-      host text, "createdAt" bigint, owner text)
-      CROSS JOIN LATERAL (SELECT owner IS NOT NULL AND "eventId" IN (TABLE events)) AS wanted (leased)
+      host text, "createdAt" bigint, "leaseTo" text)
+      CROSS JOIN LATERAL (SELECT "leaseTo" IS NOT NULL AND "eventId" IN (TABLE events)) AS wanted (leased)
     WHERE ${condition}
     ON CONFLICT (delivery_id) DO UPDATE SET state = 'due', host = excluded.host
       WHERE delivery.state IS NULL AND delivery.next_attempt_at IS NOT NULL
@@ -57,8 +50,8 @@ export const ADDED_LEASED = `
   FROM deliveries LEFT JOIN webhooks.health USING (subscription_id) WHERE lease_token IS NOT NULL`
 
 /** Work that was stored leased, as a claim brings it. @param rows of {@link ADDED_LEASED}. */
-export function leasedBy({ lease }: WorkChanges, rows: readonly Record<string, unknown>[]): LeasedAsStored {
-  const wanted = new Map([...(lease?.work ?? [])].map((work) => [work.key, work]))
+export function leasedBy(stored: readonly WorkToStore[], rows: readonly Record<string, unknown>[]) {
+  const wanted = new Map(stored.filter(isDelivery).map((work) => [work.key, work]))
   return new Map(
     rows.flatMap(({ key, token, failureCount }): [WorkToStore, ClaimedWork][] => {
       const work = wanted.get(key as string)
@@ -71,15 +64,14 @@ export function leasedBy({ lease }: WorkChanges, rows: readonly Record<string, u
 }
 
 /** The parameters of {@link add} for the deliveries among work: each event once. */
-export function addedBy({ store, lease }: WorkChanges): [string, string] {
-  const ownerOf = (work: WorkToStore) => (lease?.work.has(work) ? lease.owner : null)
-  const deliveries = store
+export function addedBy(work: readonly WorkToStore[]): [string, string] {
+  const deliveries = work
     .filter(isDelivery)
-    .map((work) => ({ ...work, ...(work.payload as Delivery), owner: ownerOf(work) }))
+    .map(({ payload, ...of }) => ({ ...of, ...(payload as Delivery) }))
   return added([...new Map(deliveries.map((one) => [one.eventId, one])).values()], deliveries)
 }
 
-const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt', 'owner'] as const
+const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt', 'leaseTo'] as const
 
 /** The parameters of {@link add}. */
 export function added(

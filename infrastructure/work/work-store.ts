@@ -146,10 +146,10 @@ export class PostgresWorkStore implements WorkStore {
                  cancelled AS (${CANCEL}),
                  ${add(7, 'EXISTS (SELECT 1 FROM moved)')}
                  SELECT leased.* FROM moved LEFT JOIN (${ADDED_LEASED}) AS leased ON true`,
-          values: [...changeValues(changes), ...checkpoint, ...addedBy(changes)],
+          values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
         })
     if (result.rowCount === 0) throw new CheckpointMoved(processManager)
-    const leased = leasedBy(changes, result.rows)
+    const leased = leasedBy(changes.store, result.rows)
     for (const { token, key } of leased.values()) this.#delivering.set(token, key)
     return leased
   }

@@ -1,6 +1,7 @@
 // @module-tag once: deliveries lie in PostgreSQL, whatever holds the log
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { derivedId } from '../../../application/commands/event-registry.ts'
+import type { RunnerOptions } from '../../../application/followers/runner.ts'
 import { CheckpointMoved } from '../../../application/followers/work-store.ts'
 import type { WebhookAnswer, WebhookSender } from '../../../application/ports/webhooks.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -46,7 +47,7 @@ const silent = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 /** Starts delivering, and waits until the first look at the table is over. */
-async function deliver(sender: WebhookSender, options = UNASKED) {
+async function deliver(sender: WebhookSender, options: RunnerOptions = UNASKED) {
   const claims = vi.spyOn(bench.store, 'claim')
   const runner = await webhooks.deliver(sender, bench.clock, options)
   await until(() => claims.mock.settledResults.some(({ type }) => type === 'fulfilled'))
@@ -184,8 +185,9 @@ describe('storing under a lease', () => {
   const event = { eventId, tenantId: 't', environment: 'live', eventType: 'installment.paid', createdAt }
   const key = derivedId(eventId, subscriptionId)
   const delivery = { ...event, deliveryId: key, subscriptionId, host: 'h', body: '{"kept":2}' }
-  const piece = pieceOfWork({ processManager: NAME, kind: 'deliver', key, payload: delivery })
-  const changes = { store: [piece], cancel: [], lease: { owner: 'me', work: new Set([piece]) } }
+  const name = { processManager: NAME, kind: 'deliver', key }
+  const piece = pieceOfWork({ ...name, payload: delivery, leaseTo: 'me' })
+  const changes = { store: [piece], cancel: [] }
 
   test('an owner that was replaced stores nothing', async () => {
     const position = await bench.store.takeOver(NAME, 2)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { KeySlots } from '../../../application/followers/key-slots.ts'
 import { backoff, work } from '../../../application/followers/process-manager.ts'
 import { KindSlots } from '../../../application/followers/slots.ts'
-import type { ClaimedWork } from '../../../application/followers/work-store.ts'
+import type { ClaimedWork, WorkToStore } from '../../../application/followers/work-store.ts'
 
 const SLOTS = 2
 const GROWTH = {
@@ -29,6 +29,8 @@ function piece(key: string, host = 'h'): ClaimedWork {
     traceparent: null,
   }
 }
+
+const stored = (key: string): WorkToStore => ({ ...piece(key), traceparent: undefined })
 
 const slotsOf = (growth?: typeof GROWTH) =>
   new KeySlots({ slots: SLOTS, of: () => '', ...(growth ? { growth } : {}) })
@@ -118,13 +120,13 @@ describe('a piece that is about to be stored', () => {
     const run = async () => ({ outcome: 'done' }) as const
     return new KindSlots('p', 'k', work({ ...declared, isBegunAsStored: true, ...of }, run))
   }
-  const reserve = (of: KindSlots, ...keys: readonly string[]) => keys.map((key) => of.reserve(piece(key)))
+  const reserve = (of: KindSlots, ...keys: readonly string[]) => keys.map((key) => of.reserve(stored(key)))
 
   test('has the slots of its kind, its key and what keys share, and leaves what is not used to the next', () => {
     expect(reserve(slots(), 'a', 'a', 'a', 'b', 'b')).toEqual([true, true, false, true, false])
     const few = slots({ slots: 1 })
     expect(reserve(few, 'a', 'b')).toEqual([true, false])
-    few.unreserve(piece('a'))
+    few.unreserve(stored('a'))
     expect(reserve(few, 'b')).toEqual([true])
   })
 
