@@ -1,10 +1,13 @@
 import type { SlotsPerKey } from './process-manager.ts'
-import type { ClaimedWork } from './work-store.ts'
+import type { ClaimedWork, WorkToStore } from './work-store.ts'
 
 /** Work that is done within so many milliseconds is quick. */
 const QUICK_MS = 1_000
 /** Keys that have grown and have nothing to do are remembered up to this number. */
 const REMEMBERED = 1_000
+
+/** What a piece of work is counted by. */
+export type Keyed = Pick<WorkToStore, 'concurrencyKey' | 'payload' | 'tenantId'>
 
 /** The slots that the keys of one kind of work have in this process. */
 export class KeySlots {
@@ -17,13 +20,15 @@ export class KeySlots {
   readonly #shares = new Map<string, readonly string[]>()
   /** Keys whose work has to wait because what they share is full, the one that waits longest first. */
   readonly #waiting = new Map<string, readonly string[]>()
+  /** Keys of which claims may have left something behind that is due. */
+  readonly #passed = new Set<string>()
 
   constructor(declared: SlotsPerKey) {
     this.#declared = declared
   }
 
   /** Takes a slot. @returns whether there was one; else its key waits until what it shares has room. */
-  take({ concurrencyKey: key, payload, tenantId }: ClaimedWork): boolean {
+  take({ concurrencyKey: key = '', payload, tenantId }: Keyed): boolean {
     const { growth } = this.#declared
     if (growth) {
       const shares = this.#shares.get(key) ?? growth.shared.of(payload, tenantId)
@@ -38,17 +43,34 @@ export class KeySlots {
     return true
   }
 
+  /** Takes a slot for what no claim has counted. @returns whether there was one. */
+  reserve(piece: Keyed): boolean {
+    return this.#ownLeft(piece.concurrencyKey ?? '') > 0 && this.take(piece)
+  }
+
+  /** What a claim brought that counted `busy`. @param hasSeenAll whether nothing else is due, unless its key got all it might. */
+  claimed(claims: readonly ClaimedWork[], busy: ReadonlyMap<string, number>, hasSeenAll: boolean): void {
+    const used = new Map(busy)
+    for (const { concurrencyKey: key } of claims) used.set(key, (used.get(key) ?? 0) + 1)
+    if (hasSeenAll) this.#passed.clear()
+    for (const [key, count] of used) {
+      if (!hasSeenAll || count >= this.#declared.slots) this.#passed.add(key)
+    }
+  }
+
   /**
    * Gives a slot back.
    * @param done whether the work was done; null when nothing can be said of it.
    * @param ms how long it took.
-   * @returns how many slots may be free for it now.
+   * @param isAsked whether a claim is under way.
+   * @returns how many pieces may wait for that, and for the slot by which its key has grown.
    */
-  free({ concurrencyKey: key }: ClaimedWork, done: boolean | null, ms: number): number {
+  free({ concurrencyKey: key = '' }: Keyed, done: boolean | null, ms: number, isAsked = true): number {
     add(this.#taken, key, -1)
     for (const shared of this.#shares.get(key) ?? []) add(this.#sharing, shared, -1)
     const grew = done !== null && this.#grow(key, done && ms < QUICK_MS)
     if (!this.#taken.has(key) && !this.#grown.has(key)) this.#shares.delete(key)
+    if (!isAsked && this.#waiting.size === 0 && !this.#passed.has(key)) return 0
     return grew ? 2 : 1
   }
 
@@ -65,8 +87,7 @@ export class KeySlots {
     const busy = new Map<string, number>()
     for (const key of new Set([...this.#waiting.keys(), ...this.#taken.keys(), ...this.#grown.keys()])) {
       const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
-      const own = Math.max(slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
-      const more = Math.max(0, Math.min(own, ...shares.map(leftOf)))
+      const more = Math.max(0, Math.min(this.#ownLeft(key), ...shares.map(leftOf)))
       // first slots are offered to all keys; the rest goes to keys that have work for it, and others wait
       const first = this.#waiting.has(key)
         ? 0
@@ -77,6 +98,10 @@ export class KeySlots {
       this.#waiting.delete(key)
     }
     return busy
+  }
+
+  #ownLeft(key: string): number {
+    return Math.max(this.#declared.slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
   }
 
   #leftOf(shared: string): number {

@@ -54,8 +54,8 @@ export interface OwnedFollowed {
   readonly handle: (events: readonly StoredEvent[]) => Promise<Handled>
   /** Hears of a stream that was dead-lettered. */
   readonly deadLettered: (stop: Stop) => void
-  /** Hears of work that was stored. */
-  readonly stored?: (work: readonly WorkToStore[]) => void
+  /** In place of that of the store. */
+  readonly advance?: (...args: Parameters<WorkStore['advance']>) => Promise<unknown>
   /** Pause before the lease is tried again; after failures it doubles up to `longestPauseMs`. */
   readonly pauseMs: number
   readonly longestPauseMs: number
@@ -130,7 +130,8 @@ export class OwnedFollower {
 
   async #follow({ epoch, lost }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
     const { name, log, store, types, pageSize, checkpointMs } = this.#followed
-    const { handle, deadLettered, stored, moved, begin = async (beginning) => beginning } = this.#followed
+    const { handle, deadLettered, moved, begin = async (beginning) => beginning } = this.#followed
+    const { advance = (...args) => store.advance(...args) } = this.#followed
     this.#turn = new AbortController()
     const turn = AbortSignal.any([ended, this.#turn.signal])
     const position = await store.takeOver(name, epoch)
@@ -156,11 +157,10 @@ export class OwnedFollower {
       commit: async ({ from: position, to, deadLetter, free }) => {
         const { store: work, cancel } = changes
         changes = NO_CHANGES
-        await store.advance(name, { position, epoch }, to, {
+        await advance(name, { position, epoch }, to, {
           store: [...work, ...deadLetter.map((one) => deadLetteredWork(name, one))],
           cancel: [...cancel, ...free.map((stream) => deadLetteredStream(name, stream))],
         })
-        stored?.(work)
       },
       stopped: deadLettered,
       taken: ({ checkpoint }) => {

@@ -55,6 +55,8 @@ export interface WorkKind<Payload = unknown> {
    * n times as many.
    */
   readonly perKey?: SlotsPerKey<Payload>
+  /** The process that stores a piece begins it, where it has a slot and knows of none that waits; default: a claim finds it. */
+  readonly isBegunAsStored?: true
   readonly retry: Retry
   /** Real milliseconds that one attempt may take. Then its signal aborts, and it counts as a failed try. */
   readonly timeLimitMs: number
@@ -205,7 +207,7 @@ export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kin
 
 /** Declares a kind of work and how it is done. */
 export function work<Payload>(
-  declared: Pick<WorkKind<Payload>, 'payload' | 'retry' | 'timeLimitMs' | 'perKey'> & {
+  declared: Pick<WorkKind<Payload>, 'payload' | 'retry' | 'timeLimitMs' | 'perKey' | 'isBegunAsStored'> & {
     readonly slots?: number
   },
   run: WorkKind<Payload>['run'],

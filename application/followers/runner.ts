@@ -79,7 +79,7 @@ export class ProcessManagerRunner {
       pageSize: manager.pageSize ?? pageSize,
       pauseMs: pollMs,
       longestPauseMs: Math.max(pollMs, backoff.mostMs),
-      stored: (work) => this.#workers.stored(work),
+      advance: (...args) => this.#workers.advance(...args),
       moved: () => notices.wake('progress'),
       deadLettered: ({ at: { stream, revision }, error }) =>
         report('reaction_parked', { process_manager: name, stream, revision, reason: describeError(error) }),

@@ -31,6 +31,8 @@ export interface WorkToStore extends WorkKey {
   readonly environment: Environment | null
   /** `traceparent` of what caused it; absent: that is in no trace. */
   readonly traceparent?: string | undefined
+  /** The process that begins it at once; absent: a claim finds it. */
+  readonly leaseTo?: string
 }
 
 /** What a stretch of the log changes about the work; no key appears twice. */
@@ -40,7 +42,8 @@ export interface WorkChanges {
 }
 
 /** Work that a worker holds under a lease. */
-export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey' | 'traceparent'> {
+export interface ClaimedWork
+  extends Omit<WorkToStore, 'isLater' | 'leaseTo' | 'concurrencyKey' | 'traceparent'> {
   readonly concurrencyKey: string
   /** See {@link WorkToStore.traceparent}. */
   readonly traceparent: string | null
@@ -51,6 +54,9 @@ export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyK
   /** Names this claim and no other, ever: what every later write about it is fenced by. */
   readonly token: bigint
 }
+
+/** Claims that work was stored with. */
+export type LeasedAsStored = ReadonlyMap<WorkToStore, ClaimedWork>
 
 /** What a claim takes of one kind of work. */
 export interface KindToClaim extends KindOfWork {
@@ -154,9 +160,10 @@ export interface WorkStore {
   /**
    * Stores and cancels work and moves the checkpoint, all or nothing. Work of the same key gets the
    * new payload and due time, also while a worker has it: it is then done once more.
+   * @returns what was stored under a lease, which lasts as long as its owner: webhook deliveries of new events that were to be.
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
-  advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
+  advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<LeasedAsStored>
   /** Notes why a process manager does not get on; that is cleared when it does. */
   setProblem(processManager: string, epoch: number, problem: string): Promise<void>
   /** Where process managers stand, and how many streams are dead-lettered; those that never ran are left out. */

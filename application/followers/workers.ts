@@ -12,7 +12,7 @@ import { describeError } from './describe-error.ts'
 import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
-import type { ClaimedWork, WorkStore, WorkToStore } from './work-store.ts'
+import type { ClaimedWork, LeasedAsStored, WorkStore, WorkToStore } from './work-store.ts'
 
 /** What workers tell about; fields hold no personal data. */
 export type WorkersReport = (
@@ -72,6 +72,7 @@ export class Workers {
   readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
   readonly #working = new Set<Promise<void>>()
+  readonly #advancing = new Set<Promise<LeasedAsStored>>()
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
@@ -107,11 +108,36 @@ export class Workers {
     this.#wakeLoop()
     this.#slotIsFree()
     await Promise.all(this.#loops)
+    await Promise.allSettled(this.#advancing)
     await Promise.all(this.#working)
   }
 
-  /** Tells the workers of all processes of work that was stored. */
-  stored(work: readonly WorkToStore[]): void {
+  /**
+   * Moves a checkpoint with the work that follows: see {@link WorkStore.advance}. What this process has slots for it begins
+   * under the lease that it is stored with; the workers of all processes are told of the rest.
+   */
+  async advance(...[name, from, to, changes]: Parameters<WorkStore['advance']>): Promise<void> {
+    const slotsOf = ({ processManager, kind }: WorkToStore) => this.#kinds.get(kindName(processManager, kind))
+    const leaseTo = this.#parts.leases.owner
+    const isMine = (piece: WorkToStore) => !this.#stopping.signal.aborted && slotsOf(piece)?.reserve(piece)
+    const store = changes.store.map((piece) => (isMine(piece) ? { ...piece, leaseTo } : piece))
+    const advancing = this.#parts.store.advance(name, from, to, { ...changes, store })
+    this.#advancing.add(advancing)
+    let begun: LeasedAsStored = new Map()
+    try {
+      begun = await advancing
+    } finally {
+      this.#advancing.delete(advancing)
+      for (const piece of store) {
+        const claim = begun.get(piece)
+        if (claim) this.#begin(claim, slotsOf(piece)!)
+        else if (piece.leaseTo) slotsOf(piece)!.unreserve(piece)
+      }
+    }
+    this.#stored(store.filter((piece) => !begun.has(piece)))
+  }
+
+  #stored(work: readonly WorkToStore[]): void {
     if (work.length === 0) return
     const later = work.filter(({ isLater }) => isLater).map(({ dueAt }) => dueAt)
     if (later.length > 0) this.#pollAtDue(Math.min(...later))
@@ -153,10 +179,11 @@ export class Workers {
           // before anything is asked: what wakes it from now on makes it look again
           this.#pollAt = performance.now() + pollMs
           const now = clock.now()
-          // nothing is claimed meanwhile
+          // nothing is claimed meanwhile, nor stored under a lease
+          for (const kind of this.#kinds.values()) kind.polled()
+          await Promise.allSettled(this.#advancing)
           const tokens = [...this.#running].map(({ claim }) => claim.token)
           this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
-          for (const kind of this.#kinds.values()) kind.polled()
           const untilTimer = await this.#untilTimerAfter(now)
           this.#pollAt = Math.min(this.#pollAt, performance.now() + untilTimer)
         }
@@ -189,15 +216,18 @@ export class Workers {
       const { processManager, kind } = slots
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
       const taken = new Set(slots.claimed(mine))
-      for (const claim of mine) {
-        const running = { claim, slots, abort: new AbortController(), isEnding: !taken.has(claim) }
-        this.#running.add(running)
-        const work = running.isEnding ? this.#giveBack(claim) : this.#carryOut(running)
-        this.#work(work.finally(() => this.#running.delete(running)))
-      }
+      for (const claim of mine) this.#begin(claim, slots, taken.has(claim))
     }
     this.#slotIsFree()
     return true
+  }
+
+  /** @param hasSlot false: it is given back. */
+  #begin(claim: ClaimedWork, slots: KindSlots, hasSlot = true): void {
+    const running = { claim, slots, abort: new AbortController(), isEnding: !hasSlot }
+    this.#running.add(running)
+    const work = running.isEnding ? this.#giveBack(claim) : this.#carryOut(running)
+    this.#work(work.finally(() => this.#running.delete(running)))
   }
 
   /** While there is much to do, slots that become free are filled together: claims take half of the time at the most. */

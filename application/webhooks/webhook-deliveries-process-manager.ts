@@ -82,7 +82,9 @@ export function webhookDeliveries(parts: DeliveryParts) {
       on(WebhookSecretRotated, ({ data: { former_ref } }) => forgetting(former_ref)),
     ],
     work: {
-      deliver: work({ ...attempts, slots: FIRST_SLOTS }, (item) => deliver(parts, item)),
+      deliver: work({ ...attempts, slots: FIRST_SLOTS, isBegunAsStored: true }, (item) =>
+        deliver(parts, item),
+      ),
       redeliver: work({ ...attempts, slots: LATER_SLOTS }, (item) => deliver(parts, item)),
       'forget-secret': work(
         { payload: z.object({ secret_ref: z.string() }), retry: backoff(), timeLimitMs: TIME_LIMIT_MS },

@@ -15,8 +15,9 @@ export function isDelivery({ processManager, kind }: KindOfWork): boolean {
 export const FREED = 'lease_owner = NULL, lease_until = NULL, lease_token = NULL'
 
 /**
- * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. A delivery whose work an
- * earlier release was about to store gets its state.
+ * Stores events, and deliveries of these or earlier ones that are due, as parts of a statement. What is to be leased
+ * is, but for earlier events, whose bodies may be others. A delivery whose work an earlier release was about to store
+ * gets its state.
  * @param first number of the parameter with the events; that with the deliveries follows.
  */
 export const add = (first: number, condition = 'true') => `
@@ -27,17 +28,40 @@ export const add = (first: number, condition = 'true') => `
       "eventType" text, body text, "createdAt" bigint, "correlationId" text, "causationId" text,
       traceparent text)
     WHERE ${condition}
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING RETURNING event_id
   ), deliveries AS (
-    INSERT INTO webhooks.deliveries AS delivery
-      (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at, state)
-    SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt", 'due'
+    INSERT INTO webhooks.deliveries AS delivery (delivery_id, event_id, subscription_id, host, created_at, next_attempt_at,
+      state, tries, lease_owner, lease_token, lease_until)
+    SELECT "deliveryId", "eventId", "subscriptionId", host, "createdAt", "createdAt",
+      CASE WHEN leased THEN 'leased' ELSE 'due' END, leased::integer, CASE WHEN leased THEN "leaseTo" END,
+      CASE WHEN leased THEN nextval('runtime.work_claims') END, CASE WHEN leased THEN 'infinity'::timestamptz END
     FROM jsonb_to_recordset($${first + 1}::jsonb) AS given ("deliveryId" text, "eventId" text, "subscriptionId" text,
-      host text, "createdAt" bigint)
+      host text, "createdAt" bigint, "leaseTo" text)
+      CROSS JOIN LATERAL (SELECT "leaseTo" IS NOT NULL AND "eventId" IN (TABLE events)) AS wanted (leased)
     WHERE ${condition}
     ON CONFLICT (delivery_id) DO UPDATE SET state = 'due', host = excluded.host
       WHERE delivery.state IS NULL AND delivery.next_attempt_at IS NOT NULL
+    RETURNING delivery_id, subscription_id, lease_token
   )`
+
+/** What {@link add} has stored leased. */
+export const ADDED_LEASED = `
+  SELECT delivery_id AS key, lease_token AS token, COALESCE(failure_count, 0) AS "failureCount"
+  FROM deliveries LEFT JOIN webhooks.health USING (subscription_id) WHERE lease_token IS NOT NULL`
+
+/** Work that was stored leased, as a claim brings it. @param rows of {@link ADDED_LEASED}. */
+export function leasedBy(stored: readonly WorkToStore[], rows: readonly Record<string, unknown>[]) {
+  const wanted = new Map(stored.filter(isDelivery).map((work) => [work.key, work]))
+  return new Map(
+    rows.flatMap(({ key, token, failureCount }): [WorkToStore, ClaimedWork][] => {
+      const work = wanted.get(key as string)
+      if (!work) return []
+      const { concurrencyKey = '', traceparent = null } = work
+      const of = { concurrencyKey, traceparent, payload: { ...(work.payload as Delivery), failureCount } }
+      return [[work, { ...work, ...of, token: BigInt(token as string), awaySince: null, attempt: 1 }]]
+    }),
+  )
+}
 
 /** The parameters of {@link add} for the deliveries among work: each event once. */
 export function addedBy(work: readonly WorkToStore[]): [string, string] {
@@ -47,12 +71,12 @@ export function addedBy(work: readonly WorkToStore[]): [string, string] {
   return added([...new Map(deliveries.map((one) => [one.eventId, one])).values()], deliveries)
 }
 
-const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt'] as const
+const COLUMNS = ['deliveryId', 'eventId', 'subscriptionId', 'host', 'createdAt', 'leaseTo'] as const
 
 /** The parameters of {@link add}. */
 export function added(
   events: readonly object[],
-  deliveries: readonly Partial<Pick<Delivery, (typeof COLUMNS)[number]>>[],
+  deliveries: readonly Partial<Record<(typeof COLUMNS)[number], unknown>>[],
 ): [string, string] {
   return [JSON.stringify(events), JSON.stringify(deliveries, [...COLUMNS])]
 }

@@ -16,11 +16,13 @@ import {
 import { plainTypes } from '../database/plain-types.ts'
 import { Gathered } from '../gathered.ts'
 import {
+  ADDED_LEASED,
   add,
   addedBy,
   COUNTED_DELIVERIES,
   endOfDelivery,
   isDelivery,
+  leasedBy,
   NEXT_DELIVERY,
 } from '../webhooks/delivery-queue.ts'
 import { CLAIM, CLAIM_DELIVERIES, claimParameters, MAKE_DUE } from './work-claims.ts'
@@ -127,10 +129,10 @@ export class PostgresWorkStore implements WorkStore {
     return BigInt(row.position)
   }
 
-  async advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void> {
+  async advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges) {
     const isBare = isEmpty(changes)
     const bare = { processManager, from, to }
-    if (isBare && (await this.#moved.ask(bare)).has(bare)) return
+    if (isBare && (await this.#moved.ask(bare)).has(bare)) return new Map()
     // it is locked, which the statement of its own waits for, or it belongs to another owner
     const checkpoint = [String(to), processManager, String(from.position), from.epoch]
     // one statement, so that nothing is stored unless the checkpoint moved
@@ -143,10 +145,13 @@ export class PostgresWorkStore implements WorkStore {
                  stored AS (${STORE}),
                  cancelled AS (${CANCEL}),
                  ${add(7, 'EXISTS (SELECT 1 FROM moved)')}
-                 SELECT 1 FROM moved`,
+                 SELECT leased.* FROM moved LEFT JOIN (${ADDED_LEASED}) AS leased ON true`,
           values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
         })
-    if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
+    if (result.rowCount === 0) throw new CheckpointMoved(processManager)
+    const leased = leasedBy(changes.store, result.rows)
+    for (const { token, key } of leased.values()) this.#delivering.set(token, key)
+    return leased
   }
 
   /** @returns those that moved. */

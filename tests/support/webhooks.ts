@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { ProcessManagerRunner } from '../../application/followers/runner.ts'
+import type { ProcessManagerRunner, RunnerOptions } from '../../application/followers/runner.ts'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import type { WebhookSender } from '../../application/ports/webhooks.ts'
 import { raiseWebhookEvent } from '../../application/webhooks/raise.ts'
@@ -63,6 +63,7 @@ export class WebhookBench {
   async deliver(
     sender: WebhookSender = localSender(),
     clock = this.#bench.clock,
+    options: RunnerOptions = {},
   ): Promise<ProcessManagerRunner> {
     const { log, registry, commands, notices } = this.#bench
     const manager = webhookDeliveries({
@@ -76,7 +77,7 @@ export class WebhookBench {
       records: this.records,
       heard: this.metrics.webhooks,
     })
-    this.runner = await this.#bench.run([manager])
+    this.runner = await this.#bench.run([manager], options)
     return this.runner
   }
 

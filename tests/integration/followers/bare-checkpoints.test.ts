@@ -31,7 +31,8 @@ const STORES = {
         [NAMES],
       )
       const store = new PostgresWorkStore(database.pool)
-      return (name: string) => store.advance(name, { position: 5n, epoch: 1 }, 9n, { store: [], cancel: [] })
+      const nothing = { store: [], cancel: [] }
+      return async (name: string) => void (await store.advance(name, { position: 5n, epoch: 1 }, 9n, nothing))
     },
   },
   projections: {

@@ -128,7 +128,7 @@ describe('reacting to the log', () => {
     ['before it is written', async () => Promise.reject(new Error('cut off'))],
     [
       'after it was written, with its outcome unknown',
-      async (write: () => Promise<void>) => {
+      async (write: () => Promise<unknown>) => {
         await write()
         throw new Error('cut off')
       },

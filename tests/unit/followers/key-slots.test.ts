@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { KeySlots } from '../../../application/followers/key-slots.ts'
-import type { ClaimedWork } from '../../../application/followers/work-store.ts'
+import { backoff, work } from '../../../application/followers/process-manager.ts'
+import { KindSlots } from '../../../application/followers/slots.ts'
+import type { ClaimedWork, WorkToStore } from '../../../application/followers/work-store.ts'
 
 const SLOTS = 2
 const GROWTH = {
@@ -26,6 +29,8 @@ function piece(key: string, host = 'h'): ClaimedWork {
     traceparent: null,
   }
 }
+
+const stored = (key: string): WorkToStore => ({ ...piece(key), traceparent: undefined })
 
 const slotsOf = (growth?: typeof GROWTH) =>
   new KeySlots({ slots: SLOTS, of: () => '', ...(growth ? { growth } : {}) })
@@ -101,5 +106,66 @@ describe('slots of keys', () => {
     const next = slots.busy()
     expect(['f', 'g'].map((key) => SLOTS - next.get(key)!)).toEqual([1, 0])
     expect([slots.take(piece('f')), slots.take(piece('f'))]).toEqual([true, false])
+  })
+})
+
+describe('a piece that is about to be stored', () => {
+  const slots = (of: { readonly slots?: number; readonly isBegunAsStored?: true } = {}) => {
+    const perKey = {
+      slots: SLOTS,
+      of: () => '',
+      growth: { ...GROWTH, shared: { ...GROWTH.shared, slots: 3 } },
+    }
+    const declared = { payload: z.unknown(), retry: backoff(), timeLimitMs: 1, perKey, slots: 9 }
+    const run = async () => ({ outcome: 'done' }) as const
+    return new KindSlots('p', 'k', work({ ...declared, isBegunAsStored: true, ...of }, run))
+  }
+  const reserve = (of: KindSlots, ...keys: readonly string[]) => keys.map((key) => of.reserve(stored(key)))
+
+  test('has the slots of its kind, its key and what keys share, and leaves what is not used to the next', () => {
+    expect(reserve(slots(), 'a', 'a', 'a', 'b', 'b')).toEqual([true, true, false, true, false])
+    const few = slots({ slots: 1 })
+    expect(reserve(few, 'a', 'b')).toEqual([true, false])
+    few.unreserve(stored('a'))
+    expect(reserve(few, 'b')).toEqual([true])
+  })
+
+  test('comes behind what is due and not claimed yet', () => {
+    const kind = slots()
+    kind.hinted()
+    expect(reserve(kind, 'a')).toEqual([false])
+    kind.request()
+    expect(reserve(kind, 'a')).toEqual([false])
+    kind.claimed([])
+    expect(reserve(kind, 'a')).toEqual([true])
+    kind.polled()
+    expect(reserve(kind, 'a')).toEqual([false])
+  })
+
+  test('waits where its key was full when others looked, and only then somebody looks when a slot is free', () => {
+    const kind = slots()
+    kind.polled()
+    kind.request()
+    kind.claimed([piece('a'), piece('a'), piece('b')])
+    kind.freeKey(piece('b'), true, 1)
+    expect(kind.toClaim).toBe(0)
+    kind.freeKey(piece('a'), true, 1)
+    expect(kind.toClaim).toBe(2)
+    expect(reserve(kind, 'b')).toEqual([false])
+    kind.request()
+    // what a claim under way may have passed by
+    kind.freeKey(piece('a'), true, 1)
+    kind.claimed([])
+    expect(kind.toClaim).toBe(2)
+  })
+
+  test('of a kind that is not begun as it is stored waits for a claim', () => {
+    const declared = { payload: z.unknown(), retry: backoff(), timeLimitMs: 1 }
+    const kind = new KindSlots(
+      'p',
+      'k',
+      work(declared, async () => ({ outcome: 'done' })),
+    )
+    expect(reserve(kind, 'a')).toEqual([false])
   })
 })
