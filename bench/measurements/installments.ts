@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Effort } from '../effort.ts'
-import { expectEachCreatedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-instalments.ts'
+import { expectEachCreatedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-installments.ts'
 import type { Row } from '../report.ts'
 import {
   type BenchServer,
