@@ -110,7 +110,8 @@ export const REJECTION_CODES = {
   idempotency_key_reused: 'The idempotency key was used for another body',
   idempotency_key_used: 'The idempotency key was used for another request',
   installments_too_small: 'An installment would be less than can be collected',
-  instalment_not_due: 'The instalment is not due',
+  // as partners know it
+  instalment_not_due: 'The installment is not due',
   intake_not_found: 'There is no such intake',
   invalid_fein: 'The fein is no nine digits',
   invalid_subject: 'The subject is no person and no employer',

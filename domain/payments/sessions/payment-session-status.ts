@@ -20,8 +20,8 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
   /** The source of the news that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
-  /** Numbers of the instalments whose debits are created. */
-  readonly instalments_created: readonly number[]
+  /** Numbers of the installments whose debits are created. */
+  readonly installments_created: readonly number[]
   readonly plan_stopped: boolean
   /** The return code after which the account of its plan is debited no more; null: it may be. */
   readonly disabled_by: string | null

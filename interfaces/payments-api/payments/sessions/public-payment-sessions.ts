@@ -110,7 +110,7 @@ export const publicPaymentSessionEndpoints = [
   publicEndpoint({
     operation: 'arrangeBankDebit',
     route: 'POST /payment-sessions/{token}/bank-debit',
-    summary: 'Pay from a bank account, now and by the instalments of a plan',
+    summary: 'Pay from a bank account, now and by the installments of a plan',
     params,
     body: payersAccountRequest,
     answers: {

@@ -391,7 +391,7 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       )
     })
 
-    test('by a plan, to its last instalment', async () => {
+    test('by a plan, to its last installment', async () => {
       const own = await subscribed('/plan')
       const { id, url } = await invited(own, {
         amount_cents: 100_000,

@@ -5,7 +5,7 @@ import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../../../support/seed.ts'
 import { type RunningService, startService } from '../../../support/service.ts'
 
-/** Plans of sessions and the debits of their instalments, on a clock of their own. */
+/** Plans of sessions and the debits of their installments, on a clock of their own. */
 
 const DAY_S = 86_400
 let service: RunningService
@@ -37,7 +37,7 @@ const alertsOf = async (id: string) => {
   )
 }
 
-describe('the instalments of a plan', () => {
+describe('the installments of a plan', () => {
   test('are debited at 17:00 UTC of their day, each once, never earlier', async () => {
     const { id, token, debitId } = await bank.arranged(carriers.direct, {
       ...PLAN,
@@ -131,7 +131,7 @@ describe('the instalments of a plan', () => {
       await bank.ops('/debit-batches')
       await bank.report(leg_id, 'acknowledge')
       await bank.report(leg_id, 'settle', { processor_status: 'SB Remit' })
-      const bank_transaction_id = `instalment-${of.carrierId}`
+      const bank_transaction_id = `installment-${of.carrierId}`
       const credit = { bank_transaction_id, bank_date: '2030-01-01', amount_cents, reference: leg_id }
       expect((await bank.credit(of, credit)).matched).toBe(of === carriers.fbo)
       expect((await bank.transaction(leg_id)).status).toBe('processed')
@@ -196,7 +196,7 @@ describe('a plan whose policy is cancelled', () => {
   })
 })
 
-describe('an instalment that comes back', () => {
+describe('an installment that comes back', () => {
   test('is told of, and those after it follow all the same', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)
     const [first, second] = await dueTimes(token)
@@ -215,7 +215,7 @@ describe('an instalment that comes back', () => {
   })
 })
 
-describe('an instalment by which its account is disabled', () => {
+describe('an installment by which its account is disabled', () => {
   test('stops its plan, fails what was created since, and calls for the operator', async () => {
     const nothingDown = { ...PLAN, down_payment_percent: 0 }
     const { id, token } = await bank.arranged(carriers.direct, nothingDown, ownAccount())
