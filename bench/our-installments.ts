@@ -23,14 +23,14 @@ const AT_ONCE = 64
 const LOOK_AGAIN_MS = 1_000
 const sealed = 'sld1.employer/bench.AAAA' as Sealed
 
-/** Whose sessions they are, and when their payers authorised them, epoch milliseconds. */
+/** Whose sessions they are, and when their payers authorized them, epoch milliseconds. */
 export interface Sold extends Pick<Participants, 'employerId' | 'carrierId' | 'policyId'> {
   readonly tenantId: string
   readonly at: number
 }
 
 /**
- * Stores sessions whose plans of one installment are authorised, straight into the log of a service that is stopped.
+ * Stores sessions whose plans of one installment are authorized, straight into the log of a service that is stopped.
  * @returns when the installments are due, epoch milliseconds.
  */
 export async function storeArrangedPlans(url: string, count: number, sold: Sold): Promise<number> {

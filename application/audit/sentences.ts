@@ -529,7 +529,7 @@ function ofWebhooks() {
   ]
 }
 
-const CHANNELS = { email: 'e-mail', sms: 'text message' } as const
+const CHANNELS = { email: 'email', sms: 'text message' } as const
 
 /** A code as words: `policy_cancelled`, `start-plan`. */
 function words<Text extends string | null>(code: Text): Text {

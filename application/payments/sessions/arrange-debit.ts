@@ -23,7 +23,7 @@ export function debitIdOf(sessionId: string): string {
 }
 
 /**
- * Arranges the bank debit of a session, which the payer authorised: now, and for the installments of a plan. What the card
+ * Arranges the bank debit of a session, which the payer authorized: now, and for the installments of a plan. What the card
  * processor could take is ended first; money that it had taken wins.
  * @throws ProviderUnavailable, ProviderRefused: then nothing is arranged.
  */

@@ -130,7 +130,7 @@ export const PaymentSessionDebitArranged = eventType('PaymentSessionDebitArrange
   /** The debit; null where nothing is paid at signing. */
   leg_id: id().nullable(),
   account: debitedAccount,
-  /** What the customer authorised for later, in the spelling that is stored; those of 0 cents are left out. */
+  /** What the customer authorized for later, in the spelling that is stored; those of 0 cents are left out. */
   instalments: z.array(z.object({ number: z.int().min(1), amount_cents: z.int().min(1), due_at: time() })),
   scheduled_at: time(),
 })

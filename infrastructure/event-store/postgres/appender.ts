@@ -125,7 +125,7 @@ export class Appender {
     await this.#turns.idle()
   }
 
-  /** Its time is over. @returns what is told of it. */
+  /** Its time is over. @returns what its callers hear. */
   #giveUp(append: Pending): Error {
     append.isGivenUp = true
     if (append.sent === 'no') return notSent()

@@ -61,7 +61,7 @@ const Record = z
       .nullable()
       .describe('The import that it came with; null: it was recorded by itself'),
     created_at: shownTime().describe('The beginning of the last day of its period'),
-    recorded_at: shownTime().describe('When this service was told of it'),
+    recorded_at: shownTime().describe('When this service heard of it'),
   })
   .meta({ id: 'LegacyCollection' })
 

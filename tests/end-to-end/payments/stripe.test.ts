@@ -325,7 +325,7 @@ describe('subscriptions', () => {
   })
 
   // subscription-charges has the 23 hours, the ones before it the same at Stripe
-  test('go on after 23 hours where Stripe has the payment and nobody told of it', {
+  test('go on after 23 hours where Stripe has the payment and no notice came', {
     tags: 'long',
   }, async () => {
     const other = await tenantWithCustomer(service)

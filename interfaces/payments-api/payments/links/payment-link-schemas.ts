@@ -55,7 +55,7 @@ export const newPaymentLink = z
     }),
     delivery: withDefault(
       z.object({
-        email: withDefault(z.boolean(), true).describe('Send the link by e-mail'),
+        email: withDefault(z.boolean(), true).describe('Send the link by email'),
         sms: withDefault(z.boolean(), false).describe('Send the link by text message'),
       }),
       { email: true, sms: false },
@@ -158,7 +158,7 @@ export const ShownPaymentLink = z
       phone: z.string().nullable(),
     }),
     delivery: z.object({
-      email: z.boolean().describe('Whether the link goes out by e-mail'),
+      email: z.boolean().describe('Whether the link goes out by email'),
       sms: z.boolean().describe('Whether the link goes out by text message'),
     }),
     total_installments: z.int().nullable(),

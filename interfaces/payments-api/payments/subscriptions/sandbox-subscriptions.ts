@@ -23,7 +23,7 @@ function simulation(verb: 'charge' | 'fail', operation: string, summary: string,
     errors: {
       ...REACH,
       403: 'The key is not of the sandbox, or does not reach the subscription',
-      409: 'The subscription is canceled',
+      409: 'The subscription is cancelled',
     },
     refuses: {
       403: ['subscription_out_of_scope'],

@@ -328,7 +328,7 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
   })
 
   describe('from invitation to webhook', () => {
-    /** Sends an invitation. @returns the session, with the address of its page as the e-mail has it. */
+    /** Sends an invitation. @returns the session, with the address of its page as the email has it. */
     async function invited(of: SeededTenant, overrides: Record<string, unknown> = {}) {
       const email = `${Math.random().toString(36).slice(2)}@payer.example`
       const created = await newSession(service, of, {

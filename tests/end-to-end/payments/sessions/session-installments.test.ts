@@ -83,7 +83,7 @@ describe('the installments of a plan', () => {
         effective_date: entryDateOf(closes),
       })
     }
-    // until its batch closes, and told of once
+    // until its batch closes, with one webhook
     const { leg_id: last, cancellation_deadline: _, ...shared } = (await minted(id))[2]!
     const cancelled_at = new Date(await bank.now()).toISOString()
     for (const status of [200, 200]) {
@@ -98,7 +98,7 @@ describe('the installments of a plan', () => {
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 
-  test('follow an authorisation where nothing is paid down: no debit and no event before', async () => {
+  test('follow an authorization where nothing is paid down: no debit and no event before', async () => {
     const { id, token, debitId } = await bank.arranged(carriers.direct, {
       amount_cents: 1_000,
       total_installments: 3,
@@ -144,7 +144,7 @@ describe('the installments of a plan', () => {
 })
 
 describe('the down payment of a plan', () => {
-  test('is told of when it settles or clears, and its session stays scheduled', async () => {
+  test('raises a webhook when it settles or clears, and its session stays scheduled', async () => {
     const direct = await bank.submitted(carriers.direct, PLAN)
     await bank.report(direct.debitId, 'settle')
     expect(await bank.webhooksOfDebit('payment.debit_settled', direct.debitId)).toMatchObject([
@@ -197,7 +197,7 @@ describe('a plan whose policy is cancelled', () => {
 })
 
 describe('an installment that comes back', () => {
-  test('is told of, and those after it follow all the same', async () => {
+  test('raises a webhook, and those after it follow all the same', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)
     const [first, second] = await dueTimes(token)
     await bank.advanceTo(first!)

@@ -163,7 +163,7 @@ test('an installment is refused at its hand-over, too, where an earlier version 
   expect([handedOver, (await typesOf(debitId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
 
-test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
+test('a batch whose bank is away for hours raises one alert, by its oldest debit, and goes when it is back', async () => {
   const [oldest, other] = [newId(), newId()]
   const closesAt = await scheduled(oldest, true)
   await scheduled(other, true)

@@ -125,7 +125,7 @@ const createdAt = (at: number) =>
   event('PaymentSessionInstalmentMinted', { number: 1, leg_id: OTHER, at: isoTime(at) })
 const createInstallmentDebit = (at: number, number = 1) =>
   ({ type: 'CreateInstallmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
-const authorised = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
+const authorized = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   event('PaymentSessionDebitConfirmed', { leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stoppedBy = (reason: PaymentSessionData<'PaymentSessionPlanStopped'>['reason'], disabled_by?: string) =>
@@ -304,7 +304,7 @@ decisions(paymentSession, [
   ['can be paid again when that fails', [waiting], fail(LATE), failedLate(LATE)],
   ['fails once', [waiting, failedLate(LATE)], fail(LATE), []],
   [
-    'is told of when that fails after it was cancelled',
+    'is announced when that fails after it was cancelled',
     [waiting, cancelledAt(LATE)],
     fail(LATE),
     failedLate(LATE),
@@ -318,7 +318,7 @@ decisions(paymentSession, [
   ['arranges no debit when its time is over', [created], arrange(OVER), 'session_not_payable'],
   ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), 'checkout_open'],
   ['arranges a debit once the checkout is closed', [created, begun, closed(EARLY)], arrange(EARLY), arranged],
-  ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), authorised],
+  ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), authorized],
   ['creates the debit of an installment at its time', [planned], createInstallmentDebit(DUE), createdAt(DUE)],
   [
     'creates the debit of an installment late',
@@ -328,14 +328,14 @@ decisions(paymentSession, [
   ],
   [
     'creates the debit of an installment where nothing was paid down',
-    [nothingDown, authorised],
+    [nothingDown, authorized],
     createInstallmentDebit(DUE),
     createdAt(DUE),
   ],
   ['mints no installment before its time', [planned], createInstallmentDebit(DUE - 1), 'instalment_not_due'],
   ['mints no other installment', [planned], createInstallmentDebit(DUE, 3), 'instalment_not_due'],
   [
-    'mints nothing that nobody authorised',
+    'mints nothing that nobody authorized',
     [withPlan, opened],
     createInstallmentDebit(DUE, 1),
     'instalment_not_due',
@@ -380,7 +380,7 @@ decisions(paymentSession, [
     (code) =>
       [
         `stops its plan when an installment comes back with ${code}`,
-        [nothingDown, authorised, createdAt(DUE)],
+        [nothingDown, authorized, createdAt(DUE)],
         comeBack(code, OTHER),
         [stoppedBy('account_disabled', code)],
       ] as const,

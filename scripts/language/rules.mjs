@@ -1,0 +1,95 @@
+// The project's rules of language, as far as a list can hold them. Checked by npm run check:language; docs/developers/words.md is
+// generated from them. A rule looks at texts (comments, descriptions and messages, pages), without what they have in code style:
+// that is quoted. Each brings a text that breaks it and the same one mended.
+
+/** @type {readonly { write: string, not: string, why: string, find: RegExp, wrong: string, right: string }[]} */
+export const RULES = [
+  {
+    write: 'is 409',
+    not: '409s it, gets 409',
+    why: 'a status is an answer, not a verb, and nobody gets one',
+    find: /\b[1-5]\d\d(?:s|ed|ing|'d)\b|\bgets? (?:an? )?[1-5]\d\d\b/,
+    wrong: 'A second request gets 409.',
+    right: 'A second request is 409.',
+  },
+  {
+    write: 'partners hear of it, raises a webhook, is named in the log',
+    not: 'is told of, is told about',
+    why: 'say who tells whom; nobody is told of',
+    find: /\btold(?: once| none| nothing| all)? (?:of|about)\b/,
+    wrong: 'A debit that failed is told of once.',
+    right: 'Partners hear of a failed debit once.',
+  },
+  {
+    write: 'The account is deleted',
+    not: 'It is deleted; They are deleted',
+    why: 'a text does not begin with a pronoun: it stands in a list, a log or a message without what was before it',
+    find: /^(?:It|They|(?:This|That|These|Those) (?:is|are|was|were|has|have|had|can|may|must|does|do|will)) /,
+    wrong: 'It is deleted',
+    right: 'The account is deleted',
+  },
+  {
+    write: 'installment',
+    not: 'instalment',
+    why: 'as the wire has it; names that are stored keep theirs',
+    find: /\binstalments?\b/i,
+    wrong: 'The last instalment takes the rest.',
+    right: 'The last installment takes the rest.',
+  },
+  {
+    write: 'email',
+    not: 'e-mail',
+    why: 'as the wire has it',
+    find: /\be-mail/i,
+    wrong: 'The e-mail of the payer',
+    right: 'The email of the payer',
+  },
+  {
+    write: 'authorize, initialize, recognize',
+    not: 'authorise, initialise, recognise',
+    why: 'as the wire and the law have them: authorization, initialize',
+    find: /\b(?:author|initial|normal|recogn|serial|summar|organ|final)is(?:e|es|ed|ing|ation)\b/i,
+    wrong: 'The payer authorised the debit.',
+    right: 'The payer authorized the debit.',
+  },
+  {
+    write: 'cancelled',
+    not: 'canceled',
+    why: 'in prose; `canceled` in code style is a status of the wire',
+    find: /\b(?:is|are|was|were|be|been|has|have|a|service) canceled\b/i,
+    wrong: 'The subscription is canceled.',
+    right: 'The subscription is cancelled.',
+  },
+  {
+    write: 'colour',
+    not: 'color',
+    why: 'in prose; `accent_color` and CSS have their own',
+    find: /(?<![-\w])colors?\b(?![-:(])/i,
+    wrong: 'The color of buttons',
+    right: 'The colour of buttons',
+  },
+  {
+    write: 'timeout, setup, representment',
+    not: 'time-out, set-up, re-presentment',
+    why: 'one spelling each',
+    find: /\b(?:time-outs?|set-ups?|re-presentments?)\b/i,
+    wrong: 'The result of a time-out is not known.',
+    right: 'The result of a timeout is not known.',
+  },
+  {
+    write: 'sandbox, simulated',
+    not: 'test mode',
+    why: 'Test mode, with a capital, is what pages of an installation with simulated providers say',
+    find: /\btest mode\b/,
+    wrong: 'Try it in test mode.',
+    right: 'Try it in the sandbox.',
+  },
+  {
+    write: 'partner',
+    not: 'merchant, integrator',
+    why: 'one word for the company that integrates',
+    find: /\b(?:merchant|integrator)s?\b/i,
+    wrong: 'The merchant registers a webhook.',
+    right: 'The partner registers a webhook.',
+  },
+]
