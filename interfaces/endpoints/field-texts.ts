@@ -87,7 +87,7 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   data_keys: 'How many data keys would be destroyed',
   date: 'The day of the booking',
   debit_cents: 'The sum of debits in integer US cents',
-  deleted: 'It is deleted',
+  deleted: 'Whether it is deleted',
   deleted_at: 'When it was deleted; null: it is not',
   deliver: 'How the link reaches the payer; null: the partner hands it over',
   delivered: 'Whether the endpoint accepted the delivery',

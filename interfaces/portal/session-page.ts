@@ -152,7 +152,7 @@ function stateOf(page: PayerPage) {
           ])
     default:
       return state('warn', 'clock', 'This payment link has expired', [
-        html`It could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`,
+        html`The link could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`,
       ])
   }
 }
@@ -178,7 +178,7 @@ function scheduledState(page: PayerPage) {
   }
   if (isStopped) {
     return state('calm', 'cross', 'Payment plan stopped', [
-      html`It was paid from the account ending in ${last4}.${rest}`,
+      html`The plan was paid from the account ending in ${last4}.${rest}`,
     ])
   }
   const account = html`from the bank account ending in ${last4}. There is nothing else to do.`

@@ -104,9 +104,9 @@ export const BankDebitRejected = eventType('BankDebitRejected', {
   note: z.string().nullable(),
   at: time(),
 })
-/** It was called off before its batch closed. */
+/** The debit was called off before its batch closed. */
 export const BankDebitCancelled = eventType('BankDebitCancelled', { ...ofDebit, at: time() })
-/** It cannot be carried out, and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
+/** The debit ended and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
 export const BankDebitFailed = eventType('BankDebitFailed', { ...ofDebit, note: z.string(), at: time() })
 /** A run of the batch worker put it into a batch. */
 export const BankDebitScheduled = eventType('BankDebitScheduled', {

@@ -96,7 +96,7 @@ export const PaymentSessionPaymentProcessing = eventType('PaymentSessionPaymentP
 /** The card processor took the money: by card, or from a bank account where it offers that. */
 export const PaymentSessionPaid = eventType('PaymentSessionPaid', {
   ...payment,
-  /** It came when the session could not be paid any more. */
+  /** The money came when the session could not be paid any more. */
   late: z.boolean(),
   /** A debit of the same money that is on its way. */
   debit_leg_id: id().nullable(),
@@ -106,7 +106,7 @@ export const PaymentSessionPaidAgain = eventType('PaymentSessionPaidAgain', {
   ...payment,
   /** False: the session may be paid once only, and somebody has to give the money back. */
   is_wanted: z.boolean(),
-  /** It came when the session could not be paid any more. */
+  /** The money came when the session could not be paid any more. */
   late: z.boolean().optional(),
 })
 /** The card processor took another amount than the session asks for: somebody has to see to the difference. */
@@ -149,7 +149,7 @@ export const PaymentSessionDebitConfirmed = eventType('PaymentSessionDebitConfir
   ...session,
   leg_id: id(),
   by: z.enum(['bank', 'processor']),
-  /** It is a plan's down payment: the session stays scheduled. */
+  /** The debit is a plan's down payment: the session stays scheduled. */
   sells_plan: z.boolean(),
   at: time(),
 })

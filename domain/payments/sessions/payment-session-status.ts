@@ -14,7 +14,7 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly checkouts: readonly Checkout[]
   /** By the card processor, the first one first. */
   readonly payments: readonly (Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'> & {
-    /** It was on its way for days, rather than charged to a card. */
+    /** The money was on its way for days, rather than charged to a card. */
     readonly isBankDebit: boolean
   })[]
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null

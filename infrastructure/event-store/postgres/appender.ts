@@ -59,7 +59,7 @@ export class Appender {
   #isScheduled = false
   #writing = false
   #closed = false
-  /** It lost its connection after it was closed: nothing is sent any more. */
+  /** The appender lost its connection after it was closed: nothing is sent any more. */
   #isOver = false
 
   /**

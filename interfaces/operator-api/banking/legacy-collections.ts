@@ -95,7 +95,7 @@ export const legacyCollectionEndpoints = [
     route: 'POST /legacy-collections',
     summary: 'Record what the legacy service has of a debit',
     description:
-      'It stands in the ledger of its employer, and keeps the same premium from being collected again.',
+      'A collection stands in the ledger of its employer, and keeps the same premium from being collected again.',
     body: Input,
     idempotent: REPEATED.answered,
     answers: created(Record),

@@ -566,7 +566,7 @@ describe('notices', () => {
       [],
     ])
     const { notice_id } = alert!.about
-    expect(await failed()).toMatchObject([{ key: notice_id, error: 'It is not understood' }])
+    expect(await failed()).toMatchObject([{ key: notice_id, error: 'The notice is not understood' }])
     expect(JSON.stringify([await events(), await alerts(), service.output])).not.toContain('payer.example')
 
     const key = { process_manager: 'processor-notices', kind: 'carry-out', key: notice_id }

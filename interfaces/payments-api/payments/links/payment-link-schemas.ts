@@ -130,7 +130,7 @@ const Payment = z
     currency: z.literal('usd'),
     paid_at: isoMoment(),
     processor_payment_id: z.string().nullable().describe('Null of a simulated payment'),
-    late_payment: z.boolean().describe('It came when the link was cancelled or had expired'),
+    late_payment: z.boolean().describe('Whether it came when the link was cancelled or had expired'),
     fee_source: z.literal('partner').optional(),
     metadata: z.record(z.string(), z.string()),
     refunded_cents: z.int(),

@@ -339,7 +339,7 @@ test('a subscription that was started is not refused when its request comes agai
   const context = operatorContext()
   const started = accepted(await start(app, context))
   const live = Object.assign(Object.create(app.processors.live), {
-    createSubscription: () => Promise.reject(new ProviderRefused('It was removed', 'payment_method')),
+    createSubscription: () => Promise.reject(new ProviderRefused('The card was removed', 'payment_method')),
   })
   const later = { ...app, processors: { ...app.processors, live } }
   expect(await start(later)).toMatchObject({ kind: 'invalid', field: 'payment_method_id' })
