@@ -2,7 +2,6 @@
 // generated from them. A rule looks at texts (comments, descriptions and messages, pages), without what they have in code style:
 // that is quoted. Each brings a text that breaks it and the same one mended.
 
-/** @type {readonly { write: string, not: string, why: string, find: RegExp, wrong: string, right: string }[]} */
 export const RULES = [
   {
     write: 'is 409',
