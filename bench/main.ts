@@ -6,7 +6,7 @@ import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
 import { measureDebitBatch } from './measurements/debit-batch.ts'
 import { measureEventStoreDB } from './measurements/eventstoredb.ts'
-import { measureInstalments } from './measurements/instalments.ts'
+import { measureInstallments } from './measurements/installments.ts'
 import { measureLedger } from './measurements/ledger.ts'
 import { measureLegacyImport } from './measurements/legacy-import.ts'
 import { measureLoading } from './measurements/loading.ts'
@@ -61,7 +61,7 @@ const MEASUREMENTS: Readonly<Record<string, Measure>> = {
   'catching-up': measureCatchingUp,
   'debit-batch': measureDebitBatch,
   eventstoredb: measureEventStoreDB,
-  instalments: measureInstalments,
+  installments: measureInstallments,
   ledger: measureLedger,
   'legacy-import': measureLegacyImport,
   loading: measureLoading,

@@ -12,6 +12,8 @@ import { withPersonalData } from './generate/personal-data.mjs'
 import { pythonClientOf, pythonErrorCodes, pythonEventsOf } from './generate/python-types.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
 import { webhooksPage } from './generate/webhooks-page.mjs'
+import { wordsPage } from './generate/words-page.mjs'
+import { RULES } from './language/rules.mjs'
 import { withRooms } from './rooms.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -62,6 +64,7 @@ const files = {
   'docs/reference/webhooks.md': webhooksPage(events),
   'docs/reference/errors.md': errorsPage(ERROR_CODES),
   'docs/reference/settings.md': settingsPage(settingsReference()),
+  'docs/developers/words.md': wordsPage(RULES),
   'docs/auditors/security.md': withPersonalData(
     await readFile(join(root, 'docs/auditors/security.md'), 'utf8'),
     keptTexts(),

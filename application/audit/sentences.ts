@@ -186,7 +186,7 @@ function ofDebits() {
   const { BankDebitCreated, BankDebitGated, BankDebitReleased, BankDebitRejected, BankDebitInFile } = debits
   const sources = {
     session: 'a payment session',
-    instalment: 'an instalment of a payment session',
+    instalment: 'an installment of a payment session',
     api: 'a call',
     collection: 'a batch collection',
     payroll_file: 'a payroll file',
@@ -414,11 +414,11 @@ function ofSessions() {
     says(sessions.PaymentSessionPaymentFailed, () => 'An attempt to pay the session failed'),
     says(sessions.PaymentSessionDebitArranged, ({ leg_id, instalments }, by) => {
       const now = leg_id === null ? 'nothing now' : `debit ${leg_id} now`
-      return `Payment from a bank account was arranged${by}: ${now}, ${count(instalments.length, 'instalment')} later`
+      return `Payment from a bank account was arranged${by}: ${now}, ${count(instalments.length, 'installment')} later`
     }),
     says(
       sessions.PaymentSessionInstalmentMinted,
-      ({ number, leg_id }) => `Instalment ${number} fell due: debit ${leg_id} is created`,
+      ({ number, leg_id }) => `Installment ${number} fell due: debit ${leg_id} is created`,
     ),
     says(
       sessions.PaymentSessionDebitConfirmed,
@@ -426,7 +426,7 @@ function ofSessions() {
     ),
     says(
       sessions.PaymentSessionPlanStopped,
-      ({ reason }) => `No further instalment is collected because ${stopped[reason]}`,
+      ({ reason }) => `No further installment is collected because ${stopped[reason]}`,
     ),
     says(
       sessions.PaymentSessionHeldUp,
@@ -529,7 +529,7 @@ function ofWebhooks() {
   ]
 }
 
-const CHANNELS = { email: 'e-mail', sms: 'text message' } as const
+const CHANNELS = { email: 'email', sms: 'text message' } as const
 
 /** A code as words: `policy_cancelled`, `start-plan`. */
 function words<Text extends string | null>(code: Text): Text {

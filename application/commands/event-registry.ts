@@ -22,7 +22,7 @@ export interface EventMetadata {
   readonly command_id?: string
   /** Of events that a request with a key created their stream with. */
   readonly keyed_request?: KeyedRequest
-  /** Keyed fingerprints that a search finds what was stored by: of e-mail addresses, people's names, idempotency keys. */
+  /** Keyed fingerprints that a search finds what was stored by: of email addresses, people's names, idempotency keys. */
   readonly found_by?: readonly string[]
   /** `traceparent` (W3C Trace Context) of the append, where traces are kept. */
   readonly traceparent?: string

@@ -12,7 +12,7 @@ import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
 export const OUTAGE_MS = 15 * 60_000
 /** The same of a card processor that is not configured any more. */
 const NOT_CONFIGURED_MS = 6 * 3_600_000
-/** How long a provider may be away before the operator is told of what waits for it, in the same. */
+/** How long a provider may be away before the operator hears of what waits for it, in the same. */
 export const LONG_OUTAGE_MS = 4 * 3_600_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
@@ -38,7 +38,7 @@ export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as cons
 /**
  * Does what a provider has to do; one that is away for all tries is asked again later, once at a time, for as long as
  * it takes.
- * @param recordAway has the operator told of what waits, once that takes long or where nobody can be asked; it may be
+ * @param recordAway tells the operator what waits, once that takes long or where nobody can be asked; it may be
  *   called again with the same time.
  */
 export async function throughOutages(
@@ -64,7 +64,7 @@ export async function throughOutages(
 }
 
 /**
- * Has the operator told of what waits for a provider, once for it and a time.
+ * Tells the operator what waits for a provider, once for it and a time.
  * @param heldUp a kind of alert, and ids of what it is about by their names.
  * @param context of what it is about.
  * @param since epoch milliseconds; default the beginning of the day (UTC), so that it is told once a day.

@@ -316,7 +316,7 @@ export class Workers {
     const { signal } = abort
     const { retry, timeLimitMs } = slots.declared
     const timeLimit = setTimeout(
-      () => abort.abort(new TimeLimitExceeded(`It took longer than ${timeLimitMs / 1000} s`)),
+      () => abort.abort(new TimeLimitExceeded(`The work took longer than ${timeLimitMs / 1000} s`)),
       timeLimitMs,
     )
     try {

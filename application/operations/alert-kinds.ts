@@ -161,25 +161,25 @@ export const ALERTS = {
   ),
   down_payment_returned: raisedBy(
     PaymentSessionPlanStopped,
-    'The down payment of a payment plan was returned by the bank: its further instalments are not collected. Agree with ' +
+    'The down payment of a payment plan was returned by the bank: its further installments are not collected. Agree with ' +
       'the partner on how the policy is paid',
     ({ payment_session_id, reason }) => (reason === 'down_payment_returned' ? { payment_session_id } : null),
   ),
   down_payment_failed: raisedBy(
     PaymentSessionPlanStopped,
-    'The down payment of a payment plan could not be debited, as its history says: its further instalments are not ' +
+    'The down payment of a payment plan could not be debited, as its history says: its further installments are not ' +
       'collected. Agree with the partner on how the policy is paid',
     ({ payment_session_id, reason }) => (reason === 'down_payment_failed' ? { payment_session_id } : null),
   ),
   plan_account_disabled: raisedBy(
     PaymentSessionPlanStopped,
-    'The bank returned an instalment of a payment plan with a code by which its account is debited no more: its further ' +
-      'instalments are not collected. Agree with the partner on how the rest is paid',
+    'The bank returned an installment of a payment plan with a code by which its account is debited no more: its further ' +
+      'installments are not collected. Agree with the partner on how the rest is paid',
     ({ payment_session_id, reason }) => (reason === 'account_disabled' ? { payment_session_id } : null),
   ),
   installments_stopped: raisedBy(
     PaymentSessionPlanStopped,
-    'The policy of a payment plan was cancelled, so that its further instalments are not collected. Settle what was ' +
+    'The policy of a payment plan was cancelled, so that its further installments are not collected. Settle what was ' +
       'paid against what was earned: refund the rest, or have what is missing paid otherwise',
     ({ payment_session_id, reason }) => (reason === 'policy_cancelled' ? { payment_session_id } : null),
   ),

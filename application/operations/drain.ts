@@ -32,7 +32,7 @@ const PROJECTIONS_WAIT_MS = 1_000
 
 /**
  * Waits until the service has come to rest: no work is due at the present clock, nothing is in
- * flight, all process managers and projections are at the head of the log, and other systems were told of
+ * flight, all process managers and projections are at the head of the log, and other systems have heard of
  * everything, as far as they can be reached. Work that an injected hold keeps back, work that falls due
  * later and work that failed for good is not waited for.
  * @param timeoutMs real milliseconds.

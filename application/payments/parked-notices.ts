@@ -100,8 +100,8 @@ export async function readAgain(app: Application, parked: ParkedNotice): Promise
   const [body] = await openAll(personalData, [{ value: sealed as Sealed, context: placeOf(parked) }])
   if (body === ERASED || body === UNREADABLE) return 'Its body was erased, or cannot be opened'
   const notice = processorOf(app, parked).readNotice?.(body!) ?? null
-  if (notice === null) return 'It tells of nothing that is ours'
-  return notice.about === 'unread' ? 'It is not understood' : notice
+  if (notice === null) return 'The notice tells of nothing that is ours'
+  return notice.about === 'unread' ? 'The notice is not understood' : notice
 }
 
 /** An operator has seen to a parked notice: it is not read again, and its work takes its body out of the vault. */

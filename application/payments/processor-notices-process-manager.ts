@@ -75,7 +75,8 @@ async function carryOut(
   if (state.status === 'not_understood') {
     const notice = await readAgain(app, state)
     if (typeof notice === 'string') return notice
-    if (!(await applyNotice(app, state, notice, context))) return 'It tells of nothing that is known here'
+    if (!(await applyNotice(app, state, notice, context)))
+      return 'The notice tells of nothing that is known here'
     const command = { type: 'RecordCarriedOut', at: app.clock.now() } as const
     orThrow(await changed(app, processorNotice, noticeId, command, context))
   }

@@ -135,7 +135,7 @@ export function noticeSenders({
 }
 
 /**
- * Records what the processor tells of a subscription. Where that does not agree with what it told of the same second, it is
+ * Records what the processor tells of a subscription. Where that does not agree with what it said of the same second, it is
  * asked first.
  * @param at when it happened there, epoch milliseconds.
  * @throws ProviderUnavailable

@@ -108,7 +108,7 @@ async function simulatedCheckoutOf(
 }
 
 function notSimulated(): Rejection {
-  return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
+  return reject('conflict', 'processor_not_simulated', 'The payment is not at the simulated card processor')
 }
 
 async function simulateLink(

@@ -98,7 +98,7 @@ export async function simulateSubscriptionPayment(
     return reject(
       'conflict',
       'subscription_canceled',
-      'The subscription is canceled: nothing is charged any more',
+      'The subscription is cancelled: nothing is charged any more',
     )
   }
   if (number > MOST_SIMULATED) {

@@ -64,7 +64,7 @@ export async function lookAt(
     }),
     faultOf(async () => {
       const { statusCode, body } = await app.outsideWeb.get(challenge.file.url, MOST_BYTES, signal)
-      if (statusCode !== 200) return `It answered ${statusCode}`
+      if (statusCode !== 200) return `The address answered ${statusCode}`
       return body.toString().trim() === challenge.file.content ? null : 'The file has another content'
     }),
   ])

@@ -140,7 +140,7 @@ async function refuse(
   const owner = await holderOf(app, feinReservation(personalData, environment, request.employer.fein))
   const insured = owner === null ? null : (await commands.load(employer, owner)).state
   const isOurs = insured?.tenant_id === tenant_id
-  // a key for certain employers creates no others, and is not told of those of other accounts
+  // a key for certain employers creates no others, and hears nothing of those of other accounts
   if (client.employer_ids !== 'all' && !(isOurs && mayActFor(client, insured.employer_id))) {
     return outside('employer.fein')
   }

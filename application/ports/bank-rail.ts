@@ -51,7 +51,7 @@ export interface RailEntry {
   readonly account: BankAccount | null
   /** What its numbers are known by. */
   readonly fingerprint: string
-  /** It was returned before, and is presented again. */
+  /** The debit was returned before, and is presented again. */
   readonly isRetry: boolean
   /** Why it must not be handed over any more, unless it was already; null: nothing is against it. */
   readonly refusal: string | null
@@ -76,7 +76,7 @@ export interface ReportedSettlement {
 
 /** What a bank, or the processor between, reports of a debit. */
 export type RailReport =
-  /** It has the file with the debit. */
+  /** The bank has the file with the debit. */
   | { readonly verb: 'acknowledge' }
   | { readonly verb: 'settle'; readonly settlement: ReportedSettlement }
   | { readonly verb: 'return'; readonly return_code: string }

@@ -121,7 +121,7 @@ export interface NewRefund {
   /** Our ids of the link and the refund, which notices name again. */
   readonly linkId: string
   readonly refundId: string
-  /** It may have been asked for before. */
+  /** The refund may have been asked for before. */
   readonly isRepeated: boolean
   readonly processorPaymentId: string
   readonly amountCents: number

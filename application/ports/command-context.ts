@@ -29,7 +29,7 @@ export interface CommandContext {
   readonly commandId: string
   /** Tells commands of one kind on one stream apart, the same in every attempt; default 0. */
   readonly ordinal?: number
-  /** It may come again under the same id, with a key or as a piece of work: what an attempt stored long ago is found, too. */
+  /** The command may come again under its id, with a key or as a piece of work: what was stored long ago is found, too. */
   readonly mayRepeat?: boolean
   /** The request with a key that creates a stream, which must not be there yet; see `oncePerKey`. */
   readonly keyedRequest?: KeyedRequest

@@ -1,6 +1,6 @@
 import type { DeliveryChannel } from '../../domain/payments/links/payment-link-events.ts'
 
-/** E-mails and texts to customers. */
+/** Emails and texts to customers. */
 export interface Messages {
   /**
    * Hands a message to its delivering provider.
@@ -17,7 +17,7 @@ export interface OutgoingMessage {
   readonly to: string
   /** The sender's name and address, or number; null: the service's own. */
   readonly from: string | null
-  /** Of an e-mail. */
+  /** Of an email. */
   readonly subject: string | null
   readonly text: string
   /** The data subject that it is about: what is kept of it is sealed under its key. */

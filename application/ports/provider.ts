@@ -19,7 +19,9 @@ export class ProviderUnavailable extends SafeError {
 /** The card processor that something is at is not configured any more. */
 export class ProcessorNotConfigured extends ProviderUnavailable {
   constructor(kind: ProcessorKind) {
-    super(`It is at a card processor that is not configured any more (${kind})`, { nothingHappened: true })
+    super(`The payment is at a card processor that is not configured any more (${kind})`, {
+      nothingHappened: true,
+    })
   }
 }
 

@@ -7,7 +7,7 @@ export interface Statement<Parameters, Row> {
   readonly text: string
   /** Which parameter stands for $1, $2 …; one may stand for several. */
   readonly parameters: readonly (keyof Parameters & string)[]
-  /** It is planned for the values of each call, as they decide which index serves it; it is not prepared. */
+  /** The statement is planned for the values of each call, as they decide which index serves it; it is not prepared. */
   readonly plannedAnew?: boolean
   /** What a row looks like; for the compiler alone. */
   readonly [row]?: Row

@@ -47,7 +47,7 @@ export interface Hit {
 interface Candidate {
   readonly kind: string
   readonly id: string
-  /** It must still have what is sought: a name, or a personal value. */
+  /** The record must still have what is sought: a name, or a personal value. */
   readonly mustStill: boolean
 }
 

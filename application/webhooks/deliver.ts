@@ -107,7 +107,7 @@ async function drop(parts: DeliveryParts, item: Item, delivery: Delivery): Promi
       contextOf(item),
     ),
   )
-  await parts.records.giveUp(deliveryId, 'It was not accepted within 48 hours')
+  await parts.records.giveUp(deliveryId, 'The event was not accepted within 48 hours')
   parts.heard.dropped()
   return DONE
 }

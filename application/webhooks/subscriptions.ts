@@ -21,7 +21,7 @@ import type { DeliveryRecord, WebhookAnswer } from '../ports/webhooks.ts'
 /**
  * Webhook subscriptions of a tenant and environment. One receives what lay in the scope of the key that registered it,
  * for ever; so it is managed by keys whose own scope holds all of that. For others it is out of reach: a key that moved it
- * to another address, or got its secret or its deliveries, would be told of what their key must not see.
+ * to another address, or got its secret or its deliveries, would learn what their key must not see.
  */
 
 /** The key on whose behalf. */

@@ -78,7 +78,7 @@ export function nameContext(operatorId: string): string {
 const NEVER_ALONE = reject(
   'conflict',
   'last_admin',
-  'This is the last active admin whose token does not expire; create another one first',
+  'The operator is the last active admin whose token does not expire; create another one first',
 )
 const PAST = reject('invalid', 'expiry_past', 'expires_at must be in the future', 'expires_at')
 

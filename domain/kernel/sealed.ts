@@ -41,7 +41,7 @@ export interface SealedField {
   readonly subject: 'person' | 'employer'
   /** What the ciphertext at a place is bound to, see {@link sealContext}. Stored values depend on it: it never changes. */
   readonly boundTo: (place: Place) => string
-  /** It is sealed where it is personal, and in plain text elsewhere, as in what earlier releases stored. */
+  /** The text is sealed where it is personal, and in plain text elsewhere, as in what earlier releases stored. */
   readonly mayBePlain?: true
 }
 

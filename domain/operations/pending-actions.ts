@@ -67,7 +67,8 @@ export const pendingActions: Decider<PendingActions, PendingActionsCommand, Pend
     }
     // who approved it may go on with what broke off
     if (action.approved_by === by) return []
-    if (action.approved_by !== null) return reject('conflict', 'action_approved', 'It was approved already')
+    if (action.approved_by !== null)
+      return reject('conflict', 'action_approved', 'The action was approved already')
     return [ActionApproved.of({ action_id: actionId, approved_by: by })]
   },
 }

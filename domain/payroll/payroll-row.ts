@@ -132,7 +132,7 @@ export interface PolicyCodes {
 const NO_CODES: PolicyCodes = { class_codes: [], states: [] }
 
 const MAX_UNKNOWN_FIELDS = 20
-/** Social security numbers, with or without their hyphens, and e-mail addresses. */
+/** Social security numbers, with or without their hyphens, and email addresses. */
 const IDENTIFIER_LIKE = /\d{3}[- ]?\d{2}[- ]?\d{4}|\S@\S/
 const SSN_DIGITS = 9
 const MASKED = '(masked)'

@@ -56,7 +56,7 @@ export const IntakeCompleted = eventType('IntakeCompleted', {
 /** Nothing was created: its key is as if it had never been used. */
 export const IntakeRefused = eventType('IntakeRefused', { intake_id: id(), reason: z.string() })
 
-/** It broke off, and nobody sent it again for long: an employer may be there without the policy. */
+/** The intake broke off, and nobody sent it again for long: an employer may be there without the policy. */
 export const IntakeUnfinished = eventType('IntakeUnfinished', { intake_id: id(), employer_id: id() })
 
 const events = [IntakeReceived, IntakeCompleted, IntakeRefused, IntakeUnfinished] as const

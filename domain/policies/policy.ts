@@ -49,7 +49,7 @@ export const PolicyCancelled = eventType('PolicyCancelled', {
 })
 
 export const PolicyActivated = eventType('PolicyActivated', { policy_id: id() })
-/** It was paid for, or asked for otherwise, and still is not active: an operator must see to it. */
+/** The policy was paid for, or asked for otherwise, and still is not active: an operator must see to it. */
 export const PolicyNotActivated = eventType('PolicyNotActivated', {
   policy_id: id(),
   reason: z.enum(['policy_cancelled', 'policy_number_taken']),

@@ -28,7 +28,7 @@ export interface DeliveryProgress {
   readonly attempts: number
   /** The next rung of the background redelivery, from 0. */
   readonly rung: number
-  /** It is sent again because its partner asked for that: the immediate ladder is all that it has. */
+  /** The event is sent again because its partner asked for that: the immediate ladder is all that it has. */
   readonly isResent: boolean
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { time } from '../kernel/event-type.ts'
 import { refundReason } from '../payments/links/payment-link-events.ts'
 
-/** What partners are told of by webhook: the body of each type of event. A field that does not apply is left out, never null. */
+/** What partners hear by webhook: the body of each type of event. A field that does not apply is left out, never null. */
 
 const id = () => z.string()
 const cents = () => z.int()

@@ -19,7 +19,7 @@ export class PostgresLastUsed implements LastUsed {
   #writing: Promise<void> = Promise.resolve()
   #closed = false
 
-  /** @param onError told of a failed write; its uses are written with the next one. */
+  /** @param onError hears of a failed write; its uses are written with the next one. */
   constructor(pool: pg.Pool, onError: (error: unknown) => void = () => undefined) {
     this.#pool = pool
     this.#onError = onError

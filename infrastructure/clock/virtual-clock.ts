@@ -59,7 +59,7 @@ export class VirtualClock implements MovableClock {
 
   /**
    * Follows moves that other processes make, until `signal` aborts.
-   * @param onUnreadable told of an event that cannot be read and is passed over.
+   * @param onUnreadable hears of an event that cannot be read and is passed over.
    */
   async follow(
     log: EventLog,

@@ -137,7 +137,7 @@ function configOf(settings: Settings) {
             originator: originatorOf(settings),
             pollSeconds: settings.NACHA_POLL_SECONDS,
           } as const),
-    /** Null: e-mails and texts are recorded, not sent. */
+    /** Null: emails and texts are recorded, not sent. */
     smtpUrl: settings.SMTP_URL ?? null,
     smsUrl: settings.SMS_URL ?? null,
     /** Servers of others. `extraCa`: PEM text of further CA certificates; `nameServers`: null: the machine's. */

@@ -297,7 +297,7 @@ export const SETTINGS = z.object({
     .optional()
     .meta({
       description:
-        'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
+        'Delivers email; `?from=` names the sender where a tenant has none. Without it emails are recorded, not sent',
       isSecret: true,
     }),
   SMS_URL: address('an http or https address', ['http', 'https']).optional().meta({

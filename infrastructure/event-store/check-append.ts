@@ -6,7 +6,7 @@ import {
 } from '../../application/ports/event-log.ts'
 
 const LARGEST_NAME = 512
-/** It would come back as another name. */
+/** What a name must not have: it would come back as another. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /** Refuses what the log cannot take. @returns the size of the append in bytes. */

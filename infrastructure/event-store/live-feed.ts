@@ -10,7 +10,7 @@ const ALL = '*'
 /**
  * The youngest stretch of the log in memory, without gaps in what is wanted. Every subscriber that has caught up reads
  * from here, so that an event is read and decoded once per process. What is published right behind it enters directly;
- * what it is told of otherwise it reads, as far as anybody here wants it. It is bounded: a subscriber that falls behind
+ * what it hears of otherwise it reads, as far as anybody here wants it. It is bounded: a subscriber that falls behind
  * reads the log again.
  */
 export class LiveFeed {

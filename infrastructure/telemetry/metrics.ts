@@ -363,7 +363,7 @@ export class Metrics {
     this.#checkpointAt = isCovered ? performance.now() : null
   }
 
-  /** Whether NATS is connected; only told of where it is configured. */
+  /** Whether NATS is connected; only where it is configured. */
   nats(connected: boolean): void {
     this.#natsConnected ??= this.#gauge('nats_connected', 'Whether NATS is connected: 1 or 0', [])
     this.#natsConnected.set(connected ? 1 : 0)

@@ -77,7 +77,7 @@ export function exchange(
     // an answer that changes the protocol is none
     outgoing.on('upgrade', (response) => {
       statusCode = response.statusCode!
-      stop(`It answered ${statusCode}`)
+      stop(`The address answered ${statusCode}`)
     })
     outgoing.on('response', (response) => {
       statusCode = response.statusCode!

@@ -102,6 +102,6 @@ export class HttpsWebhookSender implements WebhookSender {
     const { statusCode, fault, isCut } = await exchange(request.url, outgoing, signal, this.#request)
     if (statusCode === null || (fault !== null && !isCut)) return { statusCode, error: fault }
     const isAccepted = statusCode >= 200 && statusCode <= 299
-    return { statusCode, error: isAccepted ? null : `It answered ${statusCode}` }
+    return { statusCode, error: isAccepted ? null : `The address answered ${statusCode}` }
   }
 }

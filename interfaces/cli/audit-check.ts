@@ -53,7 +53,7 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
           ...(isExport ? await checkExport(place, keys) : checkProof(proofIn(place), keys)),
         })
       } catch (error) {
-        if (error instanceof ProofFails) throw new CliError(`It proves nothing: ${error.message}`)
+        if (error instanceof ProofFails) throw new CliError(`The proof proves nothing: ${error.message}`)
         if (error instanceof CliError) throw error
         throw new UsageError((error as Error).message)
       }

@@ -40,7 +40,7 @@ const OPERATOR = {
   reconciliations: 'Compare what is said of the money with the money, and list what differs.',
   'legacy-collections': 'Record what the legacy service has collected, so that nothing is collected twice.',
   financing: 'Play the financing provider of the test path.',
-  outbox: 'Read the e-mails and texts that no provider delivers.',
+  outbox: 'Read the emails and texts that no provider delivers.',
   faults: 'Have simulated providers and the pipeline fail; with the virtual clock only.',
   streams: 'Read single streams of the log, and the state that they make.',
   events: 'Read the whole log, copy it, and compare the copy.',

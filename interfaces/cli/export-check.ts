@@ -23,7 +23,7 @@ export interface CheckedExport {
   readonly events: number
   readonly first_position: string | null
   readonly last_position: string | null
-  /** It holds every event of the log up to the checkpoint. */
+  /** The export holds every event of the log up to the checkpoint. */
   readonly is_whole_log: boolean
   /** Events of the log that the checkpoint covers. */
   readonly size: number

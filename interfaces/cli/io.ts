@@ -18,7 +18,7 @@ export const EXIT = {
   detailsFailed: 5,
 } as const
 
-/** A failure that the user is told about in one line. */
+/** A failure that the user reads in one line. */
 export class CliError extends Error {
   override readonly name: string = 'CliError'
   /** What kind of failure it is, in a word or two. */

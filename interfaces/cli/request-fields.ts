@@ -125,21 +125,21 @@ function listOf({ type }: JsonSchema, text: string): readonly unknown[] {
 function json(text: string): unknown {
   const parsed = parseJson(Buffer.from(text))
   if (parsed.ok && parsed.leftOut) {
-    throw new InvalidArgumentError(`It cannot be taken: ${parsed.leftOut[0]} is a name that is not kept.`)
+    throw new InvalidArgumentError(`Not taken: ${parsed.leftOut[0]} is a name that is not kept.`)
   }
   if (parsed.ok) return parsed.value
   const isNone = parsed.kind === 'syntax'
   throw new InvalidArgumentError(
-    isNone ? 'It takes JSON.' : `It cannot be taken: ${parsed.message.replace(/^The body/, 'it')}.`,
+    isNone ? 'Give JSON.' : `Not taken: ${parsed.message.replace(/^The body/, 'it')}.`,
   )
 }
 
 function number(text: string, isWhole: boolean): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (isWhole && !Number.isSafeInteger(value)) throw new InvalidArgumentError('It takes a whole number.')
-  if (!Number.isFinite(value)) throw new InvalidArgumentError('It takes a number.')
+  if (isWhole && !Number.isSafeInteger(value)) throw new InvalidArgumentError('Give a whole number.')
+  if (!Number.isFinite(value)) throw new InvalidArgumentError('Give a number.')
   if (isRounded(text.trim()))
-    throw new InvalidArgumentError('It is not kept as it is written; give fewer digits.')
+    throw new InvalidArgumentError('The number is not kept as it is written; give fewer digits.')
   return value
 }
 

@@ -51,14 +51,14 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
 /** An option that is a whole number of 0 or more. */
 export function wholeNumber(text: string): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It takes a whole number.')
+  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('Give a whole number.')
   return number
 }
 
 /** An option that is a number of seconds, more than 0. */
 export function seconds(text: string): number {
   const number = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
-  if (number <= 0) throw new InvalidArgumentError('It takes a number of seconds.')
+  if (number <= 0) throw new InvalidArgumentError('Give a number of seconds.')
   return number
 }
 

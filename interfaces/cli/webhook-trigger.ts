@@ -25,7 +25,7 @@ export async function triggerWebhook(
   to: { readonly of?: string; readonly subscription?: string },
 ): Promise<unknown> {
   if (client.isLive)
-    throw new UsageError('This is a live key: events are made to happen in the sandbox only.')
+    throw new UsageError('The key is a live one: events are made to happen in the sandbox only.')
   if (to.of === undefined) {
     const { _id } = await chosenSubscription(client, to.subscription)
     return client.call('POST', `/webhooks/${_id}/test`, { event_type: type })

@@ -24,9 +24,9 @@ export function text(max = MAX_TEXT) {
   return z.string().trim().min(1).max(max).meta({ pattern: '\\S' })
 }
 
-const EMAIL = 'must be an e-mail address'
+const EMAIL = 'must be an email address'
 
-/** An e-mail address, without what would mean something else in the header of a message. */
+/** An email address, without what would mean something else in the header of a message. */
 export function email() {
   return z
     .string(wrongType(EMAIL))

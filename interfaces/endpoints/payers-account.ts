@@ -12,7 +12,7 @@ export const payersAccountRequest = z.object({
   account_number: z.string().regex(/^\d{5,17}$/, 'must be 5 to 17 digits'),
   account_type: word('checking', 'savings'),
   bank_name: optional(text(200)),
-  authorized: z.literal(true, 'must be true: the account is debited only with your authorisation'),
+  authorized: z.literal(true, 'must be true: the account is debited only with your authorization'),
 })
 
 export function payersAccount(request: z.output<typeof payersAccountRequest>): BankAccount {

@@ -4,7 +4,7 @@ import { check, type Fault, fieldOf } from './faults.ts'
 /** What the names of a part of a request are names of. */
 type Named = 'field' | 'query parameter' | 'argument'
 
-/** Unknown names that are told of one value at the most: each is held against all known ones. */
+/** Unknown names that a refusal lists of one value at the most: each is held against all known ones. */
 const MAX_REPORTED = 20
 /** Known names that a message lists at the most. */
 const MAX_LISTED = 50

@@ -24,7 +24,7 @@ export const HTTP_CODES = {
   provider_refused: 'A provider refused for good; `message` has its reason',
   rate_limited: 'Too many requests, or too much at once; `Retry-After` names the seconds',
   timestamp_outside_tolerance: 'The time of the signature is more than 5 minutes from now',
-  timeout: 'It did not happen in time',
+  timeout: 'The request took too long',
   unauthorized: 'Credentials or signature are missing or wrong',
   unavailable: 'A part of the service is away; `Retry-After` names the seconds',
   unsupported_media_type: 'The body has a type, an encoding or a compression that is not taken',

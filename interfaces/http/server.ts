@@ -37,14 +37,14 @@ export interface Route {
  */
 export type Guard = (request: IncomingMessage, response: ServerResponse) => 'pass' | 'answered'
 
-/** What is told of a request that failed; never its address, which may hold the token of a page. */
+/** What the log says of a request that failed; never its address, which may hold the token of a page. */
 export interface FailedRequest {
   /** Its `X-Request-Id`. */
   readonly id: string
   readonly method: string
 }
 
-/** What is told of a request that was answered, beside what it was. */
+/** What the log says of a request that was answered, beside what it was. */
 export interface AnsweredRequest {
   /** Its `X-Request-Id`. */
   readonly id: string

@@ -1,7 +1,7 @@
 import { dollars } from '../../domain/kernel/money.ts'
 import type { Fault } from '../endpoints/faults.ts'
 import { Html, html } from './html.ts'
-import { icon, instalments, note } from './pieces.ts'
+import { icon, installments, note } from './pieces.ts'
 
 /** What is wrong with a field, as a payer reads it. */
 const WORDS: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ export type Typed = Readonly<Record<string, string>>
 interface BankOption {
   readonly sellerName: string
   readonly amountCents: number
-  /** Sums of the instalments that follow; null: none. */
+  /** Sums of the installments that follow; null: none. */
   readonly plan: { readonly count: number; readonly cents: number } | null
   readonly proof: string
   readonly typed: Typed
@@ -65,7 +65,7 @@ function mandate({ sellerName, amountCents, plan }: BankOption): Html {
   const now = html`<strong>${dollars(amountCents)}</strong>`
   const later =
     plan &&
-    html`<strong>${instalments(plan.count)}</strong> of ${dollars(plan.cents)} in all, on the dates of the schedule`
+    html`<strong>${installments(plan.count)}</strong> of ${dollars(plan.cents)} in all, on the dates of the schedule`
   const what = later === null ? now : amountCents === 0 ? later : html`${now} now and ${later},`
   return html`I authorize <bdi>${sellerName}</bdi> to debit ${what} from this account by ACH. Once I have authorized it, it cannot be called back on this page.`
 }

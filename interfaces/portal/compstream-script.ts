@@ -17,7 +17,7 @@ export const COMPSTREAM_SCRIPT = `'use strict'
    * Shows the checkout of an embedded session.
    * @param target an element, or a selector of one.
    * @param options.session id of the session; options.clientSecret what it was created with.
-   * @param options.onStatus told of the status whenever it is another one: a hint for the page. Whether money came is what
+   * @param options.onStatus hears of the status whenever it is another one: a hint for the page. Whether money came is what
    *   webhooks tell.
    * @returns an object with unmount().
    */

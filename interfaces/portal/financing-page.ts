@@ -14,7 +14,7 @@ export function financingPageHtml(page: FinancingPage): Page {
   const until = isOpen ? [html`Open until ${moment(finance.expires_at)}.`] : []
   const test = note(
     'warn',
-    'This is a test',
+    'Only a test',
     html`<span>Nothing is financed, and nothing can be paid here.</span>`,
   )
   return {

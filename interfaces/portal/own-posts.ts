@@ -18,7 +18,11 @@ export function requireOwnPage({ headers }: IncomingMessage, ownUrl: string): vo
     (site !== undefined && site !== 'same-origin') ||
     (origin !== undefined && origin !== 'null' && !isHostOf(origin, host) && origin !== originOf(ownUrl))
   if (isForeign)
-    throw new HttpError(403, null, 'This was sent from another page. Open the payment link and try again.')
+    throw new HttpError(
+      403,
+      null,
+      'The form was sent from another page. Open the payment link and try again.',
+    )
 }
 
 /** The fields of a form; of a repeated one the last counts. @throws HttpError 413, 415. */

@@ -68,14 +68,14 @@ export function items(all: readonly Item[], totals: readonly Item[]): Html {
   return html`<table><caption>Details</caption><thead class="hide"><tr><th scope="col">For</th><th scope="col">Amount</th></tr></thead><tbody>${all.map(row)}</tbody><tfoot>${totals.map(row)}</tfoot></table>`
 }
 
-interface Instalment {
+interface Installment {
   readonly number: number
   readonly amount_cents: number
   readonly due_at: string
   readonly progress: DebitProgress | 'due'
 }
 
-const PROGRESS: Readonly<Record<Instalment['progress'], readonly [Tone, string]>> = {
+const PROGRESS: Readonly<Record<Installment['progress'], readonly [Tone, string]>> = {
   due: ['calm', 'Upcoming'],
   arranged: ['calm', 'Scheduled'],
   on_its_way: ['calm', 'Processing'],
@@ -85,23 +85,23 @@ const PROGRESS: Readonly<Record<Instalment['progress'], readonly [Tone, string]>
 }
 
 /** How a debit stands, in a word. */
-export function progress(of: Instalment['progress']): Html {
+export function progress(of: Installment['progress']): Html {
   return pill(...PROGRESS[of])
 }
 
-/** Instalments above which a schedule opens only when it is asked for. */
+/** Installments above which a schedule opens only when it is asked for. */
 const FEW = 6
 
 /** When a plan is paid. @param isRunning what became of each is of interest. */
-export function scheduleTable(all: readonly Instalment[], isRunning: boolean): Html {
-  const row = (one: Instalment) =>
+export function scheduleTable(all: readonly Installment[], isRunning: boolean): Html {
+  const row = (one: Installment) =>
     html`<tr><td>${one.number}</td><td>${shortDay(one.due_at)}</td>${isRunning ? html`<td>${progress(one.progress)}</td>` : null}<td class="num">${dollars(one.amount_cents)}</td></tr>`
   const state = isRunning ? html`<th scope="col">Status</th>` : null
   const table = html`<table><caption class="hide">Monthly installments</caption><thead><tr><th scope="col"><span class="hide">Number</span></th><th scope="col">Date</th>${state}<th scope="col" class="num">Amount</th></tr></thead><tbody>${all.map(row)}</tbody></table>`
-  return html`<details class="more"${all.length <= FEW ? new Html(' open') : null}><summary>Payment schedule: ${instalments(all.length)}</summary>${table}</details>`
+  return html`<details class="more"${all.length <= FEW ? new Html(' open') : null}><summary>Payment schedule: ${installments(all.length)}</summary>${table}</details>`
 }
 
 /** `10 monthly installments`. */
-export function instalments(count: number, kind = 'monthly '): string {
+export function installments(count: number, kind = 'monthly '): string {
   return `${count} ${kind}installment${count === 1 ? '' : 's'}`
 }

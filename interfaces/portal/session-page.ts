@@ -5,7 +5,7 @@ import { bankOption, type Typed } from './bank-form.ts'
 import { cardOption } from './card-form.ts'
 import { calendarDay, day, moment } from './dates.ts'
 import { type Html, html } from './html.ts'
-import { facts, instalments, items, note, progress, scheduleTable, state, stateHeader } from './pieces.ts'
+import { facts, installments, items, note, progress, scheduleTable, state, stateHeader } from './pieces.ts'
 
 /** What a page shows beside its session. */
 export interface SessionView {
@@ -34,7 +34,7 @@ function openBody(page: PayerPage, view: SessionView): Html {
   const { session } = page
   return html`<section class="stack" aria-labelledby="what">${page.session.plan === null ? asked(page) : offered(page)}
 <p class="soft">Can be paid until ${moment(session.expires_at)}</p>
-${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.instalments, false) : null}</section>
+${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.installments, false) : null}</section>
 <section class="card stack ways" aria-labelledby="how"><h2 id="how">${page.takes_cards ? 'How do you want to pay?' : 'Pay from a bank account'}</h2>
 ${page.is_test ? html`<p class="soft">This is a test: no money moves.</p>` : null}
 ${said(view)}${failed(page, view)}${ways(page, view)}</section>`
@@ -44,7 +44,7 @@ function asked({ session, brand }: PayerPage): Html {
   return html`<h1 class="ask" id="what"><span class="eyebrow">Pay <bdi>${brand.name}</bdi></span> <span class="amount">${dollars(session.amount_cents)}</span></h1>`
 }
 
-/** What the instalments of a plan come to, in cents: 0 without a plan, and where the down payment is all of it. */
+/** What the installments of a plan come to, in cents: 0 without a plan, and where the down payment is all of it. */
 function laterOf({ session: { plan, amount_cents }, total_cents }: PayerPage): number {
   return plan === null ? 0 : total_cents - amount_cents
 }
@@ -61,7 +61,7 @@ function offered(page: PayerPage): Html {
       ? html`${dollars(last)} each month`
       : html`${dollars(each)} each month, the last one ${dollars(last)}`
   return html`<h1 class="ask" id="what"><span class="eyebrow">Payment plan with <bdi>${brand.name}</bdi></span> <span class="amount">${dollars(session.amount_cents)}</span> due now</h1>
-${laterOf(page) > 0 ? html`<p>Then ${instalments(count)}: ${rest}.</p>` : null}`
+${laterOf(page) > 0 ? html`<p>Then ${installments(count)}: ${rest}.</p>` : null}`
 }
 
 function described(description: string | null): Html | null {
@@ -74,7 +74,7 @@ function itemised(page: PayerPage): Html {
   const { plan, amount_cents } = session
   if (plan === null) return items(session.line_items, [total])
   const later = laterOf(page)
-  const label = `In ${instalments(plan.total_installments, '')}`
+  const label = `In ${installments(plan.total_installments, '')}`
   return items(session.line_items, [
     total,
     { label: page.takes_debits ? 'Due now' : 'Down payment', amount_cents },
@@ -129,7 +129,7 @@ function closedBody(page: PayerPage, view: SessionView): Html {
   const isRunning = session.debit !== null
   return html`<div class="card stack">${stateHeader(stateOf(page), isDone ? session.amount_cents : null)}
 ${said(view)}${warned(page)}${known(page)}</div>
-<section class="card stack" aria-label="What it is for">${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.instalments, isRunning) : null}</section>
+<section class="card stack" aria-label="What it is for">${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.installments, isRunning) : null}</section>
 ${page.takes_cards ? html`<section class="card ways" aria-labelledby="how"><h2 id="how">Pay again</h2><p class="soft">This link may be used more than once.</p>${ways(page, view)}</section>` : null}`
 }
 
@@ -152,7 +152,7 @@ function stateOf(page: PayerPage) {
           ])
     default:
       return state('warn', 'clock', 'This payment link has expired', [
-        html`It could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`,
+        html`The link could be used until ${moment(session.expires_at)}. Ask ${who} for a new one.`,
       ])
   }
 }
@@ -178,14 +178,14 @@ function scheduledState(page: PayerPage) {
   }
   if (isStopped) {
     return state('calm', 'cross', 'Payment plan stopped', [
-      html`It was paid from the account ending in ${last4}.${rest}`,
+      html`The plan was paid from the account ending in ${last4}.${rest}`,
     ])
   }
   const account = html`from the bank account ending in ${last4}. There is nothing else to do.`
   if (session.plan !== null) {
     const { amount_cents, plan } = session
     const now = amount_cents === 0 ? null : html`${dollars(amount_cents)} as a down payment`
-    const then = laterOf(page) > 0 ? html`${now && ' and '}${instalments(plan.total_installments)}` : null
+    const then = laterOf(page) > 0 ? html`${now && ' and '}${installments(plan.total_installments)}` : null
     const title = isPaidOff(page) ? 'Payment plan paid' : 'Payment plan scheduled'
     return state('good', 'check', title, [html`You authorized ${now}${then} ${account}`])
   }
@@ -199,14 +199,14 @@ const DEBIT_TITLES = {
   collected: 'Payment collected',
 } as const
 
-function isPaidOff({ debit, instalments }: PayerPage): boolean {
+function isPaidOff({ debit, installments }: PayerPage): boolean {
   const isCollected = (one: { readonly progress: string } | null) =>
     (one?.progress ?? 'collected') === 'collected'
-  return isCollected(debit) && instalments.every((one) => one.amount_cents === 0 || isCollected(one))
+  return isCollected(debit) && installments.every((one) => one.amount_cents === 0 || isCollected(one))
 }
 
-/** How many instalments came back. */
-function returnedOf({ instalments: all }: PayerPage): number {
+/** How many installments came back. */
+function returnedOf({ installments: all }: PayerPage): number {
   return all.filter((one) => one.progress === 'returned').length
 }
 
@@ -216,7 +216,7 @@ function warned(page: PayerPage): Html | null {
   const returned = returnedOf(page)
   if (returned > 0) {
     const text = html`<span>Your bank returned ${returned === 1 ? 'it' : 'them'}: see the schedule below.</span>`
-    return note('bad', `${instalments(returned, '')} returned`, text)
+    return note('bad', `${installments(returned, '')} returned`, text)
   }
   if (status === 'paid' && session.payments.length > 1 && session.single_use) {
     const text = html`<span>It was to be paid once. Please ask for the other payments back.</span>`

@@ -123,7 +123,7 @@ async function compose(
   closers: (() => Promise<void>)[],
   closeAll: () => Promise<void>,
 ): Promise<Service> {
-  // ends last: all else is told of in traces
+  // ends last: traces name all else
   closers.push(await openTracing(config, logger))
   const secrets = await prepareDataDirectory(config)
   const metrics = new Metrics()

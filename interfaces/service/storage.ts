@@ -66,7 +66,7 @@ export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
 
 /**
  * Opens the event log in the engine that is set.
- * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
+ * @param onAppend hears of every stored batch: how many events, and the milliseconds that it took.
  * @param reconnected told each time that the engine was away and is there again.
  * @throws EventStoreUnavailable, DatabaseUnavailable with one clear line.
  */

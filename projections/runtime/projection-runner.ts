@@ -23,7 +23,7 @@ export interface RunnerEvents {
   reached(position: bigint): void
   /** What was reached is stored, with the rows of so many events: other processes can see it. */
   stored(events: number, ms: number): void
-  /** It stands at the end of the log; told once per start. */
+  /** The projection stands at the end of the log; told once per start. */
   caughtUp(): void
   /** Its epoch is outdated: another process owns the projection now. */
   fenced(): void

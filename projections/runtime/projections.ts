@@ -43,7 +43,7 @@ interface ProjectionsOptions {
   readonly leases: Leases
   readonly clock: Clock
   readonly metrics?: ProjectionMetrics
-  /** They tell other processes that a projection moved on, and wake requests that wait here. */
+  /** What tells other processes that a projection moved on, and wakes requests that wait here. */
   readonly notices?: Notices
   readonly heldBack?: OwnedProjectionParts['heldBack']
   /** Real milliseconds between attempts to take over from another process, default 500. */

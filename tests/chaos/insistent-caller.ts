@@ -34,7 +34,7 @@ export interface InsistentAnswer {
 
 /** A client gives up a try after so long, and asks another process; processes are frozen for longer. */
 const TRY_MS = 8_000
-/** It becomes more patient with each try that took too long: on a slow machine some things take a while. */
+/** A caller becomes more patient with each try that took too long: on a slow machine some things take a while. */
 const LONGEST_TRY_MS = 60_000
 const RETRY_MS = 60
 /** A request that is not answered for so long is a failure of the service. */

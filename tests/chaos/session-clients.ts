@@ -125,7 +125,7 @@ export class SessionClients {
     await this.#payer(known, 'checkout', {})
   }
 
-  /** It may be arranged already, by a try whose answer was lost. */
+  /** The debit may be arranged already, by a try whose answer was lost. */
   async #payFromBank(known: Known): Promise<void> {
     await this.#payer(known, 'bank-debit', BANK_ACCOUNT, is('scheduled|cancelled|is paid'))
   }

@@ -74,7 +74,7 @@ export function owedBy(log: LoggedEvents): Owed {
   return { deliveries, ownerOfPath, deleted }
 }
 
-/** What has to be told of everything that happened, and what was told, each as lines in an order of their own. */
+/** What partners have to hear of everything that happened, and what they heard, each as lines in an order of their own. */
 export function sentAndDue(log: LoggedEvents): { readonly told: string[]; readonly due: string[] } {
   const due = log.all.flatMap(dueOf)
   const told = log.ofType('WebhookEventRaised').map(({ data: { event_type, payload } }) => {

@@ -48,7 +48,7 @@ export class WebhookListeners {
 
   /**
    * @param options.secretsInVault finds the secret of a subscription whose answer was lost with a process.
-   * @param options.heard told of each request before it is answered.
+   * @param options.heard hears of each request before it is answered.
    */
   constructor(options: {
     readonly receiver: Receiver

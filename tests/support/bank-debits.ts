@@ -53,7 +53,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     const { policyId } = await seedPolicy(service, { employerId: tenant.employerId, carrierId: carrier_id })
     return { carrierId: carrier_id, policyId }
   }
-  const authorise = (token: string, account: unknown = BANK_ACCOUNT) =>
+  const authorize = (token: string, account: unknown = BANK_ACCOUNT) =>
     send(`${service.paymentsUrl}/public/payment-sessions/${token}/bank-debit`, {
       method: 'POST',
       body: account,
@@ -70,7 +70,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
       ...overrides,
     })
     const token = tokenOf(created)
-    const answer = await authorise(token, account)
+    const answer = await authorize(token, account)
     expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
     return { id: created.id, token, url: created.url, debitId: answer.body.data.leg_id }
   }
@@ -95,7 +95,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     drain,
     transactions,
     carrierOf,
-    authorise,
+    authorize,
     arranged,
     report,
     submitted,

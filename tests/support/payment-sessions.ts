@@ -14,7 +14,7 @@ export const CHECKOUT = {
   link_ttl_minutes: 1_440,
 }
 
-/** A bank account of a payer who authorises its debit. */
+/** A bank account of a payer who authorizes its debit. */
 export const BANK_ACCOUNT = {
   account_holder_name: 'Tidewater Joinery LLC',
   routing_number: '021000021',

@@ -37,11 +37,11 @@ export interface Row {
   readonly ask: () => Asked | Promise<Asked>
   /** A live key is refused at once. */
   readonly sandboxOnly?: true
-  /** It names nothing that is of one environment: carriers span both. */
+  /** The call names nothing that is of one environment: carriers span both. */
   readonly inBoth?: true
   /** Others have such things of their own: the one that their lists must not show. */
   readonly hidden?: () => string
-  /** It is no employer's: whatever employers a key is for, its carriers decide. */
+  /** The record is no employer's: whatever employers a key is for, its carriers decide. */
   readonly ofCarriers?: true
   /** What it is about is sold for real money only: of what sandbox keys may ask there is none. */
   readonly live?: true

@@ -45,7 +45,7 @@ interface Outage {
 }
 
 /**
- * Has a provider be away for hours: what waits for it is tried again every quarter of an hour, is told of once, after four
+ * Has a provider be away for hours: what waits for it is tried again every quarter of an hour, raises one alert, after four
  * hours, and is done when the provider is back. Moves the clock.
  */
 export async function expectAlertedOnce(

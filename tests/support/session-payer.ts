@@ -86,7 +86,7 @@ export class SoldSession {
     return (await this.shown()).status
   }
 
-  /** What partners were told of it, oldest first. */
+  /** What partners heard of it, oldest first. */
   async told(): Promise<readonly (readonly [string, Json])[]> {
     const all = await webhookEvents(this.#service, this.#tenant.tenantId)
     return all.filter(([, payload]) => payload.payment_session_id === this.id)

@@ -23,7 +23,7 @@ export const ROLES: Readonly<Record<InstallationName, readonly string[]>> = {
   'eventstoredb-nats': ['api', 'projector', 'worker'],
 }
 
-/** What a suite is told of a service that it shares. */
+/** What a suite knows of a service that it shares. */
 export interface SharedAddresses extends ServiceAddresses {
   /** What its processes have written so far, by line, is below this address. */
   readonly outputUrl: string

@@ -9,7 +9,7 @@ type PaymentsService = SeedableService & { readonly paymentsUrl: string }
 /** What tests read of answers. */
 export type Json = ReturnType<typeof JSON.parse>
 
-/** Creates a payment link, of 105 dollars and sent by no e-mail unless overridden. @returns what is answered. */
+/** Creates a payment link, of 105 dollars and sent by no email unless overridden. @returns what is answered. */
 export function createLink(
   service: PaymentsService,
   tenant: SeededTenant,

@@ -173,7 +173,7 @@ export class WebhookBench {
 
   /** Waits until nothing is due. */
   async settled(): Promise<void> {
-    if (!(await this.#bench.drain(this.runner))) throw new Error('It did not come to rest')
+    if (!(await this.#bench.drain(this.runner))) throw new Error('The deliveries did not come to rest')
   }
 
   /** Moves the clock on, with everything that falls due on the way. */

@@ -40,7 +40,7 @@ export interface NewAchAccount extends AchAccountOwner {
   readonly bank_name: string
   readonly nickname: string | null
   readonly is_primary: boolean
-  /** It is an account of a linked item; null: it was entered by hand. */
+  /** The item that it is linked by; null: the account was entered by hand. */
   readonly linked: {
     /** The metadata account that is the same one; null: another ACH account is tied to that already. */
     readonly bankAccountId: string | null

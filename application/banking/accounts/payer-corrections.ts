@@ -50,7 +50,7 @@ export async function correctedAccount(
 
 /** What a return of a debit says something of. */
 interface ReturnedNumbers {
-  /** They are those of its account still: as its bank has corrected them, or of an entry that nobody recorded them of. */
+  /** Whether its account still has these numbers, as its bank has corrected them, or nobody recorded those of the entry. */
   readonly areCurrent: boolean
   readonly numbers: readonly Pick<DebitedAccount, 'fingerprint'>[]
 }

@@ -117,5 +117,6 @@ async function execute(
   // the key of a creation is the account's
   const { keyedRequest: _, ...ofPrimary } = within(context, command.owner)
   const outcome = await app.commands.execute(primaryAccount, command.primaryId, command, ofPrimary)
-  if (isRejection(await readable(app, primaryAccount, outcome))) throw new Error('It cannot be refused')
+  if (isRejection(await readable(app, primaryAccount, outcome)))
+    throw new Error('The decision cannot be refused')
 }

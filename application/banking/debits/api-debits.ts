@@ -85,7 +85,7 @@ export interface PreparedDebit {
   /** The debit, where it is there already; else the account that it is to be taken from. */
   readonly begun: BankDebit | null
   readonly account: AchAccount | null
-  /** It was accepted when its account could be debited still. */
+  /** The debit was accepted when its account could be debited still. */
   readonly ending?: EndedAtOnce
 }
 

@@ -231,7 +231,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       'tell-cancelled': work({ ...kind, payload: ended }, async (item) => {
         const debit = await load(app, item.key)
         const { note, at } = item.payload
-        // what was sent once is told of as returned
+        // partners hear of what was sent once as returned
         if (debit.representments > 0) return { outcome: 'done' }
         if (debit.source === 'session' && note !== undefined) {
           await recordDebitFailed(app, debit.payment_session_id!, debit.leg_id, contextOf(item))

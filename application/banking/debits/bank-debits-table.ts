@@ -15,7 +15,7 @@ export const bankDebits = table('bank_debits', {
     policy_id: text(),
     source: text<DebitSource>(),
     payment_session_id: orNull(text()),
-    /** Of an instalment, from 1. */
+    /** Of an installment, from 1. */
     installment_number: orNull(integer()),
     /** The batch collection, or the payroll file, that it comes from. */
     collection_id: orNull(text()),

@@ -51,12 +51,12 @@ export async function createDebit(
 export interface DebitOfSession {
   readonly debitId: string
   readonly amountCents: number
-  /** Of a later instalment, from 1; null: what is paid at signing. */
+  /** Of a later installment, from 1; null: what is paid at signing. */
   readonly installmentNumber: number | null
 }
 
 /**
- * Creates the debit of a session, once: its id says for what it is. An instalment is the service's own doing, and partners
+ * Creates the debit of a session, once: its id says for what it is. An installment is the service's own doing, and partners
  * are told until when its batch is open.
  */
 export async function createSessionDebit(
@@ -66,7 +66,7 @@ export async function createSessionDebit(
   context: CommandContext,
 ): Promise<BankDebit> {
   const { tenant_id, environment, employer_id, carrier_id, policy_id, payment_session_id } = session
-  const isInstalment = installmentNumber !== null
+  const isInstallment = installmentNumber !== null
   const created = await createDebit(
     app,
     {
@@ -76,11 +76,11 @@ export async function createSessionDebit(
       employer_id,
       carrier_id,
       policy_id,
-      source: isInstalment ? ('instalment' as const) : ('session' as const),
+      source: isInstallment ? ('instalment' as const) : ('session' as const),
       payment_session_id,
       installment_number: installmentNumber,
       amount_cents: amountCents,
-      payment_purpose: purposeOf(session, isInstalment),
+      payment_purpose: purposeOf(session, isInstallment),
       description: session.description,
       bank_account_id: null,
       account: session.debit!.account,
@@ -90,15 +90,15 @@ export async function createSessionDebit(
       period: null,
       effective_date: null,
       metadata: {},
-      cancellation_deadline: isInstalment ? isoTime(nextClose(app.clock.now())) : null,
+      cancellation_deadline: isInstallment ? isoTime(nextClose(app.clock.now())) : null,
     },
     context,
   )
   return created.debit
 }
 
-function purposeOf({ plan }: PaymentSession, isInstalment: boolean): BankDebit['payment_purpose'] {
-  if (isInstalment) return 'installment'
+function purposeOf({ plan }: PaymentSession, isInstallment: boolean): BankDebit['payment_purpose'] {
+  if (isInstallment) return 'installment'
   return plan === null ? 'extra_payment' : 'down_payment'
 }
 

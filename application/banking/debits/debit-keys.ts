@@ -108,7 +108,7 @@ async function givenBackOf({ commands }: Reads, claims: DebitKey['claims']): Pro
   return givenBack
 }
 
-/** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
+/** Why a client may not hear of a debit: its key does not reach whose it is. Null: it may. */
 export function outsideKey(
   client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
   { employer_id, carrier_id }: Pick<BankDebit, 'employer_id' | 'carrier_id'>,

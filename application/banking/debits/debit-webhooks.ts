@@ -3,7 +3,7 @@ import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.
 import type { WebhookPayload } from '../../../domain/webhooks/event-types.ts'
 import type { NewWebhookEvent } from '../../webhooks/raise.ts'
 
-/** What partners are told of bank debits. */
+/** What partners hear of bank debits. */
 
 /** The service has created a debit by itself, and can still cancel it. */
 export function debitCreatedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_minted'> {
@@ -14,7 +14,7 @@ export function debitCreatedPayload(debit: BankDebit): NewWebhookEvent<'payment.
   }
 }
 
-/** One that partners were told of ended before any money moved. */
+/** A debit that partners had heard of ended before any money moved. */
 export function cancelledPayload(
   debit: BankDebit,
   cancelled_at: string,

@@ -6,8 +6,8 @@ import { derivedId } from '../../commands/event-registry.ts'
 import { changed } from '../../commands/verbs.ts'
 import { failDebit } from './account-debits.ts'
 
-/** The id of the debit of an instalment. @param number from 1. */
-export function instalmentDebitId(sessionId: string, number: number): string {
+/** The id of the debit of an installment, derived from the spelling of the first ids. @param number from 1. */
+export function installmentDebitId(sessionId: string, number: number): string {
   return derivedId(sessionId, `instalment/${number}`)
 }
 
@@ -45,8 +45,8 @@ export async function recordReturned(
   } as const
   const session = orThrow(await changed(app, paymentSession, sessionId, command, context))
   if (!disables) return
-  const instalments = session.instalments_created.map((number) => instalmentDebitId(sessionId, number))
-  for (const debitId of [session.debit?.leg_id ?? [], instalments].flat()) {
+  const installments = session.installments_created.map((number) => installmentDebitId(sessionId, number))
+  for (const debitId of [session.debit?.leg_id ?? [], installments].flat()) {
     await failDebit(app, debitId, return_code, context)
   }
 }

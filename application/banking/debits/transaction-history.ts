@@ -44,7 +44,7 @@ export async function historyOf(
 
 const CREATED_BY: Readonly<Record<DebitSource, string>> = {
   session: 'Created by a payment session',
-  instalment: 'Created for an instalment of a payment session',
+  instalment: 'Created for an installment of a payment session',
   api: 'Created by a call',
   collection: 'Created by a batch collection',
   payroll_file: 'Created for a payroll file',

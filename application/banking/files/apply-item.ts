@@ -35,8 +35,8 @@ export async function applyItem(
   item: ReportItem,
   context: CommandContext,
 ): Promise<ItemOutcome> {
-  if (item.kind === 'other') return parked('It is neither a return nor a notification of change')
-  if (item.kind === 'unreadable') return parked(`It cannot be read: ${item.problem}`)
+  if (item.kind === 'other') return parked('The item is neither a return nor a notification of change')
+  if (item.kind === 'unreadable') return parked(`The item cannot be read: ${item.problem}`)
   const sent = await parts.find(item.originalTrace)
   if (sent.length === 0) return parked('No entry was sent with this trace number')
   const { companyId: today } = parts.app.bankFiles.originator

@@ -26,7 +26,7 @@ import { reportAnswer, reportInFile } from './report-to-debits.ts'
 const LONG_MS = 600_000
 
 /**
- * What follows from what happens to files for banks and from them: debits are told of their file and of the bank's answer, a
+ * What follows from what happens to files for banks and from them: debits hear of their file and of the bank's answer, a
  * file is exposed again, a report is carried out, an item that was applied by hand returns its debit; a file that nobody
  * fetches or answers in time is overdue. One piece of each at a time, so that reports count in their order.
  */

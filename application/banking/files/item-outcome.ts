@@ -1,7 +1,7 @@
 /** What became of an item of a report. */
 export type ItemOutcome =
   | { readonly outcome: 'applied' }
-  /** It told what was known. */
+  /** The item told what was known. */
   | { readonly outcome: 'repeated' }
   /** Nothing followed from it, for a person to look at. */
   | { readonly outcome: 'parked'; readonly reason: string }

@@ -48,7 +48,7 @@ export async function createLinkToken(
   const { tenant_id, environment } = client
   const { state } = await app.commands.load(tenant, tenant_id)
   const asked = {
-    // partners may call their users by names or e-mail addresses: those are not passed on
+    // partners may call their users by names or email addresses: those are not passed on
     userId: app.personalData.fingerprint('bank-link-user', `${tenant_id}|${environment}|${userId}`),
     clientName: textOf(state?.name ?? ''),
   }

@@ -4,7 +4,7 @@ import type { Application } from '../../commands/application.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { described, type Findings } from './findings.ts'
 
-/** Credits and debits that are told of by one comparison, of each kind. */
+/** Credits and debits that one comparison reports, of each kind. */
 const MOST = 500
 
 const UNRECEIVED = statement('credits-not-received', (db, $: Parameter<{ readonly limit: number }>) =>

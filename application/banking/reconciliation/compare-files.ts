@@ -15,7 +15,7 @@ import { described, type Findings } from './findings.ts'
 const PAGE = 100
 const AT_ONCE = 64
 const MOST = 500
-/** How long the debits of a file may wait to be told of the bank's answer, in milliseconds. */
+/** How long the debits of a file may wait for the bank's answer, in milliseconds. */
 const TELLING_MS = 3_600_000
 
 interface Recorded {
@@ -135,7 +135,7 @@ function hasMoreEntries({ entries, representments }: Pick<Row, 'entries' | 'repr
   return entries > representments + 1
 }
 
-/** Whether its debits may be being told of the bank's answer: a later comparison finds one that never was. */
+/** Whether the bank's answer may be on its way to the debits of a file: a later comparison finds one that never was. */
 async function isYetToBeReported(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   { place, file_id }: Pick<Row, 'place' | 'file_id'>,
@@ -167,7 +167,7 @@ async function compareTaken(
     if (!isTaken(batch_number)) continue
     const rows = await read.query(MISPLACED_OF, { debitIds, fileId, places: WAITS_OR_ENDED })
     for (const row of rows) {
-      // one with more entries was told of before
+      // one with more entries was reported before
       if (hasMoreEntries(row) || (await isYetToBeReported(app, row))) continue
       findings.add(differenceOf({ ...row, answer: 'accepted' }))
     }

@@ -13,7 +13,7 @@ import { within } from '../../commands/verbs.ts'
 
 /** The settings of the financing test path, as operators set and see them. */
 export interface ShownFinancing extends Omit<FinancingSettings, 'recipients'> {
-  /** E-mail addresses. */
+  /** Email addresses. */
   readonly recipient_allowlist: readonly string[]
 }
 

@@ -2,7 +2,7 @@ import { linkAmountCents, type PaymentLink } from '../../../domain/payments/link
 import type { PaymentLinkData } from '../../../domain/payments/links/payment-link-events.ts'
 import type { NewWebhookEvent } from '../../webhooks/raise.ts'
 
-/** What partners are told of a payment link; what does not apply is left out. */
+/** What partners hear of a payment link; what does not apply is left out. */
 
 export function completedPayload(link: PaymentLink): NewWebhookEvent<'payment.completed'> {
   const { payment_id, amount_cents, paid_at, late } = link.payment!

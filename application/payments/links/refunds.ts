@@ -26,7 +26,7 @@ const turns = new Turns()
 
 /**
  * Refunds a paid link in part or in full. The refund is stored before the processor is asked, and has one id there for
- * ever. When it is not known what became of it (a crash, a time-out) it stays pending: the same request under its key
+ * ever. When it is not known what became of it (a crash, a timeout) it stays pending: the same request under its key
  * goes on with it, as does one without a key for the same amount and reason; any other settles it first; and after a
  * while the service settles it itself.
  * @returns the link after the refund, which is pending where the processor takes its time.

@@ -64,9 +64,11 @@ async function fetched(
 ): Promise<LogoCopy | { readonly why: string }> {
   try {
     const { statusCode, body } = await outsideWeb.get(url, MOST_BYTES, signal)
-    if (statusCode !== 200) return { why: `It answered ${statusCode}` }
+    if (statusCode !== 200) return { why: `The address answered ${statusCode}` }
     const mediaType = logoTypeOf(body)
-    return mediaType === null ? { why: 'It is no PNG, JPEG, GIF or WebP' } : { mediaType, content: body }
+    return mediaType === null
+      ? { why: 'The file is no PNG, JPEG, GIF or WebP' }
+      : { mediaType, content: body }
   } catch (error) {
     if (error instanceof OutsideWebFailed) return { why: error.message }
     throw error

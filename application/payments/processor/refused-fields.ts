@@ -5,7 +5,7 @@ import { ProviderRefused } from '../../ports/provider.ts'
 const REFUSED = {
   payment_method: 'names no payment method that the employer can be charged by',
   amount: 'is no amount that the card processor takes',
-  email: 'is no e-mail address that the card processor takes',
+  email: 'is no email address that the card processor takes',
   return_url: 'is no address that the card processor takes',
 } as const
 type Refusable = keyof typeof REFUSED

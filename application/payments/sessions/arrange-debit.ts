@@ -9,7 +9,7 @@ import { policy } from '../../../domain/policies/policy.ts'
 import { keepAccount } from '../../banking/accounts/payer-accounts.ts'
 import { createSessionDebit, type DebitOfSession } from '../../banking/debits/create-debit.ts'
 import { debitCreatedPayload } from '../../banking/debits/debit-webhooks.ts'
-import { instalmentDebitId } from '../../banking/debits/session-debits.ts'
+import { installmentDebitId } from '../../banking/debits/session-debits.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
@@ -23,7 +23,7 @@ export function debitIdOf(sessionId: string): string {
 }
 
 /**
- * Arranges the bank debit of a session, which the payer authorised: now, and for the instalments of a plan. What the card
+ * Arranges the bank debit of a session, which the payer authorized: now, and for the installments of a plan. What the card
  * processor could take is ended first; money that it had taken wins.
  * @throws ProviderUnavailable, ProviderRefused: then nothing is arranged.
  */
@@ -57,19 +57,19 @@ export function signingDebit({ amount_cents }: PaymentSession, debitId: string):
 }
 
 /**
- * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
+ * Creates the debit of an installment that is due, once, and tells partners of it; of a session that was cancelled, or whose
  * plan was stopped, there is none. A policy that is cancelled by then stops the plan.
  */
-export async function createInstalmentDebit(
+export async function createInstallmentDebit(
   app: Application,
   sessionId: string,
   number: number,
   context: CommandContext,
 ): Promise<void> {
-  const debitId = instalmentDebitId(sessionId, number)
+  const debitId = installmentDebitId(sessionId, number)
   const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
   const command = {
-    type: 'CreateInstalmentDebit',
+    type: 'CreateInstallmentDebit',
     number,
     debitId,
     isPolicyCancelled,
@@ -77,7 +77,7 @@ export async function createInstalmentDebit(
   } as const
   const outcome = orThrow(await app.commands.execute(paymentSession, sessionId, command, context))
   const session = outcome.state!
-  if (!session.instalments_created.includes(number)) return
+  if (!session.installments_created.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
   const debit = await createSessionDebit(
     app,

@@ -106,7 +106,7 @@ async function handedOutAgain(
 
 /**
  * Does something to a session once no checkout of it is open; one that is begun meanwhile is closed as well.
- * @param work by what name operators are told of it where the card processor is not configured any more.
+ * @param work by what name operators hear of it where the card processor is not configured any more.
  * @param commandAt what is done, at a moment in epoch milliseconds. It is rejected while a checkout is open.
  * @throws ProviderUnavailable, ProviderRefused: then it is not done.
  */

@@ -15,7 +15,7 @@ interface SessionPayment {
   readonly amountCents: number
   /** Epoch milliseconds. */
   readonly at: number
-  /** It was found as the checkout was closed, for the session was to be paid by it no more. */
+  /** The payment was found as the checkout was closed, for the session was to be paid by it no more. */
   readonly isFoundClosing?: boolean
   /** Nothing was taken yet: the checkout must still be open. */
   readonly isToBeTaken?: boolean

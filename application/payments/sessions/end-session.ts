@@ -18,7 +18,7 @@ import type { Invitation } from './invite.ts'
 import { showSession } from './show-sessions.ts'
 
 /**
- * Cancels a session: nobody can pay it any more. A bank debit that was arranged goes its way; further instalments of a
+ * Cancels a session: nobody can pay it any more. A bank debit that was arranged goes its way; further installments of a
  * plan are not collected. Money that the card processor had taken already wins.
  * @throws ProviderUnavailable, ProviderRefused: then the session is as it was.
  */

@@ -9,7 +9,7 @@ import {
   takesCards,
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { schedule } from '../../../domain/payments/sessions/session-plan.ts'
-import { instalmentDebitId } from '../../banking/debits/session-debits.ts'
+import { installmentDebitId } from '../../banking/debits/session-debits.ts'
 import type { Application } from '../../commands/application.ts'
 import type { Reads } from '../../commands/command-handler.ts'
 import { logoPath } from '../pages/logos.ts'
@@ -52,7 +52,7 @@ export async function payerPage(app: Application, session: PaymentSession, brand
     takes_debits: isAwaited(status),
     /** Null: none was arranged, or nothing is paid by it at signing. */
     debit: debit?.leg_id ? await debitOf(app, debit.leg_id) : null,
-    instalments: await instalmentsOf(app, session),
+    installments: await installmentsOf(app, session),
     total_cents: session.premium_cents + session.fee_cents,
   }
 }
@@ -82,15 +82,15 @@ function progressOf(debit: BankDebit | null): DebitProgress {
   return debit.status === 'processed' || debit.match !== null ? 'collected' : 'on_its_way'
 }
 
-/** The schedule of a plan, each instalment with what became of it; those that never come are `stopped`. */
-async function instalmentsOf(app: Application, session: PaymentSession) {
-  const { plan, created_at, payment_session_id, debit, instalments_created } = session
+/** The schedule of a plan, each installment with what became of it; those that never come are `stopped`. */
+async function installmentsOf(app: Application, session: PaymentSession) {
+  const { plan, created_at, payment_session_id, debit, installments_created } = session
   if (plan === null) return []
   const isOver = session.plan_stopped || (debit !== null && session.status === 'cancelled')
   return Promise.all(
     schedule(plan, Date.parse(created_at)).map(async ({ number, amount_cents, dueAt }) => {
-      const debitId = instalments_created.includes(number)
-        ? instalmentDebitId(payment_session_id, number)
+      const debitId = installments_created.includes(number)
+        ? installmentDebitId(payment_session_id, number)
         : null
       const progress = debitId ? (await debitOf(app, debitId)).progress : isOver ? 'stopped' : 'due'
       return { number, amount_cents, due_at: isoTime(dueAt), progress } as const

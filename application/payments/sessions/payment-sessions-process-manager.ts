@@ -26,13 +26,13 @@ import {
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { tellHeldUp } from '../processor/processor-of.ts'
-import { createInstalmentDebit, signingDebit } from './arrange-debit.ts'
+import { createInstallmentDebit, signingDebit } from './arrange-debit.ts'
 import { expireSession } from './end-session.ts'
 import { completedPayload, failedPayload } from './session-webhooks.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })
-const instalment = ofSession.extend({ number: z.int() })
-/** Instalments that fall due at one moment are worked on together. */
+const installment = ofSession.extend({ number: z.int() })
+/** Installments that fall due at one moment are worked on together. */
 const CREATED_AT_ONCE = 64
 const charge = ofSession.extend({
   payment_id: z.string(),
@@ -99,8 +99,8 @@ export function paymentSessions(app: Application) {
         return { outcome: 'done' }
       }),
       // the session decides whether it is still due, and the debit's id derives from it: a repetition changes nothing
-      mint: work({ ...kind, slots: CREATED_AT_ONCE, payload: instalment }, async (item) => {
-        await createInstalmentDebit(
+      mint: work({ ...kind, slots: CREATED_AT_ONCE, payload: installment }, async (item) => {
+        await createInstallmentDebit(
           app,
           item.payload.payment_session_id,
           item.payload.number,

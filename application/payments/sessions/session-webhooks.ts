@@ -6,7 +6,7 @@ type Charge = Pick<PaymentSessionData<'PaymentSessionPaid'>, 'payment_id' | 'amo
   readonly late: boolean
 }
 
-/** What partners are told of a payment by the card processor. */
+/** What partners hear of a payment by the card processor. */
 export function completedPayload(
   session: PaymentSession,
   { payment_id, amount_cents, paid_at, late }: Charge,
@@ -26,7 +26,7 @@ export function completedPayload(
   }
 }
 
-/** What partners are told of a declined attempt. */
+/** What partners hear of a declined attempt. */
 export function failedPayload(
   session: PaymentSession,
   {

@@ -121,7 +121,7 @@ export function subscriptions(app: Application) {
           throw error
         }
       }),
-      // nobody may have told of the payment: one that goes on there goes on here
+      // the payment may have had no notice: one that goes on there goes on here
       expire: atProcessor(async (item, state) => {
         if (state.status !== 'incomplete') return
         const status = await currentStatus(app, state)
@@ -173,7 +173,7 @@ export function subscriptions(app: Application) {
   })
 }
 
-/** Every charge that the event of its creation does not tell is told of, each failed try as well. */
+/** Raises a webhook for every charge that the event of its creation does not tell, and for each failed try. */
 function raiseCharge(
   {
     data,

@@ -20,7 +20,7 @@ export const AchAccountCreated = eventType('AchAccountCreated', {
   routing_last4: last4(),
   bank_name: z.string(),
   nickname: z.string().nullable(),
-  /** It was asked to be its owner's primary account. */
+  /** The account was asked to be its owner's primary one. */
   is_primary: z.boolean(),
   connection_type: z.enum(CONNECTION_TYPES),
   /** The one of the metadata layer that is the same account; null: none is tied to it. */

@@ -57,7 +57,7 @@ export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
   readonly unlisted: boolean
   /** The return that disabled it; null: none did, or it was enabled since. */
   readonly return_code: string | null
-  /** It is disabled, and was verified since. */
+  /** The account is disabled, and was verified since. */
   readonly verified_anew: boolean
   /** Where the vault keeps its numbers, those before a correction included. */
   readonly account_refs: readonly string[]

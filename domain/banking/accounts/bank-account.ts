@@ -37,7 +37,7 @@ export const BankAccountCreated = eventType(
     user_fingerprint: z.string().optional(),
     /** The client that created it; absent in events from before it was kept. */
     client_id: z.string().optional(),
-    /** It was asked to be its owner's primary account. */
+    /** The account was asked to be its owner's primary one. */
     primary: z.boolean(),
     created_at: time(),
   }),

@@ -18,7 +18,7 @@ export const MicroDepositsInFile = eventType('MicroDepositsInFile', {
   file_id: id(),
   at: time(),
 })
-/** They are not sent, and their verification has ended: the account's numbers cannot be read, or no file can hold them. */
+/** The deposits are not sent, and their verification ended: the account's numbers cannot be read, or no file holds them. */
 export const MicroDepositsLeftOut = eventType('MicroDepositsLeftOut', {
   deposits_id: id(),
   note: z.string(),
@@ -72,7 +72,7 @@ export const microDeposits: Decider<OrderedMicroDeposits | null, MicroDepositsCo
   },
 }
 
-/** They go with this batch. */
+/** The deposits go with this batch. */
 export const MicroDepositsListed = eventType('MicroDepositsListed', {
   deposits_id: id(),
   batch_closes_at: time(),

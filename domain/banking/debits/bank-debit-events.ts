@@ -15,7 +15,8 @@ export const settlementType = z.enum(['fbo', 'direct'])
 export const confidence = z.enum(['high', 'medium', 'low'])
 export type Confidence = z.output<typeof confidence>
 
-/** Where a debit comes from: a session, a later instalment of its plan, a call, a batch collection, a payroll file. */
+/** Where a debit comes from: a session, a later installment of its plan, a call, a batch collection, a payroll file. */
+// `instalment`, as it is stored
 export const debitSource = z.enum(['session', 'instalment', 'api', 'collection', 'payroll_file'])
 export type DebitSource = z.output<typeof debitSource>
 export const PAYMENT_PURPOSES = [
@@ -38,7 +39,7 @@ export const BankDebitCreated = eventType(
     policy_id: id(),
     source: debitSource,
     payment_session_id: id().nullable(),
-    /** Of an instalment, from 1. */
+    /** Of an installment, from 1. */
     installment_number: z.int().min(1).nullable(),
     /** The batch collection that it is an entry of. */
     collection_id: id().nullable(),
@@ -66,7 +67,7 @@ export const BankDebitCreated = eventType(
     ingested_at: time(),
     created_at: time(),
   },
-  // the first version knew sessions and their instalments only
+  // the first version knew sessions and their installments only
   (raw) => ({
     collection_id: null,
     file_id: null,
@@ -103,9 +104,9 @@ export const BankDebitRejected = eventType('BankDebitRejected', {
   note: z.string().nullable(),
   at: time(),
 })
-/** It was called off before its batch closed. */
+/** The debit was called off before its batch closed. */
 export const BankDebitCancelled = eventType('BankDebitCancelled', { ...ofDebit, at: time() })
-/** It cannot be carried out, and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
+/** The debit ended and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
 export const BankDebitFailed = eventType('BankDebitFailed', { ...ofDebit, note: z.string(), at: time() })
 /** A run of the batch worker put it into a batch. */
 export const BankDebitScheduled = eventType('BankDebitScheduled', {

@@ -31,7 +31,7 @@ export type Gate = BankDebitData<'BankDebitGated'>['gate']
 /** Statuses in which a debit is yet to be handed over, or decided on. */
 export const OPEN_STATUSES: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
 
-/** Sources whose debits pass the gates: a payer authorised those of a session, and with them its instalments. */
+/** Sources whose debits pass the gates: a payer authorized those of a session, and with them its installments. */
 export const GATED_SOURCES: readonly DebitSource[] = ['api', 'collection', 'payroll_file']
 
 export interface BankDebit extends BankDebitData<'BankDebitCreated'> {

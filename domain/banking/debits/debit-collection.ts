@@ -33,7 +33,7 @@ export const DebitCollectionAccepted = eventType('DebitCollectionAccepted', {
   accepted_at: time(),
 })
 
-/** It was refused after it had claimed keys: it is never accepted, and its claims count no more. */
+/** The collection was refused after it had claimed keys: it is never accepted, and its claims count no more. */
 export const DebitCollectionRefused = eventType('DebitCollectionRefused', {
   collection_id: id(),
   at: time(),
@@ -59,7 +59,8 @@ export const debitCollection: Decider<
   // the id derives from the content: the same content sent again is this collection
   decide(command, state) {
     if (command.type === 'Accept') {
-      if (state === 'refused') return reject('conflict', 'collection_refused', 'It was refused meanwhile')
+      if (state === 'refused')
+        return reject('conflict', 'collection_refused', 'The collection was refused meanwhile')
       return state ? [] : [DebitCollectionAccepted.of(command.data)]
     }
     const { collectionId: collection_id, at } = command

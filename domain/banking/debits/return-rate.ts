@@ -62,7 +62,7 @@ const rate = {
   at: time(),
 }
 export const ReturnRateExceeded = eventType('ReturnRateExceeded', rate)
-/** It is within its limit again. */
+/** The rate is within its limit again. */
 export const ReturnRateRecovered = eventType('ReturnRateRecovered', rate)
 
 const events = [ReturnRateExceeded, ReturnRateRecovered] as const

@@ -64,11 +64,11 @@ export const BankFileRecorded = eventType('BankFileRecorded', {
     .optional(),
   at: time(),
 })
-/** It stands in the outbox under its name. */
+/** The file stands in the outbox under its name. */
 export const BankFileExposed = eventType('BankFileExposed', { ...file, at: time() })
 /** The file transfer has renamed it. */
 export const BankFileFetched = eventType('BankFileFetched', { ...file, at: time() })
-/** It is not where it should be: whether the bank has it is unknown. */
+/** The file is not where it should be: whether the bank has it is unknown. */
 export const BankFileUncertain = eventType('BankFileUncertain', { ...file, at: time() })
 /** An operator decided that the bank does not have it: it is exposed again. */
 export const BankFileExposureRepeated = eventType('BankFileExposureRepeated', {
@@ -76,7 +76,7 @@ export const BankFileExposureRepeated = eventType('BankFileExposureRepeated', {
   note: z.string().nullable(),
   at: time(),
 })
-/** It stands in the outbox again, not yet under its name. */
+/** The file stands in the outbox again, not yet under its name. */
 export const BankFileRestaged = eventType('BankFileRestaged', { ...file, at: time() })
 /** An operator decided that the bank has it. */
 export const BankFileTreatedAsSent = eventType('BankFileTreatedAsSent', {
@@ -96,7 +96,7 @@ export const BankFileAnswered = eventType('BankFileAnswered', {
 })
 /** At the close of the first day on which its entries take effect it was not fetched, or not answered altogether. */
 export const BankFileOverdue = eventType('BankFileOverdue', { ...file, at: time() })
-/** It is fetched and answered after all. */
+/** The file is fetched and answered after all. */
 export const BankFileCaughtUp = eventType('BankFileCaughtUp', { ...file, at: time() })
 
 export const bankFileEvents = [

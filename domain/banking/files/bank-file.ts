@@ -52,7 +52,7 @@ export interface BankFile extends BankFileData<'BankFileBegun'> {
   readonly content: Omit<BankFileData<'BankFileRecorded'>, 'file_id' | 'batches' | 'at'> | null
   readonly batches: readonly BankFileBatch[]
   readonly note: string | null
-  /** It was to be fetched and answered by now. */
+  /** The file was to be fetched and answered by now. */
   readonly is_overdue: boolean
   readonly updated_at: string
 }
@@ -78,9 +78,9 @@ export type BankFileCommand =
       readonly at: number
     }
 
-/** It may be found fetched; while it is exposed again, too, where its folder was away. */
+/** Statuses in which a file may be found fetched; while it is exposed again, too, where its folder was away. */
 const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
-/** It may be found nowhere, or come too late to be exposed. */
+/** Statuses in which a file may be found nowhere, or come too late to be exposed. */
 const MISSABLE: ReadonlySet<BankFileStatus> = new Set(['recorded', 'exposed', 'repeating'])
 /** What an answer tells more of: the bank has it. */
 export const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])

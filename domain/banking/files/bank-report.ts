@@ -49,7 +49,7 @@ export const BankReportRead = eventType('BankReportRead', {
   format: z.enum(['nacha', 'answers']),
   items: count(),
   applied: count(),
-  /** They told what was known. */
+  /** Items that told what was known. */
   repeated: count(),
   parked: count(),
   at: time(),
@@ -70,7 +70,7 @@ export const BankReportItemApplied = eventType('BankReportItemApplied', {
   transaction_id: id(),
   return_code: z.string(),
   reason: z.string(),
-  /** It was resolved before, and not parked any more. */
+  /** The item was resolved before, and not parked any more. */
   was_resolved: z.boolean(),
   at: time(),
 })

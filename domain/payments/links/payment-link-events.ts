@@ -75,7 +75,7 @@ export const PaymentLinkPaid = eventType('PaymentLinkPaid', {
   processor_payment_id: z.string().nullable(),
   payment_method_id: z.string().nullable(),
   paid_at: time(),
-  /** It came when the link had been cancelled or had expired. */
+  /** The payment came when the link had been cancelled or had expired. */
   late: z.boolean(),
   simulated: z.boolean(),
 })

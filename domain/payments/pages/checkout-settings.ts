@@ -216,7 +216,7 @@ function patternsAfter(
   return [pattern, ...page_patterns.filter((one) => one !== pattern)].slice(0, MOST_PATTERNS)
 }
 
-/** The sender of e-mails, by name where there is one; null: the service's own. */
+/** The sender of emails, by name where there is one; null: the service's own. */
 export function senderOf({ sender_name, sender_email }: CheckoutSettings): string | null {
   if (sender_email === null || sender_name === null) return sender_email
   return `"${sender_name.replaceAll(/["\\\p{C}]/gu, ' ')}" <${sender_email}>`

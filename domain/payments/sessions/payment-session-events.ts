@@ -96,7 +96,7 @@ export const PaymentSessionPaymentProcessing = eventType('PaymentSessionPaymentP
 /** The card processor took the money: by card, or from a bank account where it offers that. */
 export const PaymentSessionPaid = eventType('PaymentSessionPaid', {
   ...payment,
-  /** It came when the session could not be paid any more. */
+  /** The money came when the session could not be paid any more. */
   late: z.boolean(),
   /** A debit of the same money that is on its way. */
   debit_leg_id: id().nullable(),
@@ -106,7 +106,7 @@ export const PaymentSessionPaidAgain = eventType('PaymentSessionPaidAgain', {
   ...payment,
   /** False: the session may be paid once only, and somebody has to give the money back. */
   is_wanted: z.boolean(),
-  /** It came when the session could not be paid any more. */
+  /** The money came when the session could not be paid any more. */
   late: z.boolean().optional(),
 })
 /** The card processor took another amount than the session asks for: somebody has to see to the difference. */
@@ -124,17 +124,20 @@ export const PaymentSessionPaymentFailed = eventType('PaymentSessionPaymentFaile
   /** The checkout is over: it failed there days later. A declined attempt leaves it open. */
   ends_checkout: z.boolean().optional(),
 })
-/** The customer chose to pay from a bank account, now or by the instalments of the plan. Nothing is collected yet. */
+/** The customer chose to pay from a bank account, now or by the installments of the plan. Nothing is collected yet. */
 export const PaymentSessionDebitArranged = eventType('PaymentSessionDebitArranged', {
   ...session,
   /** The debit; null where nothing is paid at signing. */
   leg_id: id().nullable(),
   account: debitedAccount,
-  /** What the customer authorised for later; those of 0 cents are left out. */
+  /** What the customer authorized for later, in the spelling that is stored; those of 0 cents are left out. */
   instalments: z.array(z.object({ number: z.int().min(1), amount_cents: z.int().min(1), due_at: time() })),
   scheduled_at: time(),
 })
-/** An instalment fell due, and its debit is created: what ends the session from now on leaves it. */
+/**
+ * An installment fell due, and its debit is created: what ends the session from now on leaves it. The name is as it is
+ * stored.
+ */
 export const PaymentSessionInstalmentMinted = eventType('PaymentSessionInstalmentMinted', {
   ...session,
   number: z.int().min(1),
@@ -146,11 +149,11 @@ export const PaymentSessionDebitConfirmed = eventType('PaymentSessionDebitConfir
   ...session,
   leg_id: id(),
   by: z.enum(['bank', 'processor']),
-  /** It is a plan's down payment: the session stays scheduled. */
+  /** The debit is a plan's down payment: the session stays scheduled. */
   sells_plan: z.boolean(),
   at: time(),
 })
-/** No further instalment is collected. */
+/** No further installment is collected. */
 export const PaymentSessionPlanStopped = eventType('PaymentSessionPlanStopped', {
   ...session,
   reason: z.enum(['down_payment_returned', 'down_payment_failed', 'account_disabled', 'policy_cancelled']),

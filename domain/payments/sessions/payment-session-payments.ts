@@ -44,7 +44,7 @@ interface Payment {
   readonly at: number
   /** When that was heard of. */
   readonly now: number
-  /** It was found as the checkout was closed, for the session was to be paid by it no more. */
+  /** The payment was found as the checkout was closed, for the session was to be paid by it no more. */
   readonly isFoundClosing?: boolean
   /** Nothing was taken yet: the checkout must still be open. */
   readonly isToBeTaken?: boolean

@@ -14,14 +14,14 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly checkouts: readonly Checkout[]
   /** By the card processor, the first one first. */
   readonly payments: readonly (Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'> & {
-    /** It was on its way for days, rather than charged to a card. */
+    /** The money was on its way for days, rather than charged to a card. */
     readonly isBankDebit: boolean
   })[]
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
   /** The source of the news that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
-  /** Numbers of the instalments whose debits are created. */
-  readonly instalments_created: readonly number[]
+  /** Numbers of the installments whose debits are created. */
+  readonly installments_created: readonly number[]
   readonly plan_stopped: boolean
   /** The return code after which the account of its plan is debited no more; null: it may be. */
   readonly disabled_by: string | null

@@ -54,7 +54,7 @@ export type PaymentSessionCommand =
       readonly at: number
     }
   | {
-      readonly type: 'CreateInstalmentDebit'
+      readonly type: 'CreateInstallmentDebit'
       readonly number: number
       readonly debitId: string
       readonly isPolicyCancelled: boolean
@@ -66,7 +66,7 @@ export type PaymentSessionCommand =
       readonly by: 'bank' | 'processor'
       readonly at: number
     }
-  /** One of its debits came back, be it that of an instalment. */
+  /** One of its debits came back, be it that of an installment. */
   | {
       readonly type: 'RecordDebitReturned'
       readonly debitId: string
@@ -123,7 +123,7 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       }
       case 'PaymentSessionInstalmentMinted': {
         const { number, at } = event.data
-        return { ...before, instalments_created: [...before.instalments_created, number], updated_at: at }
+        return { ...before, installments_created: [...before.installments_created, number], updated_at: at }
       }
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
@@ -187,8 +187,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
-      case 'CreateInstalmentDebit':
-        return createInstalmentDebit(command, state)
+      case 'CreateInstallmentDebit':
+        return createInstallmentDebit(command, state)
       case 'ConfirmDebit': {
         const { debitId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
@@ -290,7 +290,7 @@ function checkoutsOpen(): Rejection {
   return reject('conflict', 'checkout_open', 'A card checkout of the payment session is still open')
 }
 
-/** The instalments of a plan that come to something. */
+/** The installments of a plan that come to something. */
 function owed({ plan, created_at }: PaymentSession) {
   if (plan === null) return []
   return schedule(plan, Date.parse(created_at))
@@ -305,7 +305,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     invitations: [],
     checkouts: [],
     payments: [],
-    instalments_created: [],
+    installments_created: [],
     confirmed_by: [],
     debit: null,
     plan_stopped: false,
@@ -320,22 +320,22 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
   }
 }
 
-/** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
-function createInstalmentDebit(
+/** Decided here, so that of a cancellation and an installment at the same moment one comes first. */
+function createInstallmentDebit(
   {
     number,
     debitId: leg_id,
     isPolicyCancelled,
     at,
-  }: Extract<PaymentSessionCommand, { type: 'CreateInstalmentDebit' }>,
+  }: Extract<PaymentSessionCommand, { type: 'CreateInstallmentDebit' }>,
   state: PaymentSession,
 ): readonly PaymentSessionEvent[] | Rejection {
-  const { payment_session_id, status, debit, instalments_created, plan_stopped } = state
+  const { payment_session_id, status, debit, installments_created, plan_stopped } = state
   const owed = debit?.instalments.find((one) => one.number === number)
   if (!owed || at < Date.parse(owed.due_at)) {
-    return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
+    return reject('conflict', 'instalment_not_due', `Installment ${number} is not due`)
   }
-  if (instalments_created.includes(number) || status === 'cancelled' || plan_stopped) return []
+  if (installments_created.includes(number) || status === 'cancelled' || plan_stopped) return []
   if (isPolicyCancelled) {
     const reason = 'policy_cancelled' as const
     return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]

@@ -72,8 +72,8 @@ export const SubscriptionStatusReported = eventType('SubscriptionStatusReported'
   at: time(),
 })
 /**
- * It is to end: a partner wants that, or the policy of a plan was cancelled. It has ended when the processor has done so,
- * whether that is learned by its answer or by its notice.
+ * The subscription is to end: a partner wants that, or the policy of a plan was cancelled. It has ended when the processor
+ * has done so, whether that is learned by its answer or by its notice.
  */
 export const SubscriptionCancellationRequested = eventType(
   'SubscriptionCancellationRequested',

@@ -60,7 +60,7 @@ interface ReportedCharge {
 }
 
 /**
- * How a subscription stands as the processor says when it is asked: what it told of one second does not agree. Without it
+ * How a subscription stands as the processor says when it is asked: what it said of one second does not agree. Without it
  * such a command is refused with {@link STATUS_TIED}.
  */
 interface Asked {
@@ -223,7 +223,7 @@ function failed(
 export const STATUS_TIED = 'status_tied'
 
 function tied(): Rejection {
-  return reject('conflict', STATUS_TIED, 'What the processor told of one second does not agree')
+  return reject('conflict', STATUS_TIED, 'What the processor said of one second does not agree')
 }
 
 function isPaidAt({ tried }: Subscription, at: string): boolean {
@@ -384,7 +384,7 @@ export function openCharge({ tried, ended }: Subscription): Charge | null {
 /** After this time without a word of a charge, operators are told: processors send notices for as long. */
 const LONG_DUE_MS = 3 * 86_400_000
 
-/** Charges that were due for long by a time, of which no word came, and which were not told of yet. */
+/** Charges that were due for long by a time, of which no word came, and no webhook went out yet. */
 function overdueBy(state: Subscription, now: number): readonly number[] {
   // until its first payment it waits for that, and ends without it
   if (state.ended || state.status === 'incomplete') return []

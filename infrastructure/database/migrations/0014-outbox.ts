@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { SchemaMigration } from './schema-migration.ts'
 
-/** E-mails and texts that were recorded because no provider delivers them. Who they are for is sealed. */
+/** Emails and texts that were recorded because no provider delivers them. Who they are for is sealed. */
 export const outbox: SchemaMigration = {
   async up(db) {
     await sql`

@@ -59,7 +59,7 @@ export class Appender {
   #isScheduled = false
   #writing = false
   #closed = false
-  /** It lost its connection after it was closed: nothing is sent any more. */
+  /** The appender lost its connection after it was closed: nothing is sent any more. */
   #isOver = false
 
   /**
@@ -125,7 +125,7 @@ export class Appender {
     await this.#turns.idle()
   }
 
-  /** Its time is over. @returns what is told of it. */
+  /** Its time is over. @returns what its callers hear. */
   #giveUp(append: Pending): Error {
     append.isGivenUp = true
     if (append.sent === 'no') return notSent()

@@ -43,7 +43,7 @@ export class Comparison {
 
   /**
    * Goes on to the end of the target. After a failure it can be called again.
-   * @param report told of every stretch that was found equal.
+   * @param report hears of every stretch that was found equal.
    * @throws MoveRefused, naming the first event that differs or was changed; MoveInterrupted
    */
   async run(report: () => void, signal: AbortSignal): Promise<void> {

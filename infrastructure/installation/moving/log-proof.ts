@@ -75,7 +75,7 @@ export class LogProof {
 
 /**
  * Proves one log by itself, to be held against the account of another one.
- * @param report told of every page: events so far, and the share of the log that they are, 0 to 1.
+ * @param report hears of every page: events so far, and the share of the log that they are, 0 to 1.
  * @throws MoveRefused when its chain is broken
  */
 export async function proveLog(

@@ -21,7 +21,7 @@ export class NatsNotices implements Notices {
   readonly #local = new InProcessNotices()
   #subscriptions: readonly Subscription[] = []
   readonly #stopHearing: () => void
-  /** Topics told of a moment ago, and whether they are to be told of again. */
+  /** Topics announced a moment ago, and whether they are to be announced again. */
   readonly #cooling = new Map<Topic, { again: boolean; readonly timer: NodeJS.Timeout }>()
   #closed = false
 

@@ -233,7 +233,7 @@ const SKETCH = z.object({
     .catch(null),
 })
 
-/** What can be told of an event all the same. */
+/** What an event says all the same. */
 function unreadNotice(event: unknown, names: readonly string[]): UnreadNotice {
   const { id, type, api_version: version } = SKETCH.parse(event)
   return { about: 'unread', noticeId: id, type, version, names, body: JSON.stringify(event) }

@@ -82,7 +82,7 @@ export class StripeCardProcessor implements CardProcessor {
     })
   }
 
-  /** The call under the key is the same in concurrent requests; name and e-mail, which may differ, come after it. */
+  /** The call under the key is the same in concurrent requests; name and email, which may differ, come after it. */
   createCustomer({ employerId, name, email }: NewCustomer, key: string) {
     return answered(async () => {
       const { customers } = this.#stripe

@@ -61,7 +61,7 @@ function agreementOf({ insured, policyNumber, amountCents, quote, providerReques
   return pdfOf(title, at, [
     { as: 'title', text: title },
     text('TEST - made by a simulated provider. Nothing is financed by it.'),
-    text('This is an agreement to be signed. It is neither a signed agreement nor a receipt.'),
+    text('An agreement to be signed: neither a signed agreement nor a receipt.'),
     heading('Insured'),
     text(insured.business_name),
     text(`${insured.address}, ${insured.city}, ${insured.state} ${insured.zip_code}`),

@@ -7,7 +7,7 @@ import { ProviderRefused, ProviderUnavailable } from '../../../application/ports
 const PATIENCE_MS = 10_000
 
 /**
- * E-mails over SMTP.
+ * Emails over SMTP.
  *
  * `smtp://` (with STARTTLS where the server has it) or `smtps://`, user and password in the address. `?from=` names the
  * service's own sender; without it that is the user, or `no-reply` at the server.

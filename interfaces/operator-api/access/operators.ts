@@ -28,7 +28,7 @@ const OperatorWithToken = Operator.extend({
 
 const one = ofOne('operator_id', 'operator', (text) => isId(text) || text === FIRST_ADMIN)
 const ADMINS = { roles: ['admin'] } as const
-const LAST = 'It is the last active admin whose token does not expire'
+const LAST = 'The operator is the last active admin whose token does not expire'
 
 export const operatorAccessEndpoints = [
   endpoint({

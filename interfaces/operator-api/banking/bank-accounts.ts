@@ -66,7 +66,7 @@ export const bankAccountEndpoints = [
     operation: 'listBankAccounts',
     route: 'GET /bank-accounts',
     summary: 'List bank accounts as they are shown to people, newest first',
-    description: 'They hold no numbers; deleted ones are not listed.',
+    description: 'The accounts are shown without their numbers; deleted ones are not listed.',
     query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
     ...listOf(BankAccount),
     command: {

@@ -139,7 +139,7 @@ export const bankRailEndpoints = [
     answers: { 200: Debit },
     errors: {
       ...one.errors,
-      409: 'It was not returned, or with another code, or may not be presented again; nothing is changed',
+      409: 'The debit was not returned, or with another code, or may not be presented again; nothing is changed',
     },
     command: { name: 'debits represent' },
     refuses: {
@@ -183,7 +183,7 @@ export const bankRailEndpoints = [
     }),
     answers: {
       201: Credit,
-      200: Credit.describe('It had been received before'),
+      200: Credit.describe('The credit had been received before'),
     },
     errors: { 404: 'There is no such carrier' },
     command: { name: 'bank-credits add' },

@@ -99,7 +99,7 @@ export const debitEndpoints = [
     route: 'POST /debits/{transaction_id}/release',
     summary: 'Let a bank debit out of quarantine, or raise anew what a record of the legacy service stopped',
     description:
-      'It waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but ' +
+      'The debit waits for the next run of the batch worker, where every gate looks at it; of one out of quarantine all but ' +
       'the one that put it there. A record that still has its premium stops it again: correct the record first.',
     ...one,
     body,

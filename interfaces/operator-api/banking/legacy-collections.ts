@@ -61,7 +61,7 @@ const Record = z
       .nullable()
       .describe('The import that it came with; null: it was recorded by itself'),
     created_at: shownTime().describe('The beginning of the last day of its period'),
-    recorded_at: shownTime().describe('When this service was told of it'),
+    recorded_at: shownTime().describe('When this service heard of it'),
   })
   .meta({ id: 'LegacyCollection' })
 
@@ -95,7 +95,7 @@ export const legacyCollectionEndpoints = [
     route: 'POST /legacy-collections',
     summary: 'Record what the legacy service has of a debit',
     description:
-      'It stands in the ledger of its employer, and keeps the same premium from being collected again.',
+      'A collection stands in the ledger of its employer, and keeps the same premium from being collected again.',
     body: Input,
     idempotent: REPEATED.answered,
     answers: created(Record),

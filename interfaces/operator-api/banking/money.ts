@@ -49,7 +49,7 @@ const Rate = z
     returned: z.int(),
     rate: z.number().describe('Of the entries, to six decimals; 0.005 is half a percent'),
     limit: z.number(),
-    exceeded: z.boolean().describe('It is above its limit, by more than a single return'),
+    exceeded: z.boolean().describe('Whether the rate is above its limit, by more than a single return'),
   })
   .meta({ id: 'ReturnRate' })
 const ReturnRates = z
@@ -160,7 +160,8 @@ export const moneyEndpoints = [
     operation: 'reconcile',
     route: 'POST /reconciliations',
     summary: 'Compare events, ledger, balances, credits and files for the bank now',
-    description: 'It changes none of them. The same is done in each night after a day on which money moved.',
+    description:
+      'The comparison changes none of them. The same is done in each night after a day on which money moved.',
     body: z.object({}),
     idempotent: REPEATED.answered,
     answers: created(Reconciliation),

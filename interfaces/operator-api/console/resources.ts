@@ -35,7 +35,7 @@ export interface Resource {
   readonly parts?: Readonly<Record<string, readonly Action[]>>
   /** What can be done to all of it. */
   readonly whole?: readonly Action[]
-  /** It is reached from other places. */
+  /** The page is reached from other pages. */
   readonly isHidden?: true
 }
 

@@ -7,7 +7,7 @@ import { HttpError } from '../../http/errors.ts'
 import { limitAddress, type RateLimiter, requireWithinLimit } from '../../http/rate-limit.ts'
 
 const COOKIE = 'compstream_console'
-const OTHER_SITE = 'This was sent from another site. Open the console and do it there.'
+const OTHER_SITE = 'The form was sent from another site. Open the console and do it there.'
 const FORM =
   'This form is not of your session, or it was sent already. Look whether it was done before you go on.'
 
@@ -58,7 +58,7 @@ export class ConsoleAccess {
     limitAddress(this.#addresses, request)
     if ((await this.#gate.operatorOf(token)) === null) {
       this.#gate.report(request, response, token === '' ? 'no token' : 'wrong token')
-      throw new HttpError(401, null, 'This is not the token of an operator.')
+      throw new HttpError(401, null, 'The token is not that of an operator.')
     }
     const former = secretOf(request)
     if (former !== null) await this.#sessions.end(former)

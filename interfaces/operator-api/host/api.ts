@@ -69,7 +69,7 @@ export function forOperators<Host extends Pick<OperatorHost, 'app' | 'gate'>>(
       security: [{ operator: [] }],
       errors: {
         401: 'The token of an operator is missing or wrong, has expired or was revoked',
-        403: `It is for the roles ${roles.join(', ')}; the key of an agent does not open it`,
+        403: `The operation is for the roles ${roles.join(', ')}; the key of an agent does not open it`,
         429: 'Too many requests without the token of an operator',
       },
       async identify({ app, gate }, { request, response }) {

@@ -24,7 +24,7 @@ export const outboxEndpoints = [
     route: 'GET /outbox',
     // its texts hold addresses and whole links
     roles: AUDITING,
-    summary: 'List e-mails and texts that were recorded because no provider is set, newest first',
+    summary: 'List emails and texts that were recorded because no provider is set, newest first',
     description: 'Messages are kept for 30 days. That they are read is recorded.',
     query: z.object({
       ...page,

@@ -16,7 +16,7 @@ const Simulated = z
 const one = ofOne('id', 'payment link, payment session or subscription')
 const errors = {
   ...one.errors,
-  409: 'It is not at the simulated card processor, or cannot be paid any more',
+  409: 'The payment is not at the simulated card processor, or cannot be paid any more',
   502: 'The card processor could not be reached',
 } as const
 const NOTE =

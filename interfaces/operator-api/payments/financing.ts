@@ -50,7 +50,7 @@ const Simulated = z
 const ofSession = ofOne('session_id', 'financing session')
 const errors = {
   ...ofSession.errors,
-  409: 'It does not fit how the request stands; nothing is changed',
+  409: 'The step does not fit how the request stands; nothing is changed',
 } as const
 const NOTE = 'Does what the simulated financing provider does.'
 

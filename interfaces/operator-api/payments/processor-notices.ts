@@ -42,7 +42,8 @@ export const processorNoticeEndpoints = [
     operation: 'resolveProcessorNotice',
     route: 'POST /processor-notices/{notice_id}/resolve',
     summary: 'Take note of a notice that was not understood: a person has seen to it',
-    description: 'It is not read again, and what was kept of it is deleted. Again it changes nothing.',
+    description:
+      'The notice is not read again, and what was kept of it is deleted. Again it changes nothing.',
     ...one,
     body: withNote,
     answers: { 200: Notice },

@@ -58,7 +58,7 @@ export const policyEndpoints = [
     route: 'POST /policies',
     summary: 'Issue a policy',
     description:
-      'It stands in the tenant and environment of its employer. Of two active policies within one tenant and environment, ' +
+      'The policy stands in the tenant and environment of its employer. Of two active policies within one tenant and environment, ' +
       'each has a number of its own.',
     body: z.object({
       employer_id: id(),

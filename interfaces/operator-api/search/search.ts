@@ -18,7 +18,7 @@ export const searchEndpoints = [
     route: 'GET /search',
     summary: 'Find what a text names',
     description:
-      'An id of anything, a FEIN, a policy number, a legal name or another name from any of its words on, an e-mail address, ' +
+      'An id of anything, a FEIN, a policy number, a legal name or another name from any of its words on, an email address, ' +
       'the name of a file, the trace number of an entry, an idempotency key, an id of a provider. At most 10 of a kind ' +
       'and 50 in all. No character has a meaning of its own.',
     query: z.object({ q: text(MAX_SEARCH).describe('What is looked for') }),

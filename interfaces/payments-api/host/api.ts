@@ -39,7 +39,7 @@ export const paymentsApi: Api = {
   name: 'payments',
   title: 'Payments API',
   description:
-    'Sell policies by hosted payment links, take recurring charges, refund, and be told of everything by signed webhooks. ' +
+    'Sell policies by hosted payment links, take recurring charges, refund, and hear of everything by signed webhooks. ' +
     'All amounts are integer cents.',
   prefixes: ['/api/v1'],
   securitySchemes: PARTNER_SCHEMES,

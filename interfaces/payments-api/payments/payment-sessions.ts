@@ -142,7 +142,7 @@ export const paymentSessionEndpoints = [
     route: 'DELETE /payment-sessions/{payment_session_id}',
     summary: 'Cancel a payment session that is not paid; cancelling again changes nothing',
     description:
-      'A bank debit that was arranged goes its way; instalments that are not yet created are not collected. With a ' +
+      'A bank debit that was arranged goes its way; installments that are not yet created are not collected. With a ' +
       'sandbox key, of a financing test session.',
     ...one,
     answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },

@@ -83,7 +83,7 @@ export const intakeEndpoints = [
       409:
         '`fein_conflict`: the FEIN is of an employer of another account. `Conflict`: an active policy has the number, or ' +
         'an employer has the digits of the FEIN, written as a person’s where yours is an employer’s, or the other way round',
-      502: 'It broke off before both were there; send it again with the same `idempotency_key`',
+      502: 'The intake broke off before both were there; send it again with the same `idempotency_key`',
     },
     refuses: {
       400: ['carrier_id_required', 'invalid_fein', 'term_ends_before_start'],

@@ -53,7 +53,7 @@ export const legacyCollections = projection({
     }),
     on(LegacyCollectionRecorded, {
       apply({ data, position }, { legacy_collections }) {
-        // its import has told of it
+        // its import has reported it
         if (data.import !== null) return
         const { transaction_id, tenant_id, environment, employer_id, carrier_id, policy_id } = data
         const { status, premium_cents: amount_cents, period_start, period_end } = data

@@ -39,7 +39,7 @@ export const bankConnections = projection({
   ],
 })
 
-/** Transactions of linked accounts: the latest that was told of each. */
+/** Transactions of linked accounts: the latest word of each. */
 export const bankTransactions = projection({
   name: 'bank-transactions',
   version: 2,

@@ -560,7 +560,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
         }
       })
 
-      test('who is told of a conflict finds what it is with', async () => {
+      test('who hears of a conflict finds what it is with', async () => {
         for (let round = 0; round < 15; round += 1) {
           const stream = aStream()
           for (const revision of [-1, 0, 1]) {

@@ -41,7 +41,7 @@ async function closedPort(): Promise<number> {
   return port
 }
 
-describe('e-mail over SMTP', () => {
+describe('email over SMTP', () => {
   let server: MailServer
   let messages: Messages
   beforeEach(async () => {

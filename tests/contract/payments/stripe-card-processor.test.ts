@@ -609,7 +609,7 @@ describe('a checkout at Stripe', () => {
     expect(await processor.secretOf(processorCheckoutId)).toBeNull()
   })
 
-  test('that is paid by card is told of once, and says so when it is closed', async () => {
+  test('that is paid by card has one notice, and says so when it is closed', async () => {
     const { processorCheckoutId, clientSecret } = await begin()
     expect(told(stripe.atCheckout.decline(clientSecret))).toEqual(
       notice('checkout_failed', { failureMessage: 'Your card was declined.' }),
@@ -622,7 +622,7 @@ describe('a checkout at Stripe', () => {
     expect(await close(processorCheckoutId)).toEqual({ outcome: 'paid', ...paid, at: 0 })
   })
 
-  test('that is paid by bank debit is waited for, and told of once when it succeeds', async () => {
+  test('that is paid by bank debit is waited for, and has one notice when it succeeds', async () => {
     const { processorCheckoutId, clientSecret } = await begin()
     expect(told(stripe.atCheckout.payByBank(clientSecret))).toEqual(notice('checkout_processing'))
     expect(await close(processorCheckoutId)).toEqual({ outcome: 'processing' })
@@ -631,7 +631,7 @@ describe('a checkout at Stripe', () => {
     expect(await close(processorCheckoutId)).toMatchObject({ outcome: 'paid', ...paid })
   })
 
-  test('whose bank debit fails is told of once, and nothing came of it', async () => {
+  test('whose bank debit fails has one notice, and nothing came of it', async () => {
     const { processorCheckoutId, clientSecret } = await begin()
     stripe.atCheckout.payByBank(clientSecret)
     expect(told(stripe.atCheckout.settle(clientSecret, 'failed'))).toEqual(

@@ -122,7 +122,7 @@ describe('an operator', () => {
     })
   })
 
-  test('is told of in the log with the id where the role does not suffice', async () => {
+  test('is named in the log with the id where the role does not suffice', async () => {
     expect((await by('support', 'POST', '/debit-batches')).status).toBe(403)
     const told = `"reason":"role","operator_id":"${people.support.operator_id}"`
     await until(async () => (await service.output()).some((line) => line.includes(told)))

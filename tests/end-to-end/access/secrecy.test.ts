@@ -316,7 +316,7 @@ async function work(): Promise<void> {
   expect(intakes.map(({ status }) => status)).toEqual([502, 400, 400, 400, 201, 200])
   await operator('intake employer', 'GET', `/employers/${intakes[4]!.body.employer_id}`)
 
-  // payments: sold, sent, paid, refunded, told of
+  // payments: sold, sent, paid, refunded, announced
   const pays = (what: string, method: string, path: string, sent?: unknown) =>
     ask(what, `${service.paymentsUrl}/api/v1${path}`, {
       method,

@@ -162,7 +162,7 @@ describe('events of another program in the log', () => {
     }
   }
 
-  test('are told of by the check of the hash chains', async () => {
+  test('are named by the check of the hash chains', async () => {
     const { verified, first_problem } = await operate(service, 'POST', '/audit/verify')
     if (isLogInEventStore) expect([verified, first_problem.problem]).toEqual([false, expect.any(String)])
   })

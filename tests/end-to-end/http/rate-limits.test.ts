@@ -84,7 +84,7 @@ describe('the core API', () => {
   const send = (headers: Record<string, string>): Promise<Answer> =>
     post(service, '/api/v1/payroll/reports', headers, '{}')
 
-  /** Whoever is over the rate gets 429, and before that the given status. */
+  /** Requests over the rate are 429, those before have the given status. */
   async function expectLimited(rate: number, headers: Record<string, string>, code: number): Promise<void> {
     const { passed, limited } = await untilLimited(rate, () => send(headers))
     expect(new Set(passed.map(({ status }) => status))).toEqual(new Set([code]))

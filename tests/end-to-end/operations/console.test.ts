@@ -67,7 +67,7 @@ describe('signing in at the console', () => {
       token: 'x'.repeat(40),
     })
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
-    expect(answer.text).toContain('This is not the token of an operator.')
+    expect(answer.text).toContain('The token is not that of an operator.')
     await expect.poll(refusals).toContain('wrong token')
   })
 
@@ -179,7 +179,7 @@ describe('an action of the console', () => {
     const { status, text } = await visitor.ask('POST', cancel, {
       form: proofIn(await visitor.get(cancel), cancel),
     })
-    expect([status, text.includes('It was not done')]).toEqual([409, true])
+    expect([status, text.includes('The action was not done')]).toEqual([409, true])
   })
 
   test('is asked for a reason wherever its endpoint takes one', async () => {

@@ -41,7 +41,7 @@ const newLink = async (key: string, customer: Json = { name: 'Ada Payer', email 
   partner(service, tenant.clientHeaders, 'POST', '/payment-links', linkBody(tenant, { customer }), key)
 
 describe('a search', () => {
-  test('finds an employer by FEIN, id, e-mail address and any word of its legal name', async () => {
+  test('finds an employer by FEIN, id, email address and any word of its legal name', async () => {
     const employer = `employer ${tenant.employerId}`
     for (const q of [
       fein,

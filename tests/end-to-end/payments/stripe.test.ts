@@ -325,7 +325,7 @@ describe('subscriptions', () => {
   })
 
   // subscription-charges has the 23 hours, the ones before it the same at Stripe
-  test('go on after 23 hours where Stripe has the payment and nobody told of it', {
+  test('go on after 23 hours where Stripe has the payment and no notice came', {
     tags: 'long',
   }, async () => {
     const other = await tenantWithCustomer(service)
@@ -566,7 +566,7 @@ describe('notices', () => {
       [],
     ])
     const { notice_id } = alert!.about
-    expect(await failed()).toMatchObject([{ key: notice_id, error: 'It is not understood' }])
+    expect(await failed()).toMatchObject([{ key: notice_id, error: 'The notice is not understood' }])
     expect(JSON.stringify([await events(), await alerts(), service.output])).not.toContain('payer.example')
 
     const key = { process_manager: 'processor-notices', kind: 'carry-out', key: notice_id }

@@ -88,7 +88,7 @@ describe('an intake', () => {
     })
   })
 
-  test('takes the e-mail of an employer as that of its contact', async () => {
+  test('takes the email of an employer as that of its contact', async () => {
     const email = 'only@this.example'
     const { employer_id } = await send201(intakeBody({ employer: { contact_email: undefined, email } }))
     expect((await employerOf(employer_id)).contact_email).toBe(email)

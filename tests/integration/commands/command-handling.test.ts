@@ -245,7 +245,7 @@ describe('a request', () => {
     expect(await now(reading, cause)).toBe(2)
   })
 
-  test('is not told of a state that was read while another process changed it', async () => {
+  test('hears nothing of a state that was read while another process changed it', async () => {
     const id = randomUUID()
     await moveTo(other, id, 1)
     const { opened: isRead, open: read } = gate()

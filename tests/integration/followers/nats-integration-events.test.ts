@@ -363,7 +363,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     ])
   })
 
-  test('a file that says itself what it came to is told of without being read', async () => {
+  test('a file that says itself what it came to is announced without being read', async () => {
     const channel = publishFrom()
     const terms = await issuePolicy()
     const completed = completedOf(terms)
@@ -480,7 +480,7 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
   }, async () => {
     const odd = await issuePolicy()
     await changeFrequency(odd.policy_id, 'MONTHLY')
-    // the change is told of with what the whole stream says
+    // the change is announced with what the whole stream says
     await appendForeign(testDatabase.url, `policy-${odd.policy_id}`, {
       type: 'SomethingForeign',
       data: '{"name":"Zebulon"}',

@@ -354,7 +354,7 @@ describe('retries', () => {
     expect(bench.reports.filter((report) => report.startsWith('work_retried'))).toEqual(
       [1, 2].map((n) =>
         expect.stringMatching(
-          new RegExp(`^work_retried post deliver stuck ${n} \\S+ It took longer than 0.05 s$`),
+          new RegExp(`^work_retried post deliver stuck ${n} \\S+ The work took longer than 0.05 s$`),
         ),
       ),
     )

@@ -136,7 +136,7 @@ describe('an activation', () => {
     expect(accepted((await attempt(two.app, waiting, randomUUID()))!).status).toBe('active')
   })
 
-  test('of a policy that is cancelled meanwhile gives the number back, and is told of once', async () => {
+  test('of a policy that is cancelled meanwhile gives the number back, and raises one alert', async () => {
     const number = newPolicyNumber()
     const [id, command] = [await issued(number), randomUUID()]
     const late = waitingBefore(one.app, 'policy')

@@ -68,7 +68,7 @@ describe('the ladder', () => {
     expect(await shown()).toMatchObject({
       status: 'failed',
       next_sweep_after: null,
-      last_error: 'It was not accepted within 48 hours; the last attempt: It answered 500',
+      last_error: 'The event was not accepted within 48 hours; the last attempt: The address answered 500',
     })
     const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
     expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised', 'WebhookDeliveryDropped'])
@@ -354,7 +354,7 @@ describe('health', () => {
     bench.commands.execute = async (...asked) => {
       if (asked[0].category === 'webhookSubscriptions' && isAway) {
         isAway = false
-        throw new EventLogUnavailable('It is away', { passes: true })
+        throw new EventLogUnavailable('The log is away', { passes: true })
       }
       return execute(...asked)
     }
@@ -430,7 +430,7 @@ describe('an event that is sent again', () => {
     await webhooks.advance(10)
     expect(await shown(id, deliveryId)).toMatchObject({
       status: 'failed',
-      last_error: 'The subscription was disabled; the last attempt: It answered 500',
+      last_error: 'The subscription was disabled; the last attempt: The address answered 500',
     })
     await webhooks.verb('Enable', id)
     await webhooks.advance(HOUR)
@@ -500,7 +500,7 @@ describe('claims of several processes', () => {
     expect(await other.end(second, { end: 'interrupted' })).toBe('due')
     const third = (await claim(bench.store, 'one'))!
     expect(third.attempt).toBe(2)
-    await webhooks.records.giveUp(deliveryId, 'It is over')
+    await webhooks.records.giveUp(deliveryId, 'Its time is over')
     expect(await standing(bench.store, 'one', third.token)).toEqual(new Set([third.token]))
     // nothing of it stays once it runs no more
     await standing(bench.store, 'one')
@@ -670,7 +670,7 @@ describe('results', () => {
       expect(records.find(({ event_id }) => event_id === eventId)).toMatchObject({
         status: 'failed',
         attempts: 0,
-        last_error: 'It was not accepted within 48 hours',
+        last_error: 'The event was not accepted within 48 hours',
       })
       const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
       expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised', 'WebhookDeliveryDropped'])

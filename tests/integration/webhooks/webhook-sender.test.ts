@@ -112,7 +112,7 @@ describe('a delivery', () => {
     }))
     for (const status of answers) {
       const answer = await sender.post(wanted({ url: `${receiver.url}/${status}` }), unstopped)
-      const error = status < 300 ? null : `It answered ${status}`
+      const error = status < 300 ? null : `The address answered ${status}`
       expect(answer).toEqual({ statusCode: status, error })
     }
     expect(receiver.requests).toHaveLength(answers.length)
@@ -163,7 +163,7 @@ describe('receivers that hold on', () => {
       expect(answers).toEqual([
         ...[tooLate, tooLate, tooLate, tooLate],
         { statusCode: 200, error: null },
-        { statusCode: 500, error: 'It answered 500' },
+        { statusCode: 500, error: 'The address answered 500' },
       ])
       expect(performance.now() - started).toBeGreaterThan(0.99 * (attemptMs ?? 10_000))
     })

@@ -201,7 +201,7 @@ export const deciders: readonly Mutation[] = [
     file: SESSION,
     find: "if (before.status !== 'scheduled' || before.plan !== null) return after",
     put: "if (before.status !== 'scheduled') return after",
-    harm: 'A plan reads paid after its down payment, and its instalments end.',
+    harm: 'A plan reads paid after its down payment, and its installments end.',
     suites: ['unit/payments/sessions/decisions-payment-sessions'],
   },
   {

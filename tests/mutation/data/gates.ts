@@ -67,7 +67,7 @@ export const gates: readonly Mutation[] = [
     file: 'domain/banking/debits/bank-debit-state.ts',
     find: "['api', 'collection', 'payroll_file']",
     put: "['api', 'collection', 'payroll_file', 'instalment']",
-    harm: 'Instalments that a payer signed are held as unusual.',
+    harm: 'Installments that a payer signed are held as unusual.',
     suites: ['unit/banking/debits/debit-gates'],
   },
   {

@@ -58,7 +58,7 @@ export const projections: readonly Mutation[] = [
     file: 'projections/payments/links/payment-links.ts',
     find: "        if (payment_links.get(payment_link_id)?.status !== 'created') return\n",
     put: '',
-    harm: 'A paid link is listed as sent once its e-mail is recorded late.',
+    harm: 'A paid link is listed as sent once its email is recorded late.',
     suites: ['unit/payments/links/decisions-payment-links'],
   },
   {

@@ -125,7 +125,7 @@ export const scopes: readonly Mutation[] = [
     file: 'domain/webhooks/webhook-subscriptions.ts',
     find: 'return lies(inner.carrier_ids, outer.carrier_ids) && lies(inner.employer_ids, outer.employer_ids)',
     put: 'return lies(inner.carrier_ids, outer.carrier_ids)',
-    harm: 'A narrow key moves a wide subscription to its own address, and is told of everything.',
+    harm: 'A narrow key moves a wide subscription to its own address, and hears of everything.',
     suites: ['unit/webhooks/decisions-webhooks'],
   },
   {

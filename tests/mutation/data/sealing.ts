@@ -127,7 +127,7 @@ export const sealing: readonly Mutation[] = [
     file: 'infrastructure/crypto/fingerprints.ts',
     find: '.update(`${scope}\\0${value}`)',
     put: '.update(value)',
-    harm: 'One value is recognised across purposes that are to know nothing of each other.',
+    harm: 'One value is recognized across purposes that are to know nothing of each other.',
     suites: ['unit/crypto/crypto-envelope'],
   },
 ]

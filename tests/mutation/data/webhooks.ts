@@ -44,7 +44,7 @@ export const webhooks: readonly Mutation[] = [
     file: SUBSCRIPTIONS,
     find: "return ids === 'all' || id === null || ids.includes(id)",
     put: "return ids === 'all' || ids.length === 0 || id === null || ids.includes(id)",
-    harm: 'A key for no employer is told of all of them.',
+    harm: 'A key for no employer hears of all of them.',
     suites: ['unit/webhooks/decisions-webhooks', 'unit/webhooks/webhook-recipients'],
   },
   {

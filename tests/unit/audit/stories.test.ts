@@ -94,15 +94,15 @@ describe('the graph of what caused what', () => {
       metadata: { correlation_id: 'request-1' },
     })
     const graph = causationGraph([
-      event('one', null, 'It "began" <b>here</b>;\n now.'),
-      event('two', 'one', 'It went on.'),
-      event('three', 'elsewhere', 'It ended.'),
+      event('one', null, 'Work "began" <b>here</b>;\n now.'),
+      event('two', 'one', 'Work went on.'),
+      event('three', 'elsewhere', 'Work ended.'),
     ])
     expect(graph.split('\n')).toEqual([
       'flowchart TD',
-      `  e0["${at} It #34;began#34; #60;b#62;here#60;/b#62;#59; now."]`,
-      `  e1["${at} It went on."]`,
-      `  e2["${at} It ended."]`,
+      `  e0["${at} Work #34;began#34; #60;b#62;here#60;/b#62;#59; now."]`,
+      `  e1["${at} Work went on."]`,
+      `  e2["${at} Work ended."]`,
       '  c0(["request request-1"])',
       '  c0 --> e0',
       '  e0 --> e1',

@@ -80,18 +80,18 @@ describe('a field of a request', () => {
   })
 
   test.for([
-    ['count', '1.5', 'It takes a whole number.'],
-    ['limit', 'x', 'It takes a whole number.'],
-    ['seconds', '', 'It takes a number.'],
-    ['rates', 'CA:1', 'It takes JSON.'],
-    ['address', '{', 'It takes JSON.'],
+    ['count', '1.5', 'Give a whole number.'],
+    ['limit', 'x', 'Give a whole number.'],
+    ['seconds', '', 'Give a number.'],
+    ['rates', 'CA:1', 'Give JSON.'],
+    ['address', '{', 'Give JSON.'],
     [
       ...['rates', '[{"rate":1000.0000000000000001}]'],
-      'It cannot be taken: [0].rate is a number that is not kept as it is written; send fewer digits.',
+      'Not taken: [0].rate is a number that is not kept as it is written; send fewer digits.',
     ],
-    ['address', '{"a":1,"a":2}', 'It cannot be taken: The key a stands there twice.'],
-    ['address', '{"a":{"__proto__":1}}', 'It cannot be taken: a.__proto__ is a name that is not kept.'],
-    ['count', '1000.0000000000000001', 'It is not kept as it is written; give fewer digits.'],
+    ['address', '{"a":1,"a":2}', 'Not taken: The key a stands there twice.'],
+    ['address', '{"a":{"__proto__":1}}', 'Not taken: a.__proto__ is a name that is not kept.'],
+    ['count', '1000.0000000000000001', 'The number is not kept as it is written; give fewer digits.'],
   ] as const)('%s from %j is wrong usage', ([name, given, words]) => {
     expect(() => read(name, given)).toThrow(words)
   })

@@ -79,7 +79,7 @@ describe('an employer', () => {
       { address: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`part${n}`, 'x'])) },
       'address must not have more than 20 parts',
     ],
-    [{ contact_email: 'nobody' }, 'contact_email must be an e-mail address'],
+    [{ contact_email: 'nobody' }, 'contact_email must be an email address'],
   ] as const)('is not changed by %j', ([body, words]) => {
     expect(refusal('changeEmployer', body)).toBe(words)
   })

@@ -132,7 +132,7 @@ test('what is published right behind it is handed out as it is, the rest as it i
   append(10, true)
   expect(feed.to).toBe(10n)
   for (let n = 0; n < 10; n += 1) {
-    // told of by nobody yet
+    // announced by nobody yet
     const theirs = [1, 2].map((next) => eventAt(events.length + next))
     events.push(...theirs)
     const own = [1, 2, 3].map((next) => eventAt(events.length + next))
@@ -145,7 +145,7 @@ test('what is published right behind it is handed out as it is, the rest as it i
   expect(all.slice(0, 10).every((event, n) => event === events[n])).toBe(true)
 })
 
-test('reading that fails is told of and goes on', async () => {
+test('reading that fails is reported and goes on', async () => {
   const failures: number[] = []
   const feed = new LiveFeed(
     0n,

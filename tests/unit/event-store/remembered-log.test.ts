@@ -6,7 +6,7 @@ import { PostgresLogMemory } from '../../../infrastructure/installation/log-memo
 const failing = () => Promise.reject(new Error('the log is away'))
 
 describe('a log that lacks what was read of it', () => {
-  it('is told of, although nobody can tell what was cut', async () => {
+  it('is noticed, although nobody can tell what was cut', async () => {
     const memory = new PostgresLogMemory({ query: async () => ({ rows: [] }) } as never)
     const last = { position: 7n, eventId: 'lost' }
     const log = { last, idAt: async () => 'another', head: async () => 9n, findCut: failing }

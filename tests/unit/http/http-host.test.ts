@@ -61,7 +61,7 @@ beforeEach(async () => {
         method: 'GET',
         path: '/refused',
         handle() {
-          throw new HttpError(409, 'Conflict', 'It is so', { headers: { 'X-Why': 'because' } })
+          throw new HttpError(409, 'Conflict', 'The reason is so', { headers: { 'X-Why': 'because' } })
         },
       },
       {
@@ -184,7 +184,7 @@ describe('a host', () => {
     const answer = await fetch(url('/refused'))
     expect(answer.status).toBe(409)
     expect(answer.headers.get('x-why')).toBe('because')
-    expect(await answer.json()).toMatchObject({ error: 'Conflict', message: 'It is so' })
+    expect(await answer.json()).toMatchObject({ error: 'Conflict', message: 'The reason is so' })
     expect(failures).toEqual([])
   })
 

@@ -34,7 +34,7 @@ describe('a caller', () => {
   const fields = { amount: 'premium_cents', email: 'customer.email' } as const
   const ask = (error: unknown) => unlessRefused(() => Promise.reject(error), fields)
 
-  it('is told of its own value by the name of the field', async () => {
+  it('hears of its own value by the name of the field', async () => {
     expect(await ask(new ProviderRefused('no', 'amount'))).toMatchObject({
       kind: 'invalid',
       field: 'premium_cents',

@@ -56,11 +56,11 @@ decisions(intake, [
   ['that is complete is not refused', [received, completed], refuse, []],
   ['that is unknown is not refused', [], refuse, missing],
   ['that was refused is received again', [received, refused], other, IntakeReceived.of(other.data)],
-  ['that broke off is told of', [received], { type: 'RecordUnfinished' }, unfinished],
-  ['that broke off is told of once', [received, unfinished], { type: 'RecordUnfinished' }, []],
+  ['that broke off is recorded', [received], { type: 'RecordUnfinished' }, unfinished],
+  ['that broke off is recorded once', [received, unfinished], { type: 'RecordUnfinished' }, []],
   ['that broke off is completed', [received, unfinished], complete, completed],
-  ['that is complete is not told of', [received, completed], { type: 'RecordUnfinished' }, []],
-  ['that was refused is not told of', [received, refused], { type: 'RecordUnfinished' }, []],
+  ['that is complete is not recorded as unfinished', [received, completed], { type: 'RecordUnfinished' }, []],
+  ['that was refused is not recorded as unfinished', [received, refused], { type: 'RecordUnfinished' }, []],
   ['that was refused is not completed', [received, refused], complete, missing],
 ])
 

@@ -126,7 +126,7 @@ test('what nothing caused is in no trace, unless it is a request', async () => {
   expect(collector.spans).toEqual([])
 })
 
-test('a collector that refuses is told of once', async () => {
+test('a collector that refuses is named once', async () => {
   await close()
   await open(`${collector.url}/elsewhere`)
   await traced(step('works'), async () => {})

@@ -40,7 +40,7 @@ export const achAccountEndpoints = [
     route: 'POST /bank-accounts/ach',
     summary: 'Create an ACH account from a routing and an account number',
     description:
-      'It is `unverified` until micro-deposits or an operator verify it; debits of it are taken meanwhile. Of its numbers the ' +
+      'The account is `unverified` until micro-deposits or an operator verify it; debits of it are taken meanwhile. Of its numbers the ' +
       'last four digits are shown. The same numbers again are another account, which is `disabled` at once where a bank ' +
       'returned a debit of them with a code that disables. `is_primary` takes the place of the ' +
       "owner's account that was primary.",
@@ -133,7 +133,7 @@ export const achAccountEndpoints = [
     route: 'POST /bank-accounts/ach/{ach_account_id}/micro-deposits',
     summary: 'Start to verify an ACH account by two credits under one dollar',
     description:
-      'They are shown on its statement as `ACCTVERIFY` within a few banking days. Tell both amounts with `verify`: there are ' +
+      'The deposits are shown on its statement as `ACCTVERIFY` within a few banking days. Tell both amounts with `verify`: there are ' +
       '3 tries, within 14 days. Afterwards another verification can be started; where a bank pays them, 3 within 14 days for ' +
       'all accounts with the same numbers.',
     ...one,

@@ -94,7 +94,7 @@ export const financingCheckoutRequest = z.object({
   ).describe('What the stored policy must be'),
   deliver: optional(
     z.object({
-      email: withDefault(z.boolean(), false).describe('Invite by e-mail once the checkout is ready'),
+      email: withDefault(z.boolean(), false).describe('Invite by email once the checkout is ready'),
       email_to: optional(email()).describe('On the list of test recipients; default: customer.email'),
       sms: noTexts(),
       sms_to: noTexts(),

@@ -55,7 +55,7 @@ export const newPaymentLink = z
     }),
     delivery: withDefault(
       z.object({
-        email: withDefault(z.boolean(), true).describe('Send the link by e-mail'),
+        email: withDefault(z.boolean(), true).describe('Send the link by email'),
         sms: withDefault(z.boolean(), false).describe('Send the link by text message'),
       }),
       { email: true, sms: false },
@@ -130,7 +130,7 @@ const Payment = z
     currency: z.literal('usd'),
     paid_at: isoMoment(),
     processor_payment_id: z.string().nullable().describe('Null of a simulated payment'),
-    late_payment: z.boolean().describe('It came when the link was cancelled or had expired'),
+    late_payment: z.boolean().describe('Whether it came when the link was cancelled or had expired'),
     fee_source: z.literal('partner').optional(),
     metadata: z.record(z.string(), z.string()),
     refunded_cents: z.int(),
@@ -158,7 +158,7 @@ export const ShownPaymentLink = z
       phone: z.string().nullable(),
     }),
     delivery: z.object({
-      email: z.boolean().describe('Whether the link goes out by e-mail'),
+      email: z.boolean().describe('Whether the link goes out by email'),
       sms: z.boolean().describe('Whether the link goes out by text message'),
     }),
     total_installments: z.int().nullable(),

@@ -36,7 +36,7 @@ function between(number: z.ZodInt | z.ZodNumber, min: number, max: number) {
 const ttlMinutes = () => optional(between(z.int(), 15, 10_080))
 
 const deliver = z.object({
-  email: withDefault(z.boolean(), false).describe('Send the invitation by e-mail now'),
+  email: withDefault(z.boolean(), false).describe('Send the invitation by email now'),
   sms: withDefault(z.boolean(), false).describe('Send the invitation by text now'),
   email_to: optional(email()).describe('Default: customer.email'),
   sms_to: optional(phone()).describe('Default: customer.phone'),

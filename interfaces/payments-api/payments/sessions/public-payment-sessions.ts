@@ -18,7 +18,7 @@ import { type PaymentsHost, publicEndpoint } from '../../host/api.ts'
 const token = z.string().describe('The token in the address of the page')
 const params = z.object({ token: inPath('payment_session_not_found', token) })
 const NONE = { 404: 'There is no such payment session' } as const
-const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
+const CLOSED = { 409: 'The session cannot be paid in this way: the message says why' } as const
 const AWAY = { 502: 'The card processor could not be reached' } as const
 
 const Plan = z
@@ -110,7 +110,7 @@ export const publicPaymentSessionEndpoints = [
   publicEndpoint({
     operation: 'arrangeBankDebit',
     route: 'POST /payment-sessions/{token}/bank-debit',
-    summary: 'Pay from a bank account, now and by the instalments of a plan',
+    summary: 'Pay from a bank account, now and by the installments of a plan',
     params,
     body: payersAccountRequest,
     answers: {

@@ -15,7 +15,7 @@ function simulation(verb: 'charge' | 'fail', operation: string, summary: string,
     route: `POST /sandbox/subscriptions/{subscription_id}/${verb}`,
     summary,
     description:
-      'It is the payment that failed before, else the next one, though it may not be due yet. With a sandbox key only.',
+      'Plays the payment that failed before, else the next one, though it may not be due yet. With a sandbox key only.',
     access: sandbox,
     params,
     body: z.object({}),
@@ -23,7 +23,7 @@ function simulation(verb: 'charge' | 'fail', operation: string, summary: string,
     errors: {
       ...REACH,
       403: 'The key is not of the sandbox, or does not reach the subscription',
-      409: 'The subscription is canceled',
+      409: 'The subscription is cancelled',
     },
     refuses: {
       403: ['subscription_out_of_scope'],

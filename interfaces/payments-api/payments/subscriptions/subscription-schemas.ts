@@ -52,6 +52,6 @@ export const Subscription = z
 export const params = z.object({ subscription_id: idOf('subscription') })
 
 export const REACH = {
-  403: 'It lies outside the scope of the key, or the key does not open this API',
+  403: 'The subscription lies outside the scope of the key, or the key does not open this API',
   404: 'There is no such subscription in the account and environment of the key',
 } as const

@@ -105,7 +105,7 @@ export const subscriptionEndpoints = [
     route: 'DELETE /subscriptions/{subscription_id}',
     summary: 'Cancel a subscription',
     description:
-      'It is cancelled at the card processor, and payments that were to come are `cancelled`. The webhook ' +
+      'The subscription is cancelled at the card processor, and payments that were to come are `cancelled`. The webhook ' +
       '`subscription.cancelled` follows. One that is `canceled` already stays as it is. When the answer of the processor ' +
       'is lost (502), the service finds out by itself, from 15 minutes later on, and cancels it then.',
     params,

@@ -136,7 +136,7 @@ describe('a run of the batch worker', () => {
     })
     const id = await debit(one, 2_500, { effective_date: '2026-05-31' })
     const collected = ['legacy_collected', 'money_landed', 'legacy_collected']
-    const note = 'The old service has canceled it'
+    const note = 'The old service has cancelled it'
     const release = async () => {
       const released = await ops(`/debits/${id}/release`, { note })
       expect(released).toMatchObject({ transaction_id: id, status: 'pending', reason: null })

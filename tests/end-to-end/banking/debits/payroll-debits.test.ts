@@ -16,7 +16,7 @@ import {
 } from '../../../support/seed.ts'
 import { type SharedService, sharedService } from '../../../support/service.ts'
 
-/** Debits that payroll files raise, from the report to what partners are told of their end. */
+/** Debits that payroll files raise, from the report to what partners hear of their end. */
 
 type Json = ReturnType<typeof JSON.parse>
 
@@ -75,7 +75,7 @@ async function debitOf(fileId: string): Promise<Json> {
   await bank.drain()
   return (await allEvents(service, 'BankDebitCreated')).find(({ data }) => data.file_id === fileId)?.data
 }
-/** What was told of a debit, by the events that a debit can raise. */
+/** What partners heard of a debit, by the events that a debit can raise. */
 async function told(debitId: string): Promise<readonly string[]> {
   const types = ['debit_minted', 'debit_cancelled', 'failed', 'completed', 'debit_settled', 'debit_cleared']
   const all = await webhookEvents(service, tenant.tenantId)
@@ -135,7 +135,7 @@ describe('the premium of a payroll file', () => {
     expect(await told(leg_id)).toEqual(['debit_minted', 'debit_cancelled'])
   })
 
-  test('is told of by one story, from the policy to the debit, as of any time', async () => {
+  test('stands in one story, from the policy to the debit, as of any time', async () => {
     const of = await insured()
     const { employerId, policyId } = of
     const { now: issued } = await operate(service, 'GET', '/clock')
@@ -331,7 +331,7 @@ describe('the premium of a payroll file', () => {
 })
 
 describe('a debit of a payroll file', () => {
-  test('that a gate stops later is told of as cancelled', async () => {
+  test('that a gate stops later is announced as cancelled', async () => {
     const of = await insured()
     const { leg_id } = await debitOf(await reported(of))
     await bank.ops(`/policies/${of.policyId}/cancel`, { reason: 'Sold' })
@@ -340,7 +340,7 @@ describe('a debit of a payroll file', () => {
     expect(await told(leg_id)).toEqual(['debit_minted', 'debit_cancelled'])
   })
 
-  test('that comes back is told of as failed, without a session, also after it was processed', async () => {
+  test('that comes back is announced as failed, without a session, also after it was processed', async () => {
     const { leg_id } = await debitOf(await reported(await insured()))
     await bank.ops('/debit-batches')
     await bank.report(leg_id, 'acknowledge')

@@ -49,7 +49,7 @@ const to = (email: string, phone?: string) => ({
 })
 
 describe('a live link', () => {
-  test('is sent by e-mail unless that is not wanted, and reads sent then', async () => {
+  test('is sent by email unless that is not wanted, and reads sent then', async () => {
     const [email, other] = [someone(), someone()]
     const created = await link(to(email))
     expect(created.status).toBe('created')

@@ -148,7 +148,7 @@ describe('what is sent for a payment link', () => {
     ['no carrier, as the key is for all', { carrier_id: undefined }, 'carrier_id'],
     ['nothing to pay', { premium_cents: 0, fee_cents: 0 }, 'premium_cents'],
     ['more than can be counted', { premium_cents: 2 ** 53 - 1, fee_cents: 1 }, 'premium_cents'],
-    ['two e-mails', { customer: { name: 'A', email: 'a@b.example,c@d.example' } }, 'customer.email'],
+    ['two emails', { customer: { name: 'A', email: 'a@b.example,c@d.example' } }, 'customer.email'],
     ['a text without a number', { delivery: { sms: true } }, 'customer.phone'],
     ['a URL that is none', { after_completion_url: 'notaurl' }, 'after_completion_url'],
     ['a URL that runs', { after_completion_url: 'javascript:alert(1)' }, 'after_completion_url'],
@@ -322,7 +322,7 @@ describe('refunds', () => {
   const paidLink = async () => {
     const { _id } = await link()
     await simulate(_id)
-    // what is told of it is stored behind the answer
+    // its webhook is stored behind the answer
     await operate(service, 'POST', '/drain')
     return _id as string
   }

@@ -163,7 +163,7 @@ describe('a web address', () => {
     theirs.answerWith(404)
     const refused = await verify(tenant)
     expect([refused.status, refused.body.data]).toMatchObject([
-      ...[200, { web_address_verified: false, web_address_look: { file: 'It answered 404' } }],
+      ...[200, { web_address_verified: false, web_address_look: { file: 'The address answered 404' } }],
     ])
     const first = await newSession(service, tenant)
     expect(first).toMatchObject({ host_is_custom: false, config_version: 1 })

@@ -328,7 +328,7 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
   })
 
   describe('from invitation to webhook', () => {
-    /** Sends an invitation. @returns the session, with the address of its page as the e-mail has it. */
+    /** Sends an invitation. @returns the session, with the address of its page as the email has it. */
     async function invited(of: SeededTenant, overrides: Record<string, unknown> = {}) {
       const email = `${Math.random().toString(36).slice(2)}@payer.example`
       const created = await newSession(service, of, {
@@ -391,7 +391,7 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       )
     })
 
-    test('by a plan, to its last instalment', async () => {
+    test('by a plan, to its last installment', async () => {
       const own = await subscribed('/plan')
       const { id, url } = await invited(own, {
         amount_cents: 100_000,

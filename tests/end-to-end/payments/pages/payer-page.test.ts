@@ -97,7 +97,7 @@ describe('the page of a session', () => {
     const cells = (row: string) =>
       [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell]) => cell!.replace(/<[^>]*>/g, ''))
     const rows = text.split('<tr>').map(cells)
-    const [first, ...instalments] = rows.filter(([number]) => /^\d$/.test(number ?? ''))
+    const [first, ...installments] = rows.filter(([number]) => /^\d$/.test(number ?? ''))
     expect(rows).toEqual(
       expect.arrayContaining([
         ['Premium', '$990.01'],
@@ -109,10 +109,10 @@ describe('the page of a session', () => {
       ]),
     )
     expect(first).toEqual(['1', expect.stringMatching(/^[A-Z][a-z]{2} \d{1,2}, \d{4}$/), '$250.00'])
-    expect(instalments.map(([, , amount]) => amount)).toEqual(['$250.00', '$250.01'])
+    expect(installments.map(([, , amount]) => amount)).toEqual(['$250.00', '$250.01'])
   })
 
-  test('says nothing of instalments to a plan that is paid at once', async () => {
+  test('says nothing of installments to a plan that is paid at once', async () => {
     const to = 'at-once@tidewater.example'
     const { url } = await session({
       total_installments: 3,

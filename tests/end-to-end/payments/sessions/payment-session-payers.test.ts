@@ -114,7 +114,7 @@ describe('an invitation', () => {
   })
 
   test.each(['unreachable', 'decline', 'timeout'])(
-    'that fails is told of, and the address can be used: %s',
+    'that fails raises a webhook, and the address can be used: %s',
     async (mode) => {
       await fault('mail', mode)
       await fault('text', mode)
@@ -242,7 +242,7 @@ describe('a payment by card', () => {
   })
   const sums = { amount_cents: 10_500, fee_cents: 500 }
 
-  test.each(['link', 'embedded'])('is told of with all its figures: %s', async (mode) => {
+  test.each(['link', 'embedded'])('raises a webhook with all its figures: %s', async (mode) => {
     const { id } = await session({ ...sums, mode })
     await decline(id)
     expect((await shown(id)).status).toBe('pending')

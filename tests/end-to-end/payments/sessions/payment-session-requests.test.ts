@@ -28,7 +28,7 @@ const without = (...names: string[]) => {
 const sums = (figures: Record<string, unknown>) => ({ ...without('amount_cents'), ...figures })
 const create = (overrides: Record<string, unknown> = {}) =>
   ask('POST', '/payment-sessions', sessionBody(tenant, overrides))
-interface Instalment {
+interface Installment {
   readonly number: number
   readonly amount_cents: number
 }
@@ -134,7 +134,7 @@ describe('ids are looked up before anything is created', () => {
 describe('figures', () => {
   const premium = (amount_cents: number) => ({ label: 'Premium', amount_cents })
 
-  // base, what is asked of it, what is paid at signing, each instalment, the last one
+  // base, what is asked of it, what is paid at signing, each installment, the last one
   test.each([
     [10_001, { total_installments: 3, down_payment_percent: 33 }, 3_300, 2_233, 2_235],
     [10_500, { total_installments: 3, down_payment_percent: 50, down_payment_cents: 100 }, 100, 3_466, 3_468],
@@ -156,11 +156,11 @@ describe('figures', () => {
       currency: 'usd',
       total_installments: asked.total_installments,
     })
-    expect(data.installments.map(({ number }: Instalment) => number)).toEqual(
+    expect(data.installments.map(({ number }: Installment) => number)).toEqual(
       Array.from({ length: asked.total_installments }, (_, index) => index + 1),
     )
     expect(
-      data.installments.reduce((sum: number, { amount_cents }: Instalment) => sum + amount_cents, now),
+      data.installments.reduce((sum: number, { amount_cents }: Installment) => sum + amount_cents, now),
     ).toBe(base)
   })
 })

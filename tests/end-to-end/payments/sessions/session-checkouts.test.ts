@@ -57,7 +57,7 @@ const whileItCloses = (act: () => void) => {
 }
 
 describe('a payment by card', () => {
-  test('is told of once, however often its notice comes', async () => {
+  test('raises one webhook, however often its notice comes', async () => {
     const session = await sell()
     const acts = atCheckout().payByCard(await session.secret())
     const [body] = await stripe.tell(acts)
@@ -72,7 +72,7 @@ describe('a payment by card', () => {
     expect(await alertsOf(session)).toEqual([])
   })
 
-  test('that is declined is told of, and the same checkout takes the next one', async () => {
+  test('that is declined raises a webhook, and the same checkout takes the next one', async () => {
     const session = await sell()
     const secret = await session.secret()
     await stripe.tell(atCheckout().decline(secret))
@@ -214,7 +214,7 @@ for (const [name, end, refusal, status] of ENDINGS)
       } else expect(begun).toMatchObject(UNAVAILABLE)
     })
 
-    test('once it is done, leaves money that comes all the same to be told of as late', async () => {
+    test('once it is done, has money that comes all the same announced as late', async () => {
       const session = await sell()
       const secret = await session.secret()
       expect((await end(session)).status).toBeLessThan(300)
@@ -320,7 +320,7 @@ describe('a bank debit by the card processor', () => {
     expect(await session.status()).toBe('paid')
   })
 
-  test('that nobody began is told of to nobody when it is cancelled with its checkout', async () => {
+  test('that nobody began raises no webhook when it is cancelled with its checkout', async () => {
     const session = await sell()
     const secret = await session.secret()
     const [declined] = atCheckout().decline(secret)
@@ -330,7 +330,7 @@ describe('a bank debit by the card processor', () => {
     expect(await session.status()).toBe('pending')
   })
 
-  test('goes its way when the session is cancelled, and is told of as late', async () => {
+  test('goes its way when the session is cancelled, and is announced as late', async () => {
     const { session, secret } = await processing()
     expect((await session.cancel()).body.data.status).toBe('cancelled')
     expect(await session.reissue()).toMatchObject(CONFLICT)

@@ -31,7 +31,7 @@ describe('the bank option', () => {
     const created = await newSession(service, tenant, {})
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, n) =>
-        bank.authorise(tokenOf(created), { ...BANK_ACCOUNT, account_number: `12345${n}` }),
+        bank.authorize(tokenOf(created), { ...BANK_ACCOUNT, account_number: `12345${n}` }),
       ),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
@@ -223,7 +223,7 @@ describe('a carrier with neither rail', () => {
 
 describe('a debit that comes back', () => {
   test.each(['Scheduled', 'submitted', 'processed', 'settled'])(
-    'when it was %s is told of, and leaves its session as it is',
+    'when it was %s raises a webhook, and leaves its session as it is',
     async (when) => {
       const { id, debitId } = await bank.arranged(carriers.direct)
       await bank.ops('/debit-batches')
@@ -256,7 +256,7 @@ describe('a debit that comes back', () => {
         status_group: 'failed',
         return_code: 'R01',
       })
-      // what was told of its settlement is not taken back, and there is no second one
+      // the webhook of its settlement is not taken back, and there is no second one
       const settled = await bank.webhooksOfDebit('payment.debit_settled', debitId)
       expect(settled).toHaveLength(when === 'settled' ? 1 : 0)
       expect((await bank.tryOps(`/bank-rail/${debitId}/settle`)).status).toBe(409)

@@ -81,7 +81,7 @@ async function plan(
 }
 
 describe('a subscription whose first payment does not come', () => {
-  test('is canceled after 23 hours, and no event tells so', async () => {
+  test('is cancelled after 23 hours, and no event tells so', async () => {
     const tenant = await newTenant()
     const { _id: id } = await subscribe(service, tenant)
     await simulate(id, 'decline')

@@ -77,7 +77,7 @@ describe('a subscription', () => {
     expect(await subscriptionOf(service, live, made._id)).toEqual(made)
   })
 
-  test('of a sandbox key is active at once, and told of', async () => {
+  test('of a sandbox key is active at once, and raises a webhook', async () => {
     const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
     const made = await subscribe(service, tenant)
     expect(made.status).toBe('active')

@@ -121,10 +121,10 @@ test('a debit whose account cannot be read has failed, once, and the others of i
 })
 
 test('one whose numbers were disabled is refused at its hand-over, whoever gave them, but for other tenants', async () => {
-  const [payers, instalment, elsewhere] = [newId(), newId(), newId()]
+  const [payers, installment, elsewhere] = [newId(), newId(), newId()]
   const tenant_id = newId()
   const closesAt = await scheduled(payers, true, { tenant_id })
-  await scheduled(instalment, true, { tenant_id, source: 'instalment' })
+  await scheduled(installment, true, { tenant_id, source: 'instalment' })
   await scheduled(elsewhere, true)
   const refusals = async () => {
     const got: (string | null)[] = []
@@ -147,7 +147,7 @@ test('one whose numbers were disabled is refused at its hand-over, whoever gave 
   expect(await refusals()).toEqual([why, why, null])
 })
 
-test('an instalment is refused at its hand-over, too, where an earlier version disabled its plan alone', async () => {
+test('an installment is refused at its hand-over, too, where an earlier version disabled its plan alone', async () => {
   const [debitId, id] = [newId(), newId()]
   const plan = { total_installments: 2, down_payment_cents: 0, per_installment_cents: 250 }
   const data = sessionData(app, id, { amount_cents: 0, plan: { ...plan, last_installment_cents: 250 } })
@@ -163,7 +163,7 @@ test('an instalment is refused at its hand-over, too, where an earlier version d
   expect([handedOver, (await typesOf(debitId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
 
-test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
+test('a batch whose bank is away for hours raises one alert, by its oldest debit, and goes when it is back', async () => {
   const [oldest, other] = [newId(), newId()]
   const closesAt = await scheduled(oldest, true)
   await scheduled(other, true)

@@ -30,7 +30,7 @@ import {
 } from '../../../support/registrations.ts'
 import { newId } from '../../../support/webhooks.ts'
 
-/** What debits are told of the file that their entries stand in. */
+/** What debits hear of the file that their entries stand in. */
 
 const DAY = 86_400_000
 let database: TestDatabase

@@ -304,7 +304,7 @@ test('a file that could not be written yet holds up no comparison', async () => 
   expect(differences).toHaveLength(before.length)
 })
 
-test('a tenant whose debits come back too often is told of once for each limit', async () => {
+test('a tenant whose debits come back too often raises one alert for each limit', async () => {
   const rates = async () => {
     const scope = { tenant_id, environment: null }
     const { items, total } = await listReturnRates(app, scope, { page: 1, limit: 10 })

@@ -161,7 +161,7 @@ test('a payment is told only when its policy reads as active; a policy that is s
   expect(await raised()).toBe(2)
 })
 
-test('a plan whose processor is away for hours is told of once, and starts when it is back', async () => {
+test('a plan whose processor is away for hours raises one alert, and starts when it is back', async () => {
   const plan = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 } as const
   const linkId = await newLink(await issuedPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
@@ -180,7 +180,7 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   expect(started.events).toHaveLength(1)
 })
 
-test('what an earlier release told of a plan that waits is not told again', async () => {
+test('what an earlier release said of a plan that waits is not said again', async () => {
   const linkId = await newLink(await issuedPolicy('active'))
   const [stream, since] = [`paymentLink-${linkId}`, app.clock.now()]
   const raised = async () => {
@@ -339,7 +339,7 @@ test('a subscription that was started is not refused when its request comes agai
   const context = operatorContext()
   const started = accepted(await start(app, context))
   const live = Object.assign(Object.create(app.processors.live), {
-    createSubscription: () => Promise.reject(new ProviderRefused('It was removed', 'payment_method')),
+    createSubscription: () => Promise.reject(new ProviderRefused('The card was removed', 'payment_method')),
   })
   const later = { ...app, processors: { ...app.processors, live } }
   expect(await start(later)).toMatchObject({ kind: 'invalid', field: 'payment_method_id' })

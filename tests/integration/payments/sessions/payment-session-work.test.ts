@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => process?.bench.close())
 
-test('a session whose processor is away for hours as it expires is told of once, and expires when it is back', async () => {
+test('a session whose processor is away for hours as it expires raises one alert, and expires when it is back', async () => {
   const id = newId()
   const data = sessionData(app, id)
   const over = Date.parse(data.expires_at)

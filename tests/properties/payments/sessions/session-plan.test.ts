@@ -6,7 +6,7 @@ import { schedule, sessionPlan } from '../../../../domain/payments/sessions/sess
 import { runs } from '../../../support/generated.ts'
 
 const totals = fc.integer({ min: 50, max: 100_000_000 })
-const instalments = fc.integer({ min: 1, max: 60 })
+const installments = fc.integer({ min: 1, max: 60 })
 /** A percentage from 0 to 100 by its digits and how many of them are decimals. */
 const percentages = fc
   .integer({ min: 0, max: 6 })
@@ -20,9 +20,9 @@ const NOTHING = {
 }
 
 describe('the amounts of a plan', () => {
-  test('are floors, and the last instalment takes the rest', () => {
+  test('are floors, and the last installment takes the rest', () => {
     fc.assert(
-      fc.property(totals, fc.nat(), instalments, (total, some, count) => {
+      fc.property(totals, fc.nat(), installments, (total, some, count) => {
         const down = some % (total + 1)
         const plan = sessionPlan(total, down, count)
         const { per_installment_cents: each, last_installment_cents: last } = plan
@@ -40,7 +40,7 @@ describe('the amounts of a plan', () => {
 
   test('take a percentage by its decimals, rounded down to the cent', () => {
     fc.assert(
-      fc.property(totals, percentages, instalments, (amountCents, { digits, scale }, totalInstallments) => {
+      fc.property(totals, percentages, installments, (amountCents, { digits, scale }, totalInstallments) => {
         const downPaymentPercent = Number(`${digits}e-${scale}`)
         const plan = { total_installments: totalInstallments, down_payment_percent: downPaymentPercent }
         const asked = { ...NOTHING, amount_cents: amountCents, ...plan }
@@ -71,7 +71,7 @@ describe('the days of a plan', () => {
 
   test('are those of its creation in UTC, or the last of a shorter month, at 17:00', () => {
     fc.assert(
-      fc.property(created, instalments, (createdAt, count) => {
+      fc.property(created, installments, (createdAt, count) => {
         const from = new Date(createdAt)
         const dates = schedule(sessionPlan(1_000, 0, count), createdAt).map(({ dueAt }) => new Date(dueAt))
         for (const [index, date] of dates.entries()) {

@@ -134,7 +134,7 @@ test('a debit that the bank has looks for its money at once, and is processed wh
   expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z', 'perform find-credit'])
 })
 
-test('debits are told of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {
+test('debits hear of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {
   const batch = {
     batch_number: 1,
     description: 'PREMIUM',

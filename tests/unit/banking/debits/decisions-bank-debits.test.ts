@@ -25,7 +25,11 @@ const ofDebit = { leg_id: ID }
 const event = eventsOf(bankDebit, { leg_id: ID, at })
 const ofSession = { source: 'session', payment_session_id: ID, payment_purpose: 'down_payment' } as const
 const created = event('BankDebitCreated', createdDebit(ID, at, ofSession))
-const instalment = event('BankDebitCreated', { ...created.data, source: 'instalment', installment_number: 1 })
+const installment = event('BankDebitCreated', {
+  ...created.data,
+  source: 'instalment',
+  installment_number: 1,
+})
 // Thanksgiving is the 26th
 const scheduled = event('BankDebitScheduled', {
   batch_closes_at: '2026-11-24T22:00:00.000Z',
@@ -282,24 +286,24 @@ decisions(bankDebit, [
   ['is rejected', [created, gated], refuse, rejected],
   ['is not rejected in its batch', [inBatch], refuse, 'debit_scheduled'],
   ['does not go when it was rejected', [created, gated, rejected], schedule(), []],
-  ['is cancelled', [instalment], cancel(), cancelled],
+  ['is cancelled', [installment], cancel(), cancelled],
   ['is not cancelled where a payer chose it', [created], cancel(), 'debit_of_session'],
-  ['is cancelled in quarantine', [instalment, gated], cancel(), cancelled],
+  ['is cancelled in quarantine', [installment, gated], cancel(), cancelled],
   [
     'is cancelled until its batch closes',
-    [instalment, scheduled],
+    [installment, scheduled],
     cancel(CLOSE - 1000),
     cancelledBeforeClose(),
   ],
-  ['is not cancelled once its batch has closed', [instalment, scheduled], cancel(CLOSE), 'batch_closed'],
+  ['is not cancelled once its batch has closed', [installment, scheduled], cancel(CLOSE), 'batch_closed'],
   [
     'is not cancelled once it stands in a file, by whatever clock',
-    [instalment, scheduled, inFile],
+    [installment, scheduled, inFile],
     cancel(),
     'batch_closed',
   ],
-  ['is cancelled once', [instalment, cancelled], cancel(), []],
-  ['is not cancelled when the bank has it', [instalment, scheduled, submitted], cancel(), 'debit_submitted'],
+  ['is cancelled once', [installment, cancelled], cancel(), []],
+  ['is not cancelled when the bank has it', [installment, scheduled, submitted], cancel(), 'debit_submitted'],
   ['is not acknowledged when it was cancelled', [created, cancelled], acknowledge, 'debit_cancelled'],
   ['fails', [inBatch], fail, failed],
   ['fails once', [created, failed], fail, []],

@@ -87,7 +87,7 @@ test.each([
   [gated('failed')],
   [gated('cancelled')],
   [gated('legacy_collected')],
-])('partners are told once of a debit that ended unsent: %j', (event) => {
+])('partners hear once of a debit that ended unsent: %j', (event) => {
   const [intent, ...others] = wantedBy(bankDebits(nothing, 60_000), event)
   expect(intent).toMatchObject({ kind: 'tell-cancelled', key: FILE, payload: { at: AT } })
   expect(others).toEqual([])

@@ -306,7 +306,7 @@ decisions(bankReport, [
     resolvedAt(1),
   ],
   [
-    'calls for nobody once those are told of when it is read again, and seen to',
+    'calls for nobody once those are named when it is read again, and seen to',
     [
       ...[received, parked(1), told('BankReportRead', { ...read(0, 0, 2).data, items: 2 })],
       ...[resolvedAt(1), again, parked(2)],

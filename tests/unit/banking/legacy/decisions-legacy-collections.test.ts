@@ -81,7 +81,7 @@ decisions(legacyCollection, [
   ['is returned once', [recorded('sb_remit'), returned], giveBack(), []],
   ['is returned for one reason', [recorded('sb_remit'), returned], giveBack('R02'), doesNotFit('returned')],
   ['is not returned before the bank has it', [recorded('pending')], giveBack(), doesNotFit('pending')],
-  ['is not returned after it was canceled', [recorded('canceled')], giveBack(), doesNotFit('canceled')],
+  ['is not returned after it was cancelled', [recorded('canceled')], giveBack(), doesNotFit('canceled')],
   ...LEGACY_STATUSES.flatMap((from) =>
     LEGACY_STATUSES.map((to): Decision<LegacyCollectionCommand, LegacyCollectionEvent> => {
       return [

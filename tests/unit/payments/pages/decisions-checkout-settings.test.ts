@@ -44,7 +44,7 @@ const recordLogo = (came: typeof copied | { readonly why: string }, logoUrl = LO
   ({ type: 'RecordLogo', tenantId: ID, logoUrl, copied: came, at: EARLY }) as const
 const ofLogo = { tenant_id: ID, logo_url: LOGO, at: isoTime(EARLY) }
 const logoCopied = LogoCopied.of({ ...ofLogo, logo_id: copied.logoId, media_type: copied.mediaType })
-const logoMissed = LogoMissed.of({ ...ofLogo, why: 'It answered 404' })
+const logoMissed = LogoMissed.of({ ...ofLogo, why: 'The address answered 404' })
 decisions(checkoutSettings, [
   ['are set', [], set(settings), changed(1, settings)],
   ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), changed(1, DEFAULT_CHECKOUT)],
@@ -78,8 +78,8 @@ decisions(checkoutSettings, [
   ],
   ['know the copy of a logo', [withLogo], recordLogo(copied), logoCopied],
   ['know it once', [withLogo, logoCopied], recordLogo(copied), []],
-  ['know why there is none', [withLogo], recordLogo({ why: 'It answered 404' }), logoMissed],
-  ['know that once', [withLogo, logoMissed], recordLogo({ why: 'It answered 404' }), []],
+  ['know why there is none', [withLogo], recordLogo({ why: 'The address answered 404' }), logoMissed],
+  ['know that once', [withLogo, logoMissed], recordLogo({ why: 'The address answered 404' }), []],
   ['know one that came late', [withLogo, logoMissed], recordLogo(copied), logoCopied],
   ['know nothing of another logo', [withLogo], recordLogo(copied, 'https://other.example/'), []],
   [

@@ -123,9 +123,9 @@ const arrangedPlan = event('PaymentSessionDebitArranged', {
 const DUE = Date.UTC(2026, 1, 1, 17)
 const createdAt = (at: number) =>
   event('PaymentSessionInstalmentMinted', { number: 1, leg_id: OTHER, at: isoTime(at) })
-const createInstalmentDebit = (at: number, number = 1) =>
-  ({ type: 'CreateInstalmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
-const authorised = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
+const createInstallmentDebit = (at: number, number = 1) =>
+  ({ type: 'CreateInstallmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
+const authorized = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   event('PaymentSessionDebitConfirmed', { leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stoppedBy = (reason: PaymentSessionData<'PaymentSessionPlanStopped'>['reason'], disabled_by?: string) =>
@@ -137,7 +137,7 @@ const expired = event('PaymentSessionExpired', { expired_at: isoTime(OVER) })
 const replacedAt = (at: number) =>
   event('PaymentSessionReplaced', { replaced_by: OTHER, replaced_at: isoTime(at) })
 
-/** For a bank debit by the card processor; for the instalments of a plan. */
+/** For a bank debit by the card processor; for the installments of a plan. */
 const [waiting, planned] = [
   [created, begun, processing],
   [withPlan, arrangedPlan],
@@ -304,7 +304,7 @@ decisions(paymentSession, [
   ['can be paid again when that fails', [waiting], fail(LATE), failedLate(LATE)],
   ['fails once', [waiting, failedLate(LATE)], fail(LATE), []],
   [
-    'is told of when that fails after it was cancelled',
+    'is announced when that fails after it was cancelled',
     [waiting, cancelledAt(LATE)],
     fail(LATE),
     failedLate(LATE),
@@ -318,46 +318,46 @@ decisions(paymentSession, [
   ['arranges no debit when its time is over', [created], arrange(OVER), 'session_not_payable'],
   ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), 'checkout_open'],
   ['arranges a debit once the checkout is closed', [created, begun, closed(EARLY)], arrange(EARLY), arranged],
-  ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), authorised],
-  ['creates the debit of an instalment at its time', [planned], createInstalmentDebit(DUE), createdAt(DUE)],
+  ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), authorized],
+  ['creates the debit of an installment at its time', [planned], createInstallmentDebit(DUE), createdAt(DUE)],
   [
-    'creates the debit of an instalment late',
+    'creates the debit of an installment late',
     [planned],
-    createInstalmentDebit(DUE + HOUR),
+    createInstallmentDebit(DUE + HOUR),
     createdAt(DUE + HOUR),
   ],
   [
-    'creates the debit of an instalment where nothing was paid down',
-    [nothingDown, authorised],
-    createInstalmentDebit(DUE),
+    'creates the debit of an installment where nothing was paid down',
+    [nothingDown, authorized],
+    createInstallmentDebit(DUE),
     createdAt(DUE),
   ],
-  ['mints no instalment before its time', [planned], createInstalmentDebit(DUE - 1), 'instalment_not_due'],
-  ['mints no other instalment', [planned], createInstalmentDebit(DUE, 3), 'instalment_not_due'],
+  ['mints no installment before its time', [planned], createInstallmentDebit(DUE - 1), 'instalment_not_due'],
+  ['mints no other installment', [planned], createInstallmentDebit(DUE, 3), 'instalment_not_due'],
   [
-    'mints nothing that nobody authorised',
+    'mints nothing that nobody authorized',
     [withPlan, opened],
-    createInstalmentDebit(DUE, 1),
+    createInstallmentDebit(DUE, 1),
     'instalment_not_due',
   ],
   [
-    'creates the debit of an instalment once',
+    'creates the debit of an installment once',
     [planned, createdAt(DUE)],
-    createInstalmentDebit(DUE + HOUR),
+    createInstallmentDebit(DUE + HOUR),
     [],
   ],
-  ['mints no instalment once it was cancelled', [planned, cancelled], createInstalmentDebit(DUE), []],
-  ['mints no instalment once its plan was stopped', [planned, stopped], createInstalmentDebit(DUE), []],
+  ['mints no installment once it was cancelled', [planned, cancelled], createInstallmentDebit(DUE), []],
+  ['mints no installment once its plan was stopped', [planned, stopped], createInstallmentDebit(DUE), []],
   [
-    'stops its plan where its policy is cancelled when an instalment is due',
+    'stops its plan where its policy is cancelled when an installment is due',
     [planned],
-    { ...createInstalmentDebit(DUE), isPolicyCancelled: true },
+    { ...createInstallmentDebit(DUE), isPolicyCancelled: true },
     event('PaymentSessionPlanStopped', { reason: 'policy_cancelled', at: isoTime(DUE) }),
   ],
   [
-    'leaves an instalment that was created before',
+    'leaves an installment that was created before',
     [planned, createdAt(DUE)],
-    { ...createInstalmentDebit(DUE + HOUR), isPolicyCancelled: true },
+    { ...createInstallmentDebit(DUE + HOUR), isPolicyCancelled: true },
     [],
   ],
   ['is confirmed by the bank', [created, arranged], confirm('bank'), confirmedBy('bank')],
@@ -379,14 +379,14 @@ decisions(paymentSession, [
   ...['R02', 'R07', 'R10', 'R29'].map(
     (code) =>
       [
-        `stops its plan when an instalment comes back with ${code}`,
-        [nothingDown, authorised, createdAt(DUE)],
+        `stops its plan when an installment comes back with ${code}`,
+        [nothingDown, authorized, createdAt(DUE)],
         comeBack(code, OTHER),
         [stoppedBy('account_disabled', code)],
       ] as const,
   ),
   [
-    'goes on with its plan when an instalment comes back for want of funds',
+    'goes on with its plan when an installment comes back for want of funds',
     [planned, createdAt(DUE)],
     comeBack('R01', OTHER),
     [],
@@ -397,7 +397,7 @@ decisions(paymentSession, [
     notDebited(LEG),
     stoppedBy('down_payment_failed'),
   ],
-  ['goes on when an instalment cannot be debited', [planned], notDebited(OTHER), []],
+  ['goes on when an installment cannot be debited', [planned], notDebited(OTHER), []],
   ['has no plan to stop when its debit fails', [created, arranged], notDebited(LEG), []],
   ['stops no plan that is stopped', [withPlan, arranged, stopped], notDebited(LEG), []],
   ['stops its plan once', [withPlan, arranged, stopped], comeBack('R02'), []],

@@ -117,11 +117,11 @@ describe('the plan of a session', () => {
             total_installments,
             down_payment_percent,
           }) as SessionAmounts & { plan: NonNullable<SessionAmounts['plan']> }
-          const instalments = schedule(plan, Date.UTC(2026, 0, 31))
-          const paid = instalments.reduce((sum, one) => sum + one.amount_cents, amount_cents)
+          const installments = schedule(plan, Date.UTC(2026, 0, 31))
+          const paid = installments.reduce((sum, one) => sum + one.amount_cents, amount_cents)
           expect(paid).toBe(total)
           expect(line_items.reduce((sum, one) => sum + one.amount_cents, 0)).toBe(total)
-          expect(instalments.every((one) => one.amount_cents >= 0)).toBe(true)
+          expect(installments.every((one) => one.amount_cents >= 0)).toBe(true)
           expect(amount_cents * 100 <= total * down_payment_percent + 1e-4 * total).toBe(true)
         },
       ),

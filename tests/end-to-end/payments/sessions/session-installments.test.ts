@@ -5,7 +5,7 @@ import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../../../support/seed.ts'
 import { type RunningService, startService } from '../../../support/service.ts'
 
-/** Plans of sessions and the debits of their instalments, on a clock of their own. */
+/** Plans of sessions and the debits of their installments, on a clock of their own. */
 
 const DAY_S = 86_400
 let service: RunningService
@@ -37,7 +37,7 @@ const alertsOf = async (id: string) => {
   )
 }
 
-describe('the instalments of a plan', () => {
+describe('the installments of a plan', () => {
   test('are debited at 17:00 UTC of their day, each once, never earlier', async () => {
     const { id, token, debitId } = await bank.arranged(carriers.direct, {
       ...PLAN,
@@ -83,7 +83,7 @@ describe('the instalments of a plan', () => {
         effective_date: entryDateOf(closes),
       })
     }
-    // until its batch closes, and told of once
+    // until its batch closes, with one webhook
     const { leg_id: last, cancellation_deadline: _, ...shared } = (await minted(id))[2]!
     const cancelled_at = new Date(await bank.now()).toISOString()
     for (const status of [200, 200]) {
@@ -98,7 +98,7 @@ describe('the instalments of a plan', () => {
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 
-  test('follow an authorisation where nothing is paid down: no debit and no event before', async () => {
+  test('follow an authorization where nothing is paid down: no debit and no event before', async () => {
     const { id, token, debitId } = await bank.arranged(carriers.direct, {
       amount_cents: 1_000,
       total_installments: 3,
@@ -131,7 +131,7 @@ describe('the instalments of a plan', () => {
       await bank.ops('/debit-batches')
       await bank.report(leg_id, 'acknowledge')
       await bank.report(leg_id, 'settle', { processor_status: 'SB Remit' })
-      const bank_transaction_id = `instalment-${of.carrierId}`
+      const bank_transaction_id = `installment-${of.carrierId}`
       const credit = { bank_transaction_id, bank_date: '2030-01-01', amount_cents, reference: leg_id }
       expect((await bank.credit(of, credit)).matched).toBe(of === carriers.fbo)
       expect((await bank.transaction(leg_id)).status).toBe('processed')
@@ -144,7 +144,7 @@ describe('the instalments of a plan', () => {
 })
 
 describe('the down payment of a plan', () => {
-  test('is told of when it settles or clears, and its session stays scheduled', async () => {
+  test('raises a webhook when it settles or clears, and its session stays scheduled', async () => {
     const direct = await bank.submitted(carriers.direct, PLAN)
     await bank.report(direct.debitId, 'settle')
     expect(await bank.webhooksOfDebit('payment.debit_settled', direct.debitId)).toMatchObject([
@@ -196,8 +196,8 @@ describe('a plan whose policy is cancelled', () => {
   })
 })
 
-describe('an instalment that comes back', () => {
-  test('is told of, and those after it follow all the same', async () => {
+describe('an installment that comes back', () => {
+  test('raises a webhook, and those after it follow all the same', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)
     const [first, second] = await dueTimes(token)
     await bank.advanceTo(first!)
@@ -215,7 +215,7 @@ describe('an instalment that comes back', () => {
   })
 })
 
-describe('an instalment by which its account is disabled', () => {
+describe('an installment by which its account is disabled', () => {
   test('stops its plan, fails what was created since, and calls for the operator', async () => {
     const nothingDown = { ...PLAN, down_payment_percent: 0 }
     const { id, token } = await bank.arranged(carriers.direct, nothingDown, ownAccount())

@@ -16,22 +16,22 @@ import { throughput } from './statistics.ts'
 // All that the measurements know of sessions that sell plans, and of what the log holds of them.
 
 const DAY_MS = 86_400_000
-/** Cents of each plan: nothing down, so that an instalment is all that there is. */
+/** Cents of each plan: nothing down, so that an installment is all that there is. */
 const TOTAL_CENTS = 120_000
 /** Sessions that are stored at the same time. */
 const AT_ONCE = 64
 const LOOK_AGAIN_MS = 1_000
 const sealed = 'sld1.employer/bench.AAAA' as Sealed
 
-/** Whose sessions they are, and when their payers authorised them, epoch milliseconds. */
+/** Whose sessions they are, and when their payers authorized them, epoch milliseconds. */
 export interface Sold extends Pick<Participants, 'employerId' | 'carrierId' | 'policyId'> {
   readonly tenantId: string
   readonly at: number
 }
 
 /**
- * Stores sessions whose plans of one instalment are authorised, straight into the log of a service that is stopped.
- * @returns when the instalments are due, epoch milliseconds.
+ * Stores sessions whose plans of one installment are authorized, straight into the log of a service that is stopped.
+ * @returns when the installments are due, epoch milliseconds.
  */
 export async function storeArrangedPlans(url: string, count: number, sold: Sold): Promise<number> {
   const { log, close } = await openOurLog({ url }, { isExclusive: true })
@@ -101,7 +101,7 @@ export async function storeArrangedPlans(url: string, count: number, sold: Sold)
   }
 }
 
-/** Waits while instalments that are due are not created, by a look a second. */
+/** Waits while installments that are due are not created, by a look a second. */
 export async function whileAnyIsLeft(url: string): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()
@@ -118,7 +118,7 @@ export async function whileAnyIsLeft(url: string): Promise<void> {
   }
 }
 
-/** How often instalments were created, debits created and partners told. @throws Error unless each was, once. */
+/** How often installments were created, debits created and partners told. @throws Error unless each was, once. */
 export async function expectEachCreatedOnce(url: string, count: number): Promise<void> {
   const { database, close } = await openOurLog({ url })
   try {

@@ -11,7 +11,7 @@ import { enableCheckout } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
-/** Services that are killed while instalments fall due, batches run and credits come in. */
+/** Services that are killed while installments fall due, batches run and credits come in. */
 
 /** More than are worked on at once. */
 const PLANS = 240
@@ -31,7 +31,7 @@ let of: SettlingCarrier
 const sessions: ArrangedSession[] = []
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-instalments-'))
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-installments-'))
   service = await startService({ dataDir })
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant)
@@ -83,13 +83,15 @@ async function moveAndKill(to: number, type: string, pieces: number): Promise<nu
   return inTime
 }
 
-/** When the instalments of all plans are due: they were created on one day. */
+/** When the installments of all plans are due: they were created on one day. */
 async function dueTimes(): Promise<readonly number[]> {
   const url = `${service.paymentsUrl}/public/payment-sessions/${sessions[0]!.token}/plan`
   return (await send(url)).body.data.installments.map(({ due_at }: Json) => Date.parse(due_at))
 }
 
-test('each instalment is created once, and each debit is in one batch', { timeout: TIMEOUT_MS }, async () => {
+test('each installment is created once, and each debit is in one batch', {
+  timeout: TIMEOUT_MS,
+}, async () => {
   let kills = 0
   const due = await dueTimes()
   for (const [index, at] of due.entries()) {
@@ -117,9 +119,9 @@ test('each instalment is created once, and each debit is in one batch', { timeou
   const told = (await eventsOf('WebhookEventRaised')).filter(
     ({ event_type }) => event_type === 'payment.debit_minted',
   )
-  const instalments = debits.filter(({ installment_number }) => installment_number !== null)
+  const installments = debits.filter(({ installment_number }) => installment_number !== null)
   expect(told.map(({ payload }) => payload.leg_id).sort()).toEqual(
-    instalments.map(({ leg_id }) => leg_id).sort(),
+    installments.map(({ leg_id }) => leg_id).sort(),
   )
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Effort } from '../effort.ts'
-import { expectEachCreatedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-instalments.ts'
+import { expectEachCreatedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-installments.ts'
 import type { Row } from '../report.ts'
 import {
   type BenchServer,
@@ -18,7 +18,7 @@ import {
   startService,
 } from '../servers.ts'
 
-const INSTALMENTS = 100_000
+const INSTALLMENTS = 100_000
 const LIMIT_S = 120
 const LIMIT_MIB = 450
 /** How often the service is killed, and how long it works before that. */
@@ -35,14 +35,14 @@ interface Created {
 }
 
 /**
- * Instalments of as many plans that fall due at one 17:00 UTC: how long until each is debited and its partner told, and how
+ * Installments of as many plans that fall due at one 17:00 UTC: how long until each is debited and its partner told, and how
  * large the service becomes; then the same while it is killed on the way.
  */
-export async function measureInstalments(server: BenchServer, effort: Effort): Promise<Row[]> {
-  const count = effort.amount(INSTALMENTS)
-  const undisturbed = await createInstalments(server, count, 0)
-  const killed = await createInstalments(server, count, KILLS)
-  const work = `${count.toLocaleString('en-US')} instalments due at one 17:00 UTC`
+export async function measureInstallments(server: BenchServer, effort: Effort): Promise<Row[]> {
+  const count = effort.amount(INSTALLMENTS)
+  const undisturbed = await createInstallments(server, count, 0)
+  const killed = await createInstallments(server, count, KILLS)
+  const work = `${count.toLocaleString('en-US')} installments due at one 17:00 UTC`
   return [
     ...rowsOf(`${work}: each created once, and told`, undisturbed),
     ...rowsOf(`${work}, the service killed ${KILLS} times on the way`, killed),
@@ -69,9 +69,9 @@ function rowsOf(work: string, { seconds, busy, resident }: Created): Row[] {
   ]
 }
 
-async function createInstalments(server: BenchServer, count: number, kills: number): Promise<Created> {
+async function createInstallments(server: BenchServer, count: number, kills: number): Promise<Created> {
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
-  const url = await server.createDatabase(`instalments_${randomBytes(4).toString('hex')}`)
+  const url = await server.createDatabase(`installments_${randomBytes(4).toString('hex')}`)
   const settings = {
     DATA_DIR: dataDir,
     DATABASE_URL: url,
