@@ -55,7 +55,6 @@ const coreApi: Api = {
       ? (value as Readonly<Record<string, unknown>>)
       : {},
   unreadable: (kind) => (kind === 'characters' || kind === 'numbers' ? `Invalid ${kind}` : 'Invalid JSON'),
-  leavesOut: (path) => path.startsWith('employees['),
   refuse,
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,
