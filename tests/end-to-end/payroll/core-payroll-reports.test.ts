@@ -224,6 +224,19 @@ describe('a report of the wrong shape', () => {
     expect(await logHead(service)).toBe(before)
   })
 
+  test('a required field of another type is no missing one', async () => {
+    const { body } = await report(service, tenant, { policy_number: 17, employees: {} })
+    const { error, code, errors } = body
+    expect([error, code, errors]).toEqual([
+      'Missing required fields',
+      'field_invalid',
+      [
+        { code: 'field_invalid', field: 'policy_number', message: 'policy_number must be a string' },
+        { code: 'field_invalid', field: 'employees', message: 'employees must be an array' },
+      ],
+    ])
+  })
+
   test.each([
     ['{oops', 'Invalid JSON'],
     ['[]', 'Missing required fields'],
