@@ -119,7 +119,7 @@ export async function eventOf(
   return isRejection(found) ? found : (await withPayloads(app, [found!]))[0]!
 }
 
-/** What is sent again: events by their ids, or those of a span, ISO 8601. */
+/** What is sent again: events by their ids, each once, or those of a span, ISO 8601. */
 export type Resending =
   | { readonly eventIds: readonly string[] }
   | { readonly from: string; readonly to: string }
@@ -171,15 +171,18 @@ async function toResend(
   if (isRejection(subscription)) return subscription
   if ('eventIds' in what) {
     const rows = await named(app, caller, what.eventIds)
-    const refusal = rows.find(isRejection)
-    if (refusal) return { ...refusal, field: 'event_ids' }
-    const found = rows as readonly EventRow[]
+    const at = rows.findIndex(isRejection)
+    if (at >= 0) return { ...(rows[at] as Rejection), field: `event_ids[${at}]` }
+    const found = [...new Set(rows as readonly EventRow[])]
     const foreign = found.find((one) => !receives({ ...subscription, status: 'active' }, one))
     if (foreign) {
       const why = `The webhook subscription does not receive the event ${foreign.event_id}: its type, its carrier or its employer is not among those of the subscription`
       return reject('conflict', 'webhook_event_not_subscribed', why, 'event_ids')
     }
-    return refuseDisabled(subscription) ?? { subscription, rows: found }
+    const oldestFirst = found.sort((one, other) =>
+      one.created_at < other.created_at ? -1 : Number(one.created_at > other.created_at),
+    )
+    return refuseDisabled(subscription) ?? { subscription, rows: oldestFirst }
   }
   await current(app)
   const rows = await app.read.query(SPAN, {
@@ -206,11 +209,10 @@ async function named(
 ): Promise<readonly (EventRow | Rejection)[]> {
   await current(app)
   const rows = await app.read.query(BY_IDS, { ids: ids.filter(isId), since: since(app) })
-  const found = new Set(rows.map(({ event_id }) => event_id))
-  const missing = ids.filter((id) => !found.has(id)).map(() => null)
+  const found = new Map(rows.map((row) => [row.event_id, row]))
   return Promise.all(
-    [...missing, ...rows].map((row) =>
-      ownedBy<EventRow>(caller, row, 'webhook event', (one) => covers(caller, one)),
+    ids.map((id) =>
+      ownedBy<EventRow>(caller, found.get(id) ?? null, 'webhook event', (one) => covers(caller, one)),
     ),
   )
 }

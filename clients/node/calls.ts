@@ -65,6 +65,34 @@ export interface CallOptions {
   readonly totalMs?: number
 }
 
+/** The options that there are. */
+export const CLIENT_OPTIONS: Readonly<Record<keyof ClientOptions, true>> = {
+  baseUrl: true,
+  clientId: true,
+  clientSecret: true,
+  signRequests: true,
+  connectionSecret: true,
+  timeoutMs: true,
+  totalMs: true,
+  retries: true,
+  now: true,
+  onTry: true,
+}
+const CALL_OPTIONS: Readonly<Record<keyof CallOptions, true>> = {
+  idempotencyKey: true,
+  signal: true,
+  timeoutMs: true,
+  totalMs: true,
+}
+
+/** @throws TypeError for an option that nobody would read: a key under another name keeps nothing from happening twice. */
+export function requireKnown(options: object, known: Readonly<Record<string, true>>): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined) {
+    throw new TypeError(`${unknown} is an unknown option; known here: ${Object.keys(known).join(', ')}`)
+  }
+}
+
 /** Parameters of path and query by name, and the body. */
 export type Request = Readonly<Record<string, unknown>> & { readonly body?: unknown }
 
@@ -96,11 +124,15 @@ export async function call(
   client: ClientOptions,
   options: CallOptions = {},
 ): Promise<unknown> {
-  const idempotencyKey = operation.takesKey ? (options.idempotencyKey ?? randomUUID()) : null
+  requireKnown(options, CALL_OPTIONS)
+  const idempotencyKey = operation.takesKey ? keyOf(options) : null
+  if (!operation.takesKey && options.idempotencyKey !== undefined) {
+    throw new TypeError(`${name} takes no idempotencyKey`)
+  }
   const mayRepeat = operation.method === 'GET' || idempotencyKey !== null
   const { retries = RETRIES } = client
   const address = addressOf(operation, request, client.baseUrl)
-  const body = request.body === undefined ? null : JSON.stringify(request.body)
+  const body = request.body === undefined ? null : JSON.stringify(request.body, finite)
   const timeoutMs = options.timeoutMs ?? client.timeoutMs ?? TIMEOUT_MS
   const deadline = performance.now() + (options.totalMs ?? client.totalMs ?? TOTAL_MS)
   for (let tries = 1; ; tries += 1) {
@@ -214,6 +246,19 @@ function credentialsOf(
 
 function signed(secret: string, timestamp: string, body: string): string {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
+}
+
+/** A value of a body. @throws TypeError for what JSON would make null of. */
+function finite(name: string, value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  throw new TypeError(`${name} is ${value}, which JSON cannot say`)
+}
+
+/** The key of a call, a new one where it has none. @throws TypeError for one that the service would not take. */
+function keyOf({ idempotencyKey: key }: CallOptions): string {
+  if (key === undefined) return randomUUID()
+  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key
+  throw new TypeError('idempotencyKey takes a string of 1 to 255 visible ASCII characters')
 }
 
 /** @throws TypeError without the value, which may be a secret: no try would ever go out with it. */

@@ -1,4 +1,12 @@
-import { type CallOptions, type ClientOptions, call, type Operation, type Request } from './calls.ts'
+import {
+  type CallOptions,
+  CLIENT_OPTIONS,
+  type ClientOptions,
+  call,
+  type Operation,
+  type Request,
+  requireKnown,
+} from './calls.ts'
 
 /** Types of operations by name, as they are generated from a description. */
 export type Operations<Names extends string> = Readonly<Record<Names, OperationTypes>>
@@ -65,8 +73,8 @@ export function clientOf<Types extends { [Name in keyof Types]: OperationTypes }
   operations: Readonly<Record<keyof Types & string, Operation>>,
   client: ClientOptions,
 ): Client<Types> {
-  const found = new URL(client.baseUrl)
-  if (found.protocol !== 'https:' && found.protocol !== 'http:') {
+  requireKnown(client, CLIENT_OPTIONS)
+  if (!/^https?:/i.test(client.baseUrl) || !URL.canParse(client.baseUrl)) {
     throw new TypeError('baseUrl takes an http or https address')
   }
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
@@ -92,11 +100,12 @@ function dataOf({ wrapped }: Operation, body: unknown): unknown {
 
 async function* elements(
   name: string,
-  operation: Operation,
+  operation: Operation | undefined,
   request: Request,
   client: ClientOptions,
   options: CallOptions | undefined,
 ): AsyncGenerator<unknown, void, undefined> {
+  if (!operation) throw new TypeError(`There is no operation ${name}`)
   const { pagedBy } = operation
   if (pagedBy === null) throw new TypeError(`${name} does not answer in pages`)
   let at = request[pagedBy] ?? (pagedBy === 'page' ? 1 : undefined)

@@ -61,12 +61,19 @@ export class NoAnswerError extends Error {
   readonly idempotencyKey: string | null
 
   constructor(cause: unknown, call: Failed) {
-    const why = isTimeout(cause) ? 'in time' : `(${(cause as Error)?.message ?? cause})`
+    const why = isTimeout(cause) ? 'in time' : `(${reasonOf(cause)})`
     super(`No answer to ${call.operation} ${why}`, { cause })
     this.operation = call.operation
     this.tries = call.tries
     this.idempotencyKey = call.idempotencyKey
   }
+}
+
+/** `fetch` says no more than that it failed: what happened stands in its cause. */
+function reasonOf(failure: unknown): unknown {
+  if (!(failure instanceof Error)) return failure
+  const { message, code } = (failure.cause ?? failure) as NodeJS.ErrnoException
+  return message || code || failure.message
 }
 
 function isTimeout(cause: unknown): boolean {

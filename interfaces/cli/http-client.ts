@@ -164,6 +164,6 @@ function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code } = error as NodeJS.ErrnoException
   return code === 'ECONNREFUSED'
-    ? 'connection refused; is the service running?'
+    ? 'connection refused; is the service running, and is the address right?'
     : error.message || (code ?? error.name)
 }

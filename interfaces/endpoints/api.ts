@@ -30,8 +30,6 @@ export interface Api {
   readonly objectOf: (value: unknown) => Readonly<Record<string, unknown>>
   /** The error word for a body that is no JSON; null: the general word for the status. */
   readonly unreadable: (kind: JsonFault) => string | null
-  /** Whether a name that cannot be kept is left out at a path; else, and without it, it is refused. */
-  readonly leavesOut?: (path: string) => boolean
   /** The refusal of what does not fit a schema; there is at least one fault, in the order of the schema. */
   readonly refuse: (faults: readonly Fault[]) => HttpError
   /** The refusal of what a use case rejects. */

@@ -210,5 +210,5 @@ export const TOLERANT = 'x-tolerant'
  * @param row what a caller should send, for the description.
  */
 export function rows(row: z.ZodType, max: number) {
-  return z.array(z.unknown(), wrongType(REQUIRED)).min(1).max(max).meta({ items: row })
+  return z.array(z.unknown()).min(1).max(max).meta({ items: row })
 }

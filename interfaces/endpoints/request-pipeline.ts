@@ -202,7 +202,7 @@ async function bytesOf<Host>(
 
 /** The fields of a body where none is taken; of what is no JSON object nothing can be meant. */
 async function undeclaredBody(api: Api, bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
-  const parsed = await parseLargeJson(bytes, api.leavesOut)
+  const parsed = await parseLargeJson(bytes)
   const isObject = parsed.ok && typeof parsed.value === 'object' && !Array.isArray(parsed.value)
   if (isObject) refuseLeftOut(api, parsed)
   return isObject ? ((parsed.value ?? {}) as Readonly<Record<string, unknown>>) : {}
@@ -214,7 +214,7 @@ async function parsedBody<Host>(
   costs: Costs,
 ): Promise<Readonly<Record<string, unknown>>> {
   if (bytes.length === 0 && api.takesEmptyBodies) return {}
-  const parsed = await parseLargeJson(bytes, api.leavesOut)
+  const parsed = await parseLargeJson(bytes)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
   refuseLeftOut(api, parsed)
   const sent = api.objectOf(parsed.value)

@@ -4,8 +4,8 @@ import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-siz
 import { inTimeSlices } from '../../application/commands/time-slices.ts'
 import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { MAX_AMOUNT } from '../../domain/payroll/row-validation.ts'
-import { naming } from '../endpoints/faults.ts'
-import { checkClosed, unknownFault } from '../endpoints/unknown-fields.ts'
+import { type Fault, naming } from '../endpoints/faults.ts'
+import { checkClosed } from '../endpoints/unknown-fields.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 
 /**
@@ -183,15 +183,17 @@ function schemaOf(schema: z.ZodType): z.core.JSONSchema.BaseSchema {
 
 /**
  * Checks the arguments of a call, all but what is in the rows.
- * @param unkept names of arguments that were sent and are not among the given: no object can keep them.
+ * @param unkept where a name was sent that is not among the given: no object can keep it.
  * @throws RpcError -32602 that names the first argument at fault; too many rows are HTTP 413.
  */
 export function checkArguments<Input extends z.ZodObject>(
   input: Input,
   given: Readonly<Record<string, unknown>>,
-  unkept: readonly string[],
+  unkept: string | undefined,
 ): z.output<Input> {
-  const unknown = unkept.map((name) => unknownFault([name], Object.keys(input.shape), 'argument'))
+  const unknown: Fault[] = unkept
+    ? [{ field: unkept, message: 'is a name that is not kept: leave it out', kind: 'unknown' }]
+    : []
   const checked = checkClosed(input, given, 'argument')
   if ('value' in checked && unknown.length === 0) return checked.value
   const faults = [...unknown, ...('faults' in checked ? checked.faults : [])]

@@ -57,9 +57,8 @@ import { namingEmployers, type ToolCall, tools } from './tools.ts'
 const VERSION = '1.0.0'
 const CAPABILITIES = { tools: { listChanged: false } }
 const INSTRUCTIONS = `Report payroll for workers' compensation insurance. Begin with list_employer_policies; if you do not know the employer_id, call it with none: the refusal lists the employers that you may act for. Then call get_expected_fields, build the rows, and check them with validate_payroll_submission until it has no errors. Call submit_payroll_data once, with an idempotency_key of your own; to repeat a call whose answer was lost, send the same key and arguments. Read get_submission_status until phase_3 is complete, and get_validation_errors for rows that failed: send those alone, corrected, as a new submission with a new key. A result with isError stored nothing: its text names the code, the field and what to send instead.`
-/** The argument that no object can keep, and where it stands: in a message by itself, or in one of a batch. */
-const UNKEPT = '__proto__'
-const OF_UNKEPT = /^(\[\d+\]\.)?params\.arguments\.__proto__$/
+/** Where arguments stand: in a message by itself, or in one of a batch. */
+const ARGUMENTS = /^(\[\d+\]\.)?params\.arguments\./
 /** Messages of one batch at the most. */
 const MAX_BATCH = 100
 
@@ -69,7 +68,7 @@ interface Incoming extends ToolCall {
   readonly headers: IncomingMessage['headers']
   /** A query parameter: it takes none. */
   readonly queried: string | null
-  /** Where the body has an argument that no object can keep. */
+  /** Where the arguments of each message have a name that no object can keep, the first one of each. */
   readonly leftOut: readonly string[]
   /** Where the message stands in the body: `[3].` in a batch, else empty. */
   readonly at: string
@@ -161,7 +160,7 @@ export class ToolServer {
 
     requireUtf8(request)
     const bytes = await readBody(request, LARGE_BODY, costs)
-    const parsed = await parseLargeJson(bytes, (path) => !OF_UNKEPT.test(path))
+    const parsed = await parseLargeJson(bytes, allButOneOfEach())
     const { headers } = request
     const era = eraOf(parsed.value, headers)
     if (!parsed.ok) {
@@ -352,7 +351,8 @@ export class ToolServer {
     // rows cost more, whatever is wrong with them
     if (Array.isArray(given.rows)) await incoming.onRows(given.rows.length)
     try {
-      const unkept = incoming.leftOut.includes(`${incoming.at}params.arguments.${UNKEPT}`) ? [UNKEPT] : []
+      const within = `${incoming.at}params.arguments.`
+      const unkept = incoming.leftOut.find((path) => path.startsWith(within))?.slice(within.length)
       return new ToolResult(await tool.call(incoming, checkArguments(tool.input, given, unkept)))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
@@ -392,6 +392,15 @@ export class ToolServer {
 async function send(response: ServerResponse, { answer, status }: Answered): Promise<void> {
   if ('error' in answer) setRetryAfter(response, answer.error.data)
   await sendJsonPieces(response, status, answerPieces(answer))
+}
+
+/** Ignores names that are not kept, but for the first among the arguments of each message: one message hides no other's. */
+function allButOneOfEach(): (path: string) => boolean {
+  const named = new Set<string>()
+  return (path) => {
+    const [within] = ARGUMENTS.exec(path) ?? []
+    return within === undefined || named.size === named.add(within).size
+  }
 }
 
 /** What makes a batch invalid as a whole, null when nothing does. */

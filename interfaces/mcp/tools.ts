@@ -147,7 +147,7 @@ export const tools: readonly Tool[] = [
   tool({
     name: 'get_validation_errors',
     description:
-      'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows. When has_more is true, call again with after_row: the row_number of the last row.',
+      'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows. When has_more is true, call again with after_row: the row_number of the last row. Submit those rows alone, corrected, with a new idempotency_key: the others are reported already.',
     input: GetValidationErrors,
     annotations: readOnly('Get validation errors'),
     async call({ app, agent }, given) {
@@ -304,7 +304,7 @@ async function fileFor(
     const field = submissionId === undefined ? 'file_id' : 'submission_id'
     throw invalidParams(
       field,
-      `${field} names no submission: send one that submit_payroll_data returned`,
+      `${field} names no submission: send one that submit_payroll_data returned, not that of a dry run`,
       'file_not_found',
     )
   }

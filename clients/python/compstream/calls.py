@@ -152,7 +152,9 @@ class Client:
         timeout: float | None,
         total: float | None,
     ) -> Any:
-        key = (idempotency_key or str(uuid.uuid4())) if operation.takes_key else None
+        key = idempotency_key if idempotency_key is not None or not operation.takes_key else str(uuid.uuid4())
+        if key is not None and not (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]{1,255}", key)):
+            raise ValueError("idempotency_key takes a string of 1 to 255 visible ASCII characters")
         may_repeat = operation.method == "GET" or key is not None
         address = self._address(operation, parameters)
         payload = None if body is None else json.dumps(body, allow_nan=False).encode()

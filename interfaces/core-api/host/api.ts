@@ -55,7 +55,6 @@ const coreApi: Api = {
       ? (value as Readonly<Record<string, unknown>>)
       : {},
   unreadable: (kind) => (kind === 'characters' || kind === 'numbers' ? `Invalid ${kind}` : 'Invalid JSON'),
-  leavesOut: (path) => path.startsWith('employees['),
   refuse,
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,
@@ -69,12 +68,17 @@ const coreApi: Api = {
 
 export const endpoint = endpointsOf<CoreHost, AuthenticatedClient>(coreApi, client)
 
+/** What is said of a required field that has another type. */
+const WRONG_TYPES = new Set(['must be a string', 'must be an array'])
+
 /**
- * Fields that are missing, with the first unknown one, which may be meant for them; then unknown ones, then lists of the
+ * Fields that are missing or of the wrong type, with the first unknown one, which may be meant for them; then unknown ones, then lists of the
  * wrong length, then whatever comes first.
  */
 function refuse(faults: readonly Fault[]): HttpError {
-  const missing = faults.filter(({ kind, field }) => kind === 'missing' && !field.includes('.'))
+  const missing = faults.filter(
+    ({ kind, field, message }) => !/[.[]/.test(field) && (kind === 'missing' || WRONG_TYPES.has(message)),
+  )
   const unknown = faults.find(({ kind }) => kind === 'unknown')
   const told = unknown ? [`${unknown.field} ${unknown.message}`] : []
   if (missing.length > 0) {

@@ -68,7 +68,7 @@ export const syncEmployeesEndpoint = endpoint({
   description:
     'Taken over as a whole: one bad record refuses all of them, with `details` of what is wrong where.',
   body: z
-    .object({ employer_id: z.string(REQUIRED).min(1, REQUIRED), employees: rows(ChangeRecord, MAX_ROWS) })
+    .object({ employer_id: z.string().min(1, REQUIRED), employees: rows(ChangeRecord, MAX_ROWS) })
     .meta({ id: 'EmployeeChanges' }),
   rows: rowsOf,
   idempotent: 'The same key and body get the first answer again; another body is 409',

@@ -69,7 +69,7 @@ const Report = z
         description: '9 digits, with or without a hyphen after the second',
         pattern: '^\\d{2}-?\\d{7}$',
       }),
-    policy_number: z.string(REQUIRED).trim().min(1, REQUIRED).meta({ pattern: '\\S' }),
+    policy_number: z.string().trim().min(1, REQUIRED).meta({ pattern: '\\S' }),
     employees: rows(Employee, MAX_ROWS),
     pay_period: z
       .object({ start_date: date(), end_date: date() })

@@ -9,6 +9,7 @@ import { MAX_RESENT } from '../../../application/webhooks/partner-events.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
+import { inOrder } from '../../endpoints/bounds.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, optional, text, time } from '../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
@@ -99,12 +100,16 @@ export const webhookDeliveryEndpoints = [
       `Either the one that \`event_id\` names, or those from \`from\` to \`to\` that it receives; ${MAX_RESENT} at the most. ` +
       'Each is a new delivery with the id and the body of the event, which the receiver may have had already.',
     params,
-    body: z.object({
-      event_id: optional(id()).describe('This event'),
-      from: optional(time()).describe('Raised then or later'),
-      to: optional(time()).describe('Raised then or before'),
-      reason: optional(text()).describe('Names nobody: it is kept as it is'),
-    }),
+    body: inOrder(
+      z.object({
+        event_id: optional(id()).describe('This event'),
+        from: optional(time()).describe('Raised then or later'),
+        to: optional(time()).describe('Raised then or before'),
+        reason: optional(text()).describe('Names nobody: it is kept as it is'),
+      }),
+      'from',
+      'to',
+    ),
     example: { event_id: '66838f2a5b1c4d7e9f012345', reason: 'The receiver was away' },
     answers: { 200: z.object({ resent: z.int() }).meta({ id: 'ResentByOperator' }) },
     errors: {

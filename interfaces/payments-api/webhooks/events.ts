@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as events from '../../../application/webhooks/partner-events.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
-import { bound, FROM, firstMoment, lastMoment, TO } from '../../endpoints/bounds.ts'
+import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, ofOne, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, narrowing, page, pageOf } from '../../endpoints/lists.ts'
@@ -27,13 +27,17 @@ export const eventEndpoints = [
     description:
       'Shows those of the key’s environment whose carrier and employer lie within its scope, of all types and also from ' +
       'before any subscription. `sort_order=asc` lists them as they happened: read from `from` on to catch up.',
-    query: z.object({
-      ...page,
-      type: narrowing(word(...WEBHOOK_EVENT_TYPES).describe('Events of this type only')),
-      from: bound(`Raised ${FROM}`),
-      to: bound(`Raised ${TO}`),
-      sort_order: word('asc', 'desc').default('desc').describe('`desc`: newest first'),
-    }),
+    query: inOrder(
+      z.object({
+        ...page,
+        type: narrowing(word(...WEBHOOK_EVENT_TYPES).describe('Events of this type only')),
+        from: bound(`Raised ${FROM}`),
+        to: bound(`Raised ${TO}`),
+        sort_order: word('asc', 'desc').default('desc').describe('`desc`: newest first'),
+      }),
+      'from',
+      'to',
+    ),
     ...listOf(Event),
     async handle({ host: { app }, caller, query }) {
       const { type: event_type, sort_order } = query

@@ -11,7 +11,7 @@ import {
   subscriptionsId,
   type WebhookSubscription,
 } from '../../../domain/webhooks/webhook-subscriptions.ts'
-import { FROM, firstMoment, lastMoment, TO } from '../../endpoints/bounds.ts'
+import { FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { dateOrTime, id, idOf, isoMoment, optional, text, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
@@ -141,22 +141,31 @@ const Tested = z
 
 const namedEvents = z
   .object({
-    event_ids: z
-      .array(text())
-      .min(1)
-      .max(MAX_RESENT)
-      .transform((all) => [...new Set(all)])
-      .describe('These events'),
+    event_ids: z.array(text()).min(1).max(MAX_RESENT).describe('These events'),
   })
   .meta({ id: 'EventsById' })
-const spanOfEvents = z
-  .object({
-    from: dateOrTime().describe(`Raised ${FROM}`),
-    to: dateOrTime().describe(`Raised ${TO}`),
-  })
+const bounds = z.object({
+  from: dateOrTime().describe(`Raised ${FROM}`),
+  to: dateOrTime().describe(`Raised ${TO}`),
+})
+const spanOfEvents = inOrder(bounds, 'from', 'to')
   .transform(({ from, to }) => ({ from: firstMoment(from)!, to: lastMoment(to)! }))
-  .refine(({ from, to }) => from <= to, { path: ['to'], error: 'must not lie before from' })
   .meta({ id: 'EventsOfSpan' })
+const [WITH_BOTH, WITH_NEITHER] = [
+  'goes without from and to: send one of the two',
+  'is required: send event_ids, or from and to',
+].map((error) =>
+  z
+    .object({ event_ids: z.unknown(), from: z.unknown(), to: z.unknown() })
+    .refine(() => false, { path: ['event_ids'], error }),
+)
+
+/** What a body is meant for: events by their ids, or a span; both or neither are neither. */
+function resendFor(sent: Readonly<Record<string, unknown>>): z.ZodType {
+  const isSpan = 'from' in sent || 'to' in sent
+  if ('event_ids' in sent) return isSpan ? WITH_BOTH! : namedEvents
+  return isSpan ? spanOfEvents : WITH_NEITHER!
+}
 
 const params = z.object({ id: idOf('subscription') })
 const UNKNOWN = { 404: 'There is no such webhook subscription' } as const
@@ -350,7 +359,7 @@ export const webhookEndpoints = [
     params,
     body: z.union([namedEvents, spanOfEvents]),
     example: { event_ids: ['66838f2a5b1c4d7e9f012345'] },
-    bodyFor: (_caller, sent) => ('from' in sent || 'to' in sent ? spanOfEvents : namedEvents),
+    bodyFor: (_caller, sent) => resendFor(sent),
     idempotent: REPEATED.answered,
     answers: {
       200: z

@@ -108,7 +108,8 @@ test('the quickstart of its README sells, reports, debits and catches up, with t
   const example = await exampleIn('clients/node/README.md', 'js')
   const run = (further: Record<string, string>) =>
     ran(process.execPath, ['--input-type=module'], example, { cwd, env: { ...env, ...further } })
-  expectQuickstart(await run({ RUN_ID: '17' }))
+  for (const RUN_ID of ['17', '17']) expectQuickstart(await run({ RUN_ID }))
+  expect((await run({})).stderr).toContain('Set RUN_ID')
   const refused = await run({ EMPLOYER_FEIN: '12-0000000', RUN_ID: '18' })
   expect(refused).toMatchObject({ code: 1 })
   expect(refused.stderr).toMatch(/^404 Employer not found: .* \(request [0-9a-f]{24}\)\n$/)
@@ -168,7 +169,33 @@ describe('a call', () => {
     expect(String(refused)).toContain('X-Client-Secret')
     expect(String(refused)).not.toContain('secret\nline')
     expect(sent).toEqual([])
-    expect(() => createClient({ baseUrl: 'file:///etc' })).toThrow('baseUrl')
+  })
+
+  test('that nobody could mean as it is written is never sent', async () => {
+    for (const baseUrl of ['file:///etc', 'api.example.com', 'https://', undefined as never]) {
+      expect(() => createClient({ baseUrl })).toThrow('baseUrl takes an http or https address')
+    }
+    expect(() => clientFor(tenant, { timeout: 5 } as never)).toThrow('timeout is an unknown option')
+    const { reportPayroll, getFileStatus, each } = clientFor(tenant)
+    const report = { body: reportOf(tenant) }
+    await expect(reportPayroll(report, { idempotency_key: 'run-1' } as never)).rejects.toThrow(
+      'idempotency_key is an unknown option; known here: idempotencyKey,',
+    )
+    for (const idempotencyKey of ['', 'two words', 17 as never, null as never]) {
+      await expect(reportPayroll(report, { idempotencyKey })).rejects.toThrow('idempotencyKey takes a string')
+    }
+    await expect(getFileStatus({ file_id: 'x' }, { idempotencyKey: 'run-1' })).rejects.toThrow(
+      'getFileStatus takes no idempotencyKey',
+    )
+    const employees = [{ ...employeeRecord(), gross_wages: Number.NaN }]
+    await expect(reportPayroll({ body: { ...report.body, employees } })).rejects.toThrow(
+      'gross_wages is NaN, which JSON cannot say',
+    )
+    await expect(each('listEmployees' as never, {} as never).next()).rejects.toThrow(
+      'There is no operation listEmployees',
+    )
+    const away = clientFor(tenant, { baseUrl: 'http://127.0.0.1:1', retries: 0 })
+    await expect(away.getFileStatus({ file_id: 'x' })).rejects.toThrow(/\((?!fetch failed).+\)/)
   })
 
   test('is signed where the client must sign, or by the secret of a connection', async () => {

@@ -26,7 +26,7 @@ describe.skipIf(!has('python3'))('the Python client (needs python3)', () => {
   test('runs the quickstart of its README: it sells, reports, debits and catches up', async () => {
     const env = await quickstartOf(await sharedService())
     const example = await exampleIn(join(folder, 'README.md'), 'python')
-    expectQuickstart(await python(example, { ...env, RUN_ID: 'p-17' }))
+    for (const RUN_ID of ['p-17', 'p-17']) expectQuickstart(await python(example, { ...env, RUN_ID }))
     const refused = await python(example, { ...env, EMPLOYER_FEIN: '12-0000000', RUN_ID: 'p-18' })
     expect(refused).toMatchObject({ code: 1 })
     expect(refused.stderr).toMatch(/^404 Employer not found: .* \(request [0-9a-f]{24}\)\n$/)
@@ -52,10 +52,16 @@ try:
     client.get_file_status(file_id="x/y")
 except NoAnswerError as error:
     print(error.tries, error.idempotency_key)
+for key in ("", "two words", 17):
+    try:
+        client.report_payroll(body={"employees": []}, idempotency_key=key)
+    except ValueError as error:
+        print(error)
 `,
       { COMPSTREAM_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
     )
-    expect({ stdout, stderr }).toEqual({ stdout: 'completed\n2 None\n', stderr: '' })
+    const refused = 'idempotency_key takes a string of 1 to 255 visible ASCII characters\n'.repeat(3)
+    expect({ stdout, stderr }).toEqual({ stdout: `completed\n2 None\n${refused}`, stderr: '' })
     expect(keys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), keys[0], undefined, undefined])
   })
 

@@ -227,7 +227,7 @@ describe('the envelope', () => {
     })
   })
 
-  it('refuses an argument named __proto__ by name, in a batch of the message that has it', async () => {
+  it('refuses a name that is not kept in whatever depth of the arguments, in a batch of the message that has it', async () => {
     const message = (id: number, more: string) =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"list_employer_policies","__proto__":1,"arguments":{"employer_id":"${seeded.employerId}"${more}}}}`
     const odd = ',"__proto__":{"employer_id":"x"}'
@@ -239,6 +239,12 @@ describe('the envelope', () => {
       { id: 2, error: refusal },
       { id: 3, result: { content: [{ type: 'text' }] } },
     ])
+    const rows = '{"gross_wages":5,"more":[{"__proto__":1}]},'.repeat(100)
+    const deep = `,"policy_id":"${seeded.policyId}","rows":[{},${rows}{}]`
+    const report = (id: number) => message(id, deep).replace('list_employer_policies', 'submit_payroll_data')
+    const [one, , two] = (await rpc(`[${report(1)},${message(2, '')},${report(3)}]`)).body
+    const inRow = { code: 'field_unknown', field: 'rows[1].more[0].__proto__' }
+    expect([one, two]).toMatchObject([{ error: { data: inRow } }, { error: { data: inRow } }])
   })
 
   it('checks key, JSON, envelope, method, arguments and scope in this order', async () => {

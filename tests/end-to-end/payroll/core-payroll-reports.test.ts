@@ -57,19 +57,20 @@ describe('a report', { tags: 'each-log' }, () => {
     expect(read.body.updated_at >= read.body.created_at).toBe(true)
   })
 
-  test('refuses names that are not kept, all but those of its records', async () => {
-    const record = JSON.parse('{"__proto__":1,"employee_id":"E-1"}')
+  test('refuses names that are not kept, in whatever depth they stand', async () => {
+    const record = JSON.parse('{"employee_id":"E-1","more":[{"__proto__":1}]}')
     const period = JSON.parse('{"start_date":"2026-01-01","end_date":"2026-01-15","__proto__":1}')
-    const employees = Array(101).fill(record)
+    const employees = [record]
     const sent = { ...reportBody(tenant, { employees, pay_period: period }), ['__proto__']: 1 }
     const ask = (body: unknown) => post(service, '/api/v1/payroll/reports', tenant.clientHeaders, body)
     const { status, body } = await ask(sent)
-    expect([status, body.error, body.field]).toEqual([400, 'Unknown field', 'pay_period.__proto__'])
+    const inRecord = 'employees[0].more[0].__proto__'
+    expect([status, body.error, body.field]).toEqual([400, 'Unknown field', inRecord])
     expect(body.errors.map(({ field }: { field: string }) => field)).toEqual([
+      inRecord,
       'pay_period.__proto__',
       '__proto__',
     ])
-    expect((await ask(reportBody(tenant, { employees }))).status).toBe(202)
   })
 
   test('takes the FEIN with and without its hyphen, on both prefixes', async () => {
@@ -221,6 +222,19 @@ describe('a report of the wrong shape', () => {
       expect(answer.body).toMatchObject({ error, message: expect.any(String) })
     }
     expect(await logHead(service)).toBe(before)
+  })
+
+  test('a required field of another type is no missing one', async () => {
+    const { body } = await report(service, tenant, { policy_number: 17, employees: {} })
+    const { error, code, errors } = body
+    expect([error, code, errors]).toEqual([
+      'Missing required fields',
+      'field_invalid',
+      [
+        { code: 'field_invalid', field: 'policy_number', message: 'policy_number must be a string' },
+        { code: 'field_invalid', field: 'employees', message: 'employees must be an array' },
+      ],
+    ])
   })
 
   test.each([

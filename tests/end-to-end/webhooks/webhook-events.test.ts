@@ -139,9 +139,13 @@ describe('what a partner missed', () => {
     expect(await refusal({ event_ids: [event_id] })).toEqual([
       ...[409, 'webhook_event_not_subscribed', 'event_ids'],
     ])
+    const ofBoth = await partner.call('POST', `/webhooks/${id}/resend`, { ...span, event_ids: [event_id] })
+    expect(ofBoth.body.message).toBe('event_ids goes without from and to: send one of the two')
+    const reversed = await partner.call('GET', '/events?from=2026-01-02&to=2026-01-01')
+    expect([reversed.status, reversed.body.message]).toEqual([400, 'to must not lie before from'])
     for (const unknown of ['f'.repeat(24), 'nothing']) {
       expect(await refusal({ event_ids: [event_id, unknown] })).toEqual([
-        ...[404, 'webhook_event_not_found', 'event_ids'],
+        ...[404, 'webhook_event_not_found', 'event_ids[1]'],
       ])
     }
     for (const body of [

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { historyOf } from '../../../../application/banking/debits/transaction-history.ts'
 import { statusesOf, transactionOf } from '../../../../application/banking/debits/transactions.ts'
 import { readLedger, SORTS } from '../../../../application/banking/reconciliation/ledger.ts'
-import { bound, FROM, firstMoment, lastMoment, TO } from '../../../endpoints/bounds.ts'
+import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../../endpoints/bounds.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, text, word } from '../../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../../../endpoints/lists.ts'
@@ -20,17 +20,21 @@ export const achTransactionEndpoints = [
       '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
       '`COMPLETED` is `money_landed`. A group finds the words of the legacy service, too; `at_sb` and `file_transmitted` ' +
       'are found as both of the first two.',
-    query: z.object({
-      ...page,
-      carrier_id: narrowing(id()),
-      employer_id: narrowing(id()),
-      policy_id: narrowing(id()),
-      status: text(40).optional(),
-      from_date: bound(`Created ${FROM}`),
-      to_date: bound(`Created ${TO}`),
-      sort_by: word(...SORTS).default('created_at'),
-      sort_order: word('asc', 'desc').default('desc'),
-    }),
+    query: inOrder(
+      z.object({
+        ...page,
+        carrier_id: narrowing(id()),
+        employer_id: narrowing(id()),
+        policy_id: narrowing(id()),
+        status: text(40).optional(),
+        from_date: bound(`Created ${FROM}`),
+        to_date: bound(`Created ${TO}`),
+        sort_by: word(...SORTS).default('created_at'),
+        sort_order: word('asc', 'desc').default('desc'),
+      }),
+      'from_date',
+      'to_date',
+    ),
     ...listOf(AchTransaction),
     handle({ host: { app }, caller, query }) {
       const { status, from_date, to_date, sort_by: sort, sort_order: order } = query

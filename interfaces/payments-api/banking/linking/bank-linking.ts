@@ -17,6 +17,7 @@ import { createLinkedAchAccount } from '../../../../application/banking/linking/
 import { syncConnection } from '../../../../application/banking/linking/sync-connection.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { CONNECTION_STATUSES } from '../../../../domain/banking/linking/bank-connection.ts'
+import { inOrder } from '../../../endpoints/bounds.ts'
 import { create, created, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { date, id, ofOne, optionalFlagText, word } from '../../../endpoints/fields.ts'
@@ -234,12 +235,16 @@ export const bankLinkingEndpoints = [
     route: 'GET /bankconnect/transactions',
     summary: 'List transactions of linked accounts, the latest date first',
     description: 'As of the latest sync of each item.',
-    query: z.object({
-      ...filters,
-      bankconnect_account_id: narrowing(handedOut()),
-      pending: narrowing(optionalFlagText()),
-      ...page,
-    }),
+    query: inOrder(
+      z.object({
+        ...filters,
+        bankconnect_account_id: narrowing(handedOut()),
+        pending: narrowing(optionalFlagText()),
+        ...page,
+      }),
+      'date_from',
+      'date_to',
+    ),
     ...listOf(BankTransaction),
     handle({ host: { app }, caller, query }) {
       const { bankconnect_item_id: item_id, bankconnect_account_id: account_id } = query
@@ -256,7 +261,7 @@ export const bankLinkingEndpoints = [
     operation: 'summarizeBankTransactions',
     route: 'GET /bankconnect/transactions/summary',
     summary: 'Add up transactions of linked accounts',
-    query: z.object(filters),
+    query: inOrder(z.object(filters), 'date_from', 'date_to'),
     answers: { 200: TransactionSummary },
     async handle({ host, caller, query }) {
       const filter = { ...query, item_id: query.bankconnect_item_id, account_id: null, pending: null }
