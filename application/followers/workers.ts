@@ -114,7 +114,7 @@ export class Workers {
 
   /**
    * Moves a checkpoint with the work that follows: see {@link WorkStore.advance}. What this process has slots for it begins
-   * under the lease that it is stored with; the workers of all processes are told of the rest.
+   * under the lease that it is stored with; the workers of all processes hear of the rest.
    */
   async advance(...[name, from, to, changes]: Parameters<WorkStore['advance']>): Promise<void> {
     const slotsOf = ({ processManager, kind }: WorkToStore) => this.#kinds.get(kindName(processManager, kind))

@@ -813,7 +813,7 @@ export interface components {
             customer: {
                 /** @description The name */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone?: string | null;
@@ -862,7 +862,7 @@ export interface components {
             /** @description How the link reaches the payer; null: the partner hands it over */
             deliver?: {
                 /**
-                 * @description Invite by e-mail once the checkout is ready
+                 * @description Invite by email once the checkout is ready
                  * @default false
                  */
                 email: boolean | null;
@@ -1067,7 +1067,7 @@ export interface components {
                 /** @description The id of the object */
                 _id: string;
                 /**
-                 * @description It is deleted
+                 * @description Whether it is deleted
                  * @constant
                  */
                 deleted: true;
@@ -1077,7 +1077,7 @@ export interface components {
             /** @description The id of the object */
             _id: string;
             /**
-             * @description It is deleted
+             * @description Whether it is deleted
              * @constant
              */
             deleted: true;
@@ -1095,7 +1095,7 @@ export interface components {
             /** @description The id of the object */
             _id: string;
             /**
-             * @description It is deleted
+             * @description Whether it is deleted
              * @constant
              */
             deleted: true;
@@ -1280,7 +1280,7 @@ export interface components {
                 display_name: string | null;
                 /** @description The https address of the logo */
                 logo_url: string | null;
-                /** @description The color of buttons on hosted pages, `#rrggbb` */
+                /** @description The colour of buttons on hosted pages, `#rrggbb` */
                 accent_color: string | null;
                 /** @description The address that payers write to */
                 support_email: string | null;
@@ -1576,7 +1576,7 @@ export interface components {
             paid_at: string;
             /** @description Null of a simulated payment */
             processor_payment_id: string | null;
-            /** @description It came when the link was cancelled or had expired */
+            /** @description Whether it came when the link was cancelled or had expired */
             late_payment: boolean;
             /**
              * @description Where the amount of the processing fee comes from
@@ -1661,14 +1661,14 @@ export interface components {
             customer: {
                 /** @description `(erased)` after an erasure, as the rest */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone: string | null;
             };
             /** @description How the link reached the payer */
             delivery: {
-                /** @description Whether the link goes out by e-mail */
+                /** @description Whether the link goes out by email */
                 email: boolean;
                 /** @description Whether the link goes out by text message */
                 sms: boolean;
@@ -1817,7 +1817,7 @@ export interface components {
             customer: {
                 /** @description Insured business */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone?: string | null;
@@ -1831,7 +1831,7 @@ export interface components {
              */
             delivery: {
                 /**
-                 * @description Send the link by e-mail
+                 * @description Send the link by email
                  * @default true
                  */
                 email: boolean | null;
@@ -1966,7 +1966,7 @@ export interface components {
             customer: {
                 /** @description `(erased)` after an erasure, as the rest */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone: string | null;
@@ -2033,7 +2033,7 @@ export interface components {
                 display_name: string | null;
                 /** @description Of the copy that hosted pages show */
                 logo_url: string | null;
-                /** @description The color of buttons on hosted pages, `#rrggbb` */
+                /** @description The colour of buttons on hosted pages, `#rrggbb` */
                 accent_color: string | null;
                 /** @description The address that payers write to */
                 support_email: string | null;
@@ -2103,7 +2103,7 @@ export interface components {
             customer: {
                 /** @description The name */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone?: string | null;
@@ -2120,7 +2120,7 @@ export interface components {
             /** @description How the link reaches the payer; null: the partner hands it over */
             deliver?: {
                 /**
-                 * @description Send the invitation by e-mail now
+                 * @description Send the invitation by email now
                  * @default false
                  */
                 email: boolean | null;
@@ -2182,7 +2182,7 @@ export interface components {
             customer: {
                 /** @description The name */
                 name: string;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email: string;
                 /** @description The phone number */
                 phone?: string | null;
@@ -2301,7 +2301,7 @@ export interface components {
             /** @description How the link reaches the payer; null: the partner hands it over */
             deliver?: {
                 /**
-                 * @description Send the invitation by e-mail now
+                 * @description Send the invitation by email now
                  * @default false
                  */
                 email: boolean | null;
@@ -2495,7 +2495,7 @@ export interface components {
              * @description When it last changed
              */
             updated_at: string;
-            /** @description When it was canceled; null: it was not */
+            /** @description When it was cancelled; null: it was not */
             canceled_at: string | null;
             /** @description `completed`: all charges of its plan are paid */
             cancellation_reason: ("requested" | "policy_cancelled" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
@@ -2599,7 +2599,7 @@ export interface components {
                 contact_email?: string | null;
                 /** @description The phone number */
                 phone?: string | null;
-                /** @description The e-mail address */
+                /** @description The email address */
                 email?: string | null;
             };
             /**
@@ -5173,7 +5173,7 @@ export interface operations {
             };
         };
     };
-    /** Pay from a bank account, now and by the instalments of a plan */
+    /** Pay from a bank account, now and by the installments of a plan */
     arrangeBankDebit: {
         parameters: {
             query?: never;

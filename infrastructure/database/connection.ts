@@ -180,7 +180,7 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
 /** @param ms how long it took, its answer included, in milliseconds. */
 export type OnStatement = (name: string, ms: number) => void
 
-/** The configuration of a connection whose prepared statements are told of. */
+/** The configuration of a connection that tells which prepared statements it made. */
 type TimedConfig = pg.ClientConfig & { readonly onStatement?: OnStatement | undefined }
 
 /** When a connection was last found to lead nowhere, real milliseconds of this process. */
@@ -324,7 +324,7 @@ export class DeadlinePool extends pg.Pool {
 }
 
 /** Connects once. @throws DatabaseUnavailable */
-export async function connectClient(target: DatabaseTarget, config: pg.ClientConfig): Promise<pg.Client> {
+export async function connectClient(target: DatabaseTarget, config: TimedConfig): Promise<pg.Client> {
   const client = new DeadlineClient(config)
   // a session that is ended as soon as it stands would end the process; its user gets the error
   client.on('error', () => undefined)

@@ -37,7 +37,7 @@ interface DatabaseOptions {
   readonly poolSize?: number
   /** What pg_stat_activity shows, default `compstream`. */
   readonly applicationName?: string
-  /** Hears of each prepared statement of a pool, under its name. */
+  /** Hears of each prepared statement, under its name. */
   readonly onStatement?: OnStatement
 }
 
@@ -154,7 +154,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     return pool
   }
   const connect: Database['connect'] = async ({ purpose, statementMs, settings, onLost }) => {
-    const client = await connectClient(target, configure(purpose, statementMs, settings))
+    const { onStatement } = options
+    const client = await connectClient(target, {
+      ...configure(purpose, statementMs, settings),
+      ...(onStatement && { onStatement }),
+    })
     let lost = false
     const report = (error: Error) => {
       if (lost) return

@@ -51,7 +51,7 @@ export function backUp({ env, report, signal, ...given }: GivenFolder) {
     const database = await openDatabase({ url, ...nameOf(place), applicationName: 'compstream-backup' })
     closers.push(() => database.close())
     const backup = await makeBackup({ database, folder, masterKeys, report, signal })
-    return { ...accountOf(backup), backup: folder, verified: true }
+    return { ...accountOf(backup), backup: folder, verified: true, noted: backup.isNoted }
   })
 }
 

@@ -32,9 +32,9 @@ interface Parts {
   /** Null where no files go to a bank. */
   readonly bankFolders: Pick<BankFolders, 'unusable'> | null
   /** Open alerts by kind. */
+  readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
   /** Milliseconds since the newest backup, null while there is none. */
   readonly backupAge: () => Promise<number | null>
-  readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
 }
 
 /** How long the log, the database and each source of figures may take to answer a probe, in milliseconds. */

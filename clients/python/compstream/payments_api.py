@@ -2382,7 +2382,7 @@ class PaymentsClient(Client):
         timeout: float | None = None,
         total: float | None = None,
     ) -> ArrangedBankDebit:
-        """Pay from a bank account, now and by the instalments of a plan"""
+        """Pay from a bank account, now and by the installments of a plan"""
         return cast("ArrangedBankDebit", self.call(Operation("arrangeBankDebit", "POST", "/public/payment-sessions/{token}/bank-debit", "none", takes_key=False, wrapped=True, paged_by=None, produces=None), {"token": token}, body, None, timeout, total))
 
     def show_financing_page(

@@ -32,6 +32,7 @@ import { keyOf, MANIFEST, type Manifest, manifestText, newBackupId } from './man
  * Backs up an installation whose log is in PostgreSQL while services run on it: log and database as of one moment. The
  * backup gets its name once it was read back and found whole.
  * @param parts.folder a new one, or an empty one.
+ * @returns what the backup holds, and whether the database knows that there is one.
  * @throws MoveRefused, MasterKeyError, DatabaseUnavailable; nothing is left in the folder then.
  */
 export async function makeBackup(parts: {
@@ -41,7 +42,7 @@ export async function makeBackup(parts: {
   readonly masterKeys: MasterKeys
   readonly report: ReportProgress
   readonly signal: AbortSignal
-}): Promise<CheckedBackup> {
+}): Promise<CheckedBackup & { readonly isNoted: boolean }> {
   const { database, folder, masterKeys, report, signal } = parts
   await refuseFull(folder)
   const draft = `${folder}.unfinished-${randomBytes(4).toString('hex')}`
@@ -61,9 +62,12 @@ export async function makeBackup(parts: {
     const checked = await checkBackup(draft, masterKeys, report, signal)
     await rename(draft, folder)
     await syncDirectory(dirname(folder))
-    // a backup that nobody hears of stands all the same, and its age calls for a person
-    await recordBackup(database.pool, checked.files.manifest).catch(() => undefined)
-    return checked
+    // the backup stands whether its age is known or not
+    const isNoted = await recordBackup(database.pool, checked.files.manifest).then(
+      () => true,
+      () => false,
+    )
+    return { ...checked, isNoted }
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
     throw orRefused(folder, error)

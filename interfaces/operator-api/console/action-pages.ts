@@ -70,7 +70,8 @@ export async function confirmPage(
   const about = await aboutOf(endpoints, caller, doing, params)
   const title = endpoint.summary
   const effect = (endpoint.description ?? '').replaceAll('`', '')
-  const alert = refused && note('bad', 'The action was not done', html`<p>${refused.error.message}</p>`, 'alert')
+  const alert =
+    refused && note('bad', 'The action was not done', html`<p>${refused.error.message}</p>`, 'alert')
   return {
     title,
     body: html`<div class="card stack"><h1>${title}</h1>
