@@ -1,4 +1,6 @@
+import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import type { Texts } from './calls.ts'
+import { keptResources } from './kept-resources.ts'
 import type { Columns, Row } from './values.ts'
 
 /** What can be done to a thing. */
@@ -35,8 +37,12 @@ export interface Resource {
   readonly parts?: Readonly<Record<string, readonly Action[]>>
   /** What can be done to all of it. */
   readonly whole?: readonly Action[]
+  /** The kind of story that a row has. */
+  readonly story?: StoryKind | undefined
   /** It is reached from other places. */
   readonly isHidden?: true
+  /** It is reached from the page of all lists. */
+  readonly isListed?: true
 }
 
 const text = (of: unknown) => String(of ?? '')
@@ -162,6 +168,7 @@ export const resources: readonly Resource[] = [
     list: 'GET /debits',
     show: 'GET /debits/{transaction_id}',
     keys: ({ transaction_id }) => [text(transaction_id)],
+    story: 'debit',
     actions: [
       {
         route: 'POST /debits/{transaction_id}/release',
@@ -327,6 +334,11 @@ export const resources: readonly Resource[] = [
         label: 'Approve',
         given: ({ action_id }) => ({ action_id: text(action_id) }),
       },
+      {
+        route: 'POST /pending-actions/{action_id}/decline',
+        label: 'Decline',
+        given: ({ action_id }) => ({ action_id: text(action_id) }),
+      },
     ],
   },
   {
@@ -345,4 +357,5 @@ export const resources: readonly Resource[] = [
     ],
     whole: [{ route: 'POST /operators', label: 'Add a person' }],
   },
+  ...keptResources,
 ]
