@@ -82,9 +82,7 @@ const ListedRecord = Record.pick({
   status_group: true,
   return_code: true,
   created_at: true,
-})
-  .extend({ updated_at: shownTime() })
-  .meta({ id: 'ListedLegacyCollection' })
+}).meta({ id: 'ListedLegacyCollection' })
 
 const Refusal = z.object({ line: z.int(), reason: z.string() }).meta({ id: 'RefusedLine' })
 const Imported = z

@@ -62,21 +62,28 @@ test.each(['/debits/ffffffffffffffffffffffff/release', '/bank-files/ffffffffffff
 )
 
 test.each([
-  ['declined by another operator', () => other.token, () => other.operator_id],
-  ['withdrawn by who asked for it', () => service.operatorToken, () => 'operator'],
-] as const)('what is %s for a reason is never carried out', async (_what, token, by) => {
-  const { body } = await askOperator(service, 'POST', '/erasures', { subject: await subject() })
-  const path = `/pending-actions/${body.data.action_id}/decline`
-  const decline = (sent: object) => askOperator({ ...service, operatorToken: token() }, 'POST', path, sent)
+  ['declined by another operator', false],
+  ['withdrawn by who asked for it', true],
+])('what is %s for a reason is never carried out', async (_what, isOwn) => {
+  const asked = await askOperator(service, 'POST', '/erasures', { subject: await subject() })
+  const { action_id } = asked.body.data
+  const by = isOwn ? { operator_id: 'operator', token: service.operatorToken } : other
+  const decline = (sent: object) =>
+    askOperator(
+      { ...service, operatorToken: by.token },
+      'POST',
+      `/pending-actions/${action_id}/decline`,
+      sent,
+    )
   const without = await decline({})
   expect([without.status, without.body.field]).toEqual([400, 'reason'])
   const answer = await decline({ reason: 'Wrong person' })
   expect([answer.status, answer.body.data.declined]).toEqual([
     200,
-    { declined_by: by(), reason: 'Wrong person' },
+    { declined_by: by.operator_id, reason: 'Wrong person' },
   ])
   expect(await operate(service, 'GET', '/pending-actions')).toEqual([])
-  const late = await approve(other.token, body.data.action_id)
+  const late = await approve(other.token, action_id)
   expect([late.status, late.body.code]).toEqual([409, 'action_declined'])
 })
 
