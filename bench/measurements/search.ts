@@ -27,7 +27,7 @@ export async function measureSearch(server: BenchServer, effort: Effort): Promis
   const env = {
     DATA_DIR: dataDir,
     DATABASE_URL: url,
-    LOG_LEVEL: 'warn',
+    LOG_LEVEL: 'info',
     MASTER_KEY: randomBytes(32).toString('base64'),
   }
   let service = await startService(env)

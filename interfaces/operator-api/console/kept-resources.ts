@@ -1,5 +1,5 @@
 import type { StoryKind } from '../../../application/audit/story-streams.ts'
-import type { Resource } from './resources.ts'
+import type { Resource } from './resource.ts'
 
 /** A list of things that are looked at here, and nothing else. @param id the field of their ids. */
 function kept(path: string, id: string, title: string, about: string, story?: StoryKind): Resource {

@@ -3,8 +3,8 @@ import { note } from '../../portal/pieces.ts'
 import { pluralOf } from '../host/lists.ts'
 import { type Caller, call, type OperatorEndpoints, paramsOf } from './calls.ts'
 import type { ConsolePage } from './layout.ts'
+import type { Resource } from './resource.ts'
 import { linksOf, storyOf } from './resource-pages.ts'
-import type { Resource } from './resources.ts'
 import { isRow, type Row, table } from './values.ts'
 
 /** Asks for the token of an operator. @param next where to go on. */

@@ -6,7 +6,7 @@ import type { OperatorHost } from '../host/api.ts'
 import { type Answered, type Caller, call, type OperatorEndpoints, paramsOf, type Texts } from './calls.ts'
 import { fieldsOf, input, queryOfForm } from './fields.ts'
 import type { ConsolePage } from './layout.ts'
-import type { Action, Resource } from './resources.ts'
+import type { Action, Resource } from './resource.ts'
 import { type Columns, isRow, type Row, table, thing } from './values.ts'
 
 const ROWS = 25
