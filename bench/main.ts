@@ -17,6 +17,7 @@ import { measurePaymentLinks } from './measurements/payment-links.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRebuilding } from './measurements/rebuilding.ts'
 import { measureRequests } from './measurements/requests.ts'
+import { measureSearch } from './measurements/search.ts'
 import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { measureTwoWriters } from './measurements/two-writers.ts'
@@ -72,6 +73,7 @@ const MEASUREMENTS: Readonly<Record<string, Measure>> = {
   'payroll-report': measurePayrollReport,
   rebuilding: measureRebuilding,
   requests: measureRequests,
+  search: measureSearch,
   'split-report': measureSplitReport,
   starting: measureStarting,
   'two-writers': measureTwoWriters,

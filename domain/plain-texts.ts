@@ -203,6 +203,7 @@ export const PLAIN_TEXTS: readonly PlainTexts[] = [
     why: 'auditors read why something was done; bodies of requests are not among the details',
     fields: {
       AchAccountEnabled: 'reason',
+      ActionDeclined: 'reason',
       ActionRequested: 'reason',
       AchAccountVerified: 'note',
       BankDebitFailed: 'note',

@@ -26,10 +26,12 @@ import { PayrollFileReceived } from '../../domain/payroll/payroll-file-events.ts
 import { policy } from '../../domain/policies/policy.ts'
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import {
+  subscriptionsId,
   WebhookSubscriptionRegistered,
   type WebhookSubscriptions,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
+import { DIRECTORY_ENTRY } from '../access/list-directory.ts'
 import { creditIdOf } from '../banking/credits/bank-credits.ts'
 import { payrollDebitId } from '../banking/debits/payroll-debits.ts'
 import type { Application } from '../commands/application.ts'
@@ -179,23 +181,26 @@ async function ofDebit(app: Application, id: string): Promise<StoryStreams> {
   return { root, others: [...new Set(others)] }
 }
 
-/** An event for partners, or a subscription, which is looked for in the log: its stream is that of its tenant. */
+/** An event for partners, or a subscription: its stream is that of its tenant. A deleted one is looked for in the log. */
 async function ofWebhook(app: Application, id: string, signal: AbortSignal): Promise<StoryStreams | null> {
   const root = streamOf(webhookEvent, id)
   if ((await app.log.readStream(root, { maxCount: 1 })).length > 0) return { root, others: [] }
-  const types = [WebhookSubscriptionRegistered.name]
+  const ofStream = (stream: string) => ({ root: stream, others: [], part: { holds, of } })
   const holds = ({ data }: StoredEvent) =>
     (JSON.parse(data) as { subscription_id?: unknown } | null)?.subscription_id === id
+  const of = (state: unknown) =>
+    (state as WebhookSubscriptions).subscriptions.find(({ _id }) => _id === id) ?? null
+  const [place] = await app.read.query(DIRECTORY_ENTRY, { kind: 'webhook_subscription', id })
+  if (place) {
+    return ofStream(streamOf(webhookSubscriptions, subscriptionsId(place.tenant_id, place.environment!)))
+  }
+  const types = [WebhookSubscriptionRegistered.name]
   let after = LOG_START
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     signal.throwIfAborted()
     const { events, checkpoint, atHead } = await app.log.readAll({ after, maxCount: 1000, types })
     const found = events.find(holds)
-    if (found) {
-      const of = (state: unknown) =>
-        (state as WebhookSubscriptions).subscriptions.find(({ _id }) => _id === id) ?? null
-      return { root: found.stream, others: [], part: { holds, of } }
-    }
+    if (found) return ofStream(found.stream)
     if (atHead) break
     after = checkpoint
   }

@@ -55,11 +55,24 @@ export async function approveAction(
   return isRejection(outcome) ? outcome : outcome.state[actionId]!
 }
 
+/** Ends an action that waits: another operator declines it, or its author withdraws it. The same again changes nothing. */
+export async function declineAction(
+  { commands, clock }: Parts,
+  actionId: string,
+  reason: string,
+  context: CommandContext,
+): Promise<PendingAction | Rejection> {
+  const at = isoTime(clock.now())
+  const command = { type: 'Decline', actionId, by: context.actor.id, reason, at } as const
+  const outcome = await commands.execute(pendingActions, PENDING_ACTIONS_ID, command, context)
+  return isRejection(outcome) ? outcome : outcome.state[actionId]!
+}
+
 /** Actions that wait for another operator, in the order of their requests. */
 export async function waitingActions({ commands, clock }: Parts): Promise<readonly PendingAction[]> {
   const { state } = await commands.load(pendingActions, PENDING_ACTIONS_ID)
   const now = isoTime(clock.now())
   return Object.values(state).filter(
-    ({ approved_by, expires_at }) => approved_by === null && expires_at > now,
+    ({ approved_by, declined, expires_at }) => approved_by === null && declined === null && expires_at > now,
   )
 }

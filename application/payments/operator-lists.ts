@@ -1,91 +1,30 @@
-import { isoTime } from '../../domain/kernel/calendar.ts'
-import {
-  type PaymentLink,
-  type PaymentLinkStatus,
-  paymentLink,
-} from '../../domain/payments/links/payment-link.ts'
+import { paymentLink } from '../../domain/payments/links/payment-link.ts'
 import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
-import type { PaymentSession, SessionStatus } from '../../domain/payments/sessions/payment-session-status.ts'
-import { type Subscription, subscription } from '../../domain/payments/subscriptions/subscription.ts'
-import type { SubscriptionStatus } from '../../domain/payments/subscriptions/subscription-events.ts'
-import type { Application } from '../commands/application.ts'
-import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
-import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../queries/statement.ts'
+import { subscription } from '../../domain/payments/subscriptions/subscription.ts'
+import { operatorList } from '../queries/operator-list.ts'
 
-/** What operators see of what was sold, across tenants. */
+/** Payment links. */
+export const listAllLinks = operatorList(paymentLink, {
+  projection: 'payment-links',
+  table: 'payment_links',
+  id: 'payment_link_id',
+  by: ['employer_id', 'carrier_id', 'status'],
+  expires: true,
+})
 
-type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
+/** Payment sessions. */
+export const listAllSessions = operatorList(paymentSession, {
+  projection: 'payment-sessions',
+  table: 'payment_sessions',
+  id: 'payment_session_id',
+  by: ['employer_id', 'carrier_id', 'policy_id', 'status'],
+  expires: true,
+})
 
-/** What a list is narrowed to; null is everything. */
-interface SaleScope extends ListScope {
-  readonly employer_id: string | null
-  readonly carrier_id: string | null
-}
-type WithStatus<Status> = SaleScope & { readonly status: Status | null }
-
-const LINKS = pagedList(
-  { projection: 'payment-links', name: 'operator-payment-links' },
-  (db, $: Parameter<SaleScope & StatusWanted>) =>
-    db
-      .selectFrom('payment_links')
-      .select('payment_link_id as id')
-      .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id'))
-      .where((eb) => readsStatus(eb, $))
-      .orderBy('seq', 'desc'),
-)
-
-/** Payment links, newest first. */
-export function listAllLinks(
-  app: Parts & Pick<Application, 'clock'>,
-  scope: WithStatus<PaymentLinkStatus>,
-  page: PageRequest,
-): Promise<ListPage<PaymentLink>> {
-  return loadPage(app, paymentLink, LINKS, asOfNow(app, scope), page)
-}
-
-const SESSIONS = pagedList(
-  { projection: 'payment-sessions', name: 'operator-payment-sessions' },
-  (db, $: Parameter<SaleScope & StatusWanted & { readonly policy_id: string | null }>) =>
-    db
-      .selectFrom('payment_sessions')
-      .select('payment_session_id as id')
-      .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id', 'policy_id'))
-      .where((eb) => readsStatus(eb, $))
-      .orderBy('seq', 'desc'),
-)
-
-/** Payment sessions, newest first. */
-export function listAllSessions(
-  app: Parts & Pick<Application, 'clock'>,
-  scope: WithStatus<SessionStatus> & { readonly policy_id: string | null },
-  page: PageRequest,
-): Promise<ListPage<PaymentSession>> {
-  return loadPage(app, paymentSession, SESSIONS, asOfNow(app, scope), page)
-}
-
-const SUBSCRIPTIONS = pagedList(
-  { projection: 'subscriptions', name: 'operator-subscriptions' },
-  (db, $: Parameter<WithStatus<SubscriptionStatus> & { readonly policy_id: string | null }>) =>
-    db
-      .selectFrom('subscriptions')
-      .select('subscription_id as id')
-      .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id', 'policy_id', 'status'))
-      .orderBy('seq', 'desc'),
-)
-
-/** Subscriptions, newest first. */
-export function listAllSubscriptions(
-  app: Parts,
-  scope: WithStatus<SubscriptionStatus> & { readonly policy_id: string | null },
-  page: PageRequest,
-): Promise<ListPage<Subscription>> {
-  return loadPage(app, subscription, SUBSCRIPTIONS, scope, page)
-}
-
-function asOfNow<Scope>({ clock }: Pick<Application, 'clock'>, scope: Scope) {
-  return { ...scope, now: isoTime(clock.now()), expired: 'expired' as const }
-}
+/** Subscriptions. */
+export const listAllSubscriptions = operatorList(subscription, {
+  projection: 'subscriptions',
+  table: 'subscriptions',
+  id: 'subscription_id',
+  by: ['employer_id', 'carrier_id', 'policy_id', 'status'],
+})

@@ -1,24 +1,13 @@
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
-import type { Application } from '../commands/application.ts'
-import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
-import { equalIfGiven, type Parameter } from '../queries/statement.ts'
+import type { ListPage } from '../ports/read-database.ts'
+import { operatorList } from '../queries/operator-list.ts'
 
-/** What a list of policies is narrowed to. */
-interface PolicyScope extends ListScope {
-  readonly employer_id: string | null
-}
-
-const POLICIES = pagedList(
-  { projection: 'policies', name: 'operator-policies' },
-  (db, $: Parameter<PolicyScope>) =>
-    db
-      .selectFrom('policies')
-      .select('policy_id as id')
-      .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'employer_id'))
-      .orderBy('seq', 'desc'),
-)
+const POLICIES = operatorList(policy, {
+  projection: 'policies',
+  table: 'policies',
+  id: 'policy_id',
+  by: ['employer_id'],
+})
 
 /** A policy with the status it has today. */
 export type ShownPolicy = Omit<Policy, 'status'> & { readonly status: Policy['status'] | 'expired' }
@@ -34,11 +23,9 @@ export function showPolicy(state: Policy, now: number): ShownPolicy {
 
 /** Policies, newest first. */
 export async function listPolicies(
-  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
-  scope: PolicyScope,
-  page: PageRequest,
+  ...[app, scope, page]: Parameters<typeof POLICIES>
 ): Promise<ListPage<ShownPolicy>> {
-  const { items, total } = await loadPage(app, policy, POLICIES, scope, page)
+  const { items, total } = await POLICIES(app, scope, page)
   const now = app.clock.now()
   return { items: items.map((state) => showPolicy(state, now)), total }
 }

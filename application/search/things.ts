@@ -134,7 +134,11 @@ export const THINGS: Readonly<Record<string, Finder>> = {
     ({ amount_cents, status }) => `${dollars(amount_cents)} monthly, ${status}`,
   ),
   debit: ofLog(bankDebit, ({ amount_cents, status }) => `${dollars(amount_cents)}, ${status}`),
-  debit_collection: ofLog(debitCollection, (state) => (state === 'refused' ? 'refused' : 'accepted')),
+  debit_collection: async ({ commands }, id) => {
+    const { state } = await commands.load(debitCollection, id)
+    // of a refused one nothing is kept but its id
+    return state === null || state === 'refused' ? null : { label: `${state.entries.length} debits` }
+  },
   bank_account: ofLog(bankAccount, ({ bank_name, status }) => `${bank_name}, ${status}`),
   ach_account: ofLog(
     achAccount,

@@ -23,12 +23,19 @@ export const ActionApproved = eventType('ActionApproved', {
   action_id: id(),
   approved_by: z.string().regex(/^(?:operator|[0-9a-f]{24})$/),
 })
+/** Another operator does not want it, or who asked for it does not any more. */
+export const ActionDeclined = eventType('ActionDeclined', {
+  action_id: id(),
+  declined_by: z.string().regex(/^(?:operator|[0-9a-f]{24})$/),
+  reason: z.string(),
+})
 
-const events = [ActionRequested, ActionApproved] as const
+const events = [ActionRequested, ActionApproved, ActionDeclined] as const
 export type PendingActionsEvent = EventOf<(typeof events)[number]>
 
 export interface PendingAction extends z.output<typeof ActionRequested.schema> {
   readonly approved_by: string | null
+  readonly declined: Pick<z.output<typeof ActionDeclined.schema>, 'declined_by' | 'reason'> | null
 }
 /** By id; what has expired goes with the next request. */
 export type PendingActions = Readonly<Record<string, PendingAction>>
@@ -37,6 +44,13 @@ export type PendingActionsCommand =
   | { readonly type: 'Request'; readonly data: z.output<typeof ActionRequested.schema> }
   /** `at`: ISO 8601, like all times of events. */
   | { readonly type: 'Approve'; readonly actionId: string; readonly by: string; readonly at: string }
+  | {
+      readonly type: 'Decline'
+      readonly actionId: string
+      readonly by: string
+      readonly reason: string
+      readonly at: string
+    }
 
 /** Stream id of the one list of actions. */
 export const PENDING_ACTIONS_ID = 'service'
@@ -51,9 +65,13 @@ export const pendingActions: Decider<PendingActions, PendingActionsCommand, Pend
     if (event.type === 'ActionApproved') {
       return { ...state, [action_id]: { ...state[action_id]!, approved_by: event.data.approved_by } }
     }
+    if (event.type === 'ActionDeclined') {
+      const { declined_by, reason } = event.data
+      return { ...state, [action_id]: { ...state[action_id]!, declined: { declined_by, reason } } }
+    }
     const { requested_at } = event.data
     const left = Object.entries(state).filter(([, { expires_at }]) => expires_at > requested_at)
-    return { ...Object.fromEntries(left), [action_id]: { ...event.data, approved_by: null } }
+    return { ...Object.fromEntries(left), [action_id]: { ...event.data, approved_by: null, declined: null } }
   },
   decide(command, state): readonly PendingActionsEvent[] | Rejection {
     if (command.type === 'Request') return [ActionRequested.of(command.data)]
@@ -62,13 +80,26 @@ export const pendingActions: Decider<PendingActions, PendingActionsCommand, Pend
     if (!action || action.expires_at <= at) {
       return reject('not_found', 'pending_action_not_found', 'There is no such pending action')
     }
+    if (command.type === 'Decline') {
+      if (action.approved_by !== null) return alreadyApproved()
+      if (action.declined) return action.declined.declined_by === by ? [] : alreadyDeclined()
+      return [ActionDeclined.of({ action_id: actionId, declined_by: by, reason: command.reason })]
+    }
+    if (action.declined) return alreadyDeclined()
     if (action.requested_by === by) {
       return reject('conflict', 'second_operator_required', 'Another operator must approve it')
     }
     // who approved it may go on with what broke off
     if (action.approved_by === by) return []
-    if (action.approved_by !== null)
-      return reject('conflict', 'action_approved', 'The action was approved already')
+    if (action.approved_by !== null) return alreadyApproved()
     return [ActionApproved.of({ action_id: actionId, approved_by: by })]
   },
+}
+
+function alreadyApproved(): Rejection {
+  return reject('conflict', 'action_approved', 'It was approved already')
+}
+
+function alreadyDeclined(): Rejection {
+  return reject('conflict', 'action_declined', 'It was declined already')
 }

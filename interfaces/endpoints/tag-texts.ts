@@ -4,6 +4,8 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   ach: 'Debits of bank accounts.\n\n`pending` → `Scheduled` → `submitted` → `processed` → `returned`; before it is submitted, a debit can become `cancelled`, `failed`, `quarantined` or `legacy_collected`. A `quarantined` one is released or rejected by an operator.',
   'ach-accounts':
     'Bank accounts that money is moved with.\n\n`unverified` → `active` → `disabled`; an operator enables a disabled one again.',
+  'agent-credentials':
+    'Credentials of agents, as operators see them.\n\n`active` → `revoked`: a revoked one stays so.',
   agents: 'Credentials of agents.\n\n`active` → `revoked`: a revoked one stays so.',
   'api-clients':
     'Keys of partners, each with its scope.\n\n`active` → `deactivated`: a deactivated key stays so.',
@@ -11,6 +13,8 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   audit: 'The proof that nobody changed the log.',
   'bank-accounts':
     'Bank accounts of employers, carriers and others.\n\n`unverified` → `active` → `disabled`.',
+  'bank-connections':
+    'Links to accounts at banks, as operators see them.\n\n`active` → `login_required` → `active`.',
   'bank-credits': 'Money that arrived at the bank, and the debits that it is matched with.',
   'bank-files':
     'Files for the bank.\n\n`begun` → `recorded` → `exposed` → `fetched` → `sent`; one that is missing is `uncertain` until an operator decides: `repeating` → `exposed`, or `sent`.',
@@ -23,6 +27,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   carriers: 'Insurers that premium is collected for.',
   clock: 'The clock of the service; tests move it forward.',
   'debit-batches': 'The daily run that puts debits into batches.',
+  'debit-collections': 'Debits of several policies that one call asked for: all were accepted, or none.',
   debits:
     'Debits as operators see them.\n\n`pending` → `Scheduled` → `submitted` → `processed` → `returned`; `quarantined` → `Scheduled` or `failed`.',
   drain: 'Waits until all work that is due is done.',
@@ -36,8 +41,11 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   financing:
     'Premium financing, simulated.\n\n`not_started` → `pending` → `quote_ready` → `payment_reported`; `pending` → `on_hold`; `quote_ready` → `expired`.',
   'financing-checkouts': 'What pages show of a premium financing.',
+  'financing-sessions': 'Sessions of the financing test path.\n\n`pending` → `cancelled` or `expired`.',
   'inbound-connections': 'Senders of payroll by webhook.\n\n`active` → `deactivated`.',
   intake: 'Takes in an employer and its policy in one call.',
+  intakes:
+    'Calls that took in an employer and its policy.\n\n`received` → `completed`; one that broke off is `unfinished`.',
   'legacy-collections': 'Debits that the former service made.',
   operators: 'People who may call this API.\n\n`active` → `revoked`: a revoked one stays so.',
   outbox: 'Messages to people, as they were handed over.',
@@ -64,6 +72,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
     'Monthly charges of a card.\n\n`incomplete` → `active` → `past_due` → `active`; each ends as `canceled`.',
   tenants: 'Tenants of the installation, with their settings.',
   webhook: 'Payroll that its sender pushes.',
+  'webhook-events': 'Events that were raised for partners.',
   'webhook-subscriptions': 'Webhook subscriptions of all tenants.',
   webhooks:
     'Subscriptions to events.\n\nA subscription: `active` ⇄ `disabled`. A delivery: `pending` → `delivered`, or `retrying` → `delivered` or `failed`.',

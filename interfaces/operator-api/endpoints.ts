@@ -1,3 +1,4 @@
+import { agentCredentialEndpoints } from './access/agent-credentials.ts'
 import { apiClientEndpoints } from './access/api-clients.ts'
 import { inboundConnectionEndpoints } from './access/inbound-connections.ts'
 import { operatorAccessEndpoints } from './access/operators.ts'
@@ -8,9 +9,11 @@ import { storyEndpoints } from './audit/stories.ts'
 import { streamEndpoints } from './audit/streams.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
 import { bankAccountEndpoints } from './banking/bank-accounts.ts'
+import { bankConnectionEndpoints } from './banking/bank-connections.ts'
 import { bankFileEndpoints } from './banking/bank-files.ts'
 import { bankRailEndpoints } from './banking/bank-rail.ts'
 import { bankReportEndpoints } from './banking/bank-reports.ts'
+import { debitCollectionEndpoints } from './banking/debit-collections.ts'
 import { debitEndpoints } from './banking/debits.ts'
 import { legacyCollectionEndpoints } from './banking/legacy-collections.ts'
 import { moneyEndpoints } from './banking/money.ts'
@@ -29,14 +32,17 @@ import { payrollCompanyEndpoints } from './parties/payroll-companies.ts'
 import { cardProcessorEndpoints } from './payments/card-processor.ts'
 import { checkoutSettingsEndpoints } from './payments/checkout-settings.ts'
 import { financingEndpoints } from './payments/financing.ts'
+import { financingSessionEndpoints } from './payments/financing-sessions.ts'
 import { paymentLinkEndpoints } from './payments/payment-links.ts'
 import { paymentSessionEndpoints } from './payments/payment-sessions.ts'
 import { processorNoticeEndpoints } from './payments/processor-notices.ts'
 import { subscriptionEndpoints } from './payments/subscriptions.ts'
 import { payrollFileEndpoints } from './payroll/payroll-files.ts'
+import { intakeEndpoints } from './policies/intakes.ts'
 import { policyEndpoints } from './policies/policies.ts'
 import { searchEndpoints } from './search/search.ts'
 import { webhookDeliveryEndpoints } from './webhooks/webhook-deliveries.ts'
+import { webhookEventEndpoints } from './webhooks/webhook-events.ts'
 import { webhookSubscriptionEndpoints } from './webhooks/webhook-subscriptions.ts'
 
 /** All endpoints of the operator API. */
@@ -48,7 +54,9 @@ export const operatorEndpoints = [
   ...payrollCompanyEndpoints,
   ...employerEndpoints,
   ...policyEndpoints,
+  ...intakeEndpoints,
   ...apiClientEndpoints,
+  ...agentCredentialEndpoints,
   ...inboundConnectionEndpoints,
   ...operatorAccessEndpoints,
   ...pendingActionEndpoints,
@@ -57,8 +65,10 @@ export const operatorEndpoints = [
   ...paymentSessionEndpoints,
   ...subscriptionEndpoints,
   ...bankAccountEndpoints,
+  ...bankConnectionEndpoints,
   ...webhookSubscriptionEndpoints,
   ...webhookDeliveryEndpoints,
+  ...webhookEventEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,
   ...projectionEndpoints,
@@ -67,6 +77,7 @@ export const operatorEndpoints = [
   ...outboxEndpoints,
   ...faultEndpoints,
   ...debitEndpoints,
+  ...debitCollectionEndpoints,
   ...bankRailEndpoints,
   ...moneyEndpoints,
   ...bankFileEndpoints,
@@ -76,6 +87,7 @@ export const operatorEndpoints = [
   ...legacyCollectionEndpoints,
   ...cardProcessorEndpoints,
   ...financingEndpoints,
+  ...financingSessionEndpoints,
   ...streamEndpoints,
   ...storyEndpoints,
   ...auditEndpoints,

@@ -4,7 +4,7 @@ import { runBatch } from '../../../application/banking/debits/batch-worker.ts'
 import { reportDebit, representDebit } from '../../../application/banking/files/bank-rail.ts'
 import { reportLegacyRecord } from '../../../application/banking/legacy/legacy-collections.ts'
 import type { RailReport } from '../../../application/ports/bank-rail.ts'
-import type { CreditMatch } from '../../../domain/banking/credits/bank-credit.ts'
+import { type BankCredit, bankCredit, type CreditMatch } from '../../../domain/banking/credits/bank-credit.ts'
 import {
   type BankDebit,
   DEBIT_STATUSES,
@@ -17,7 +17,7 @@ import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoi
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { returned, settlement } from '../../endpoints/rail-reports.ts'
 import { DEBIT_STATES, LEGACY_STATES } from '../../endpoints/state-codes.ts'
-import { contextOf, endpoint } from '../host/api.ts'
+import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { withNote } from '../host/values.ts'
 
 const Debit = z
@@ -217,17 +217,24 @@ export const bankRailEndpoints = [
     },
     handle({ host: { app }, query }) {
       const scope = { ...query, matched: query.matched && query.matched === 'true' }
-      return listed(
-        query,
-        (wanted) => listCredits(app, scope, wanted),
-        (credit) => ({
-          ...credit,
-          ...shownMatch(credit.match),
-        }),
-      )
+      return listed(query, (wanted) => listCredits(app, scope, wanted), shownCredit)
     },
   }),
+  endpoint({
+    operation: 'showBankCredit',
+    route: 'GET /bank-credits/{credit_id}',
+    summary: 'Show money in the collection account of a carrier, and the debit that it is of',
+    ...ofOne('credit_id', 'bank credit'),
+    answers: { 200: ListedCredit },
+    command: { name: 'bank-credits show' },
+    handle: async ({ host, params }) =>
+      shownCredit(await loaded(host, bankCredit, params.credit_id, 'bank credit')),
+  }),
 ]
+
+function shownCredit(credit: BankCredit) {
+  return { ...credit, ...shownMatch(credit.match) }
+}
 
 function shownMatch(match: CreditMatch | null) {
   const { debitId: leg_id = null, confidence = null } = match ?? {}

@@ -12,6 +12,7 @@ import {
   importProgress,
   REFUSALS_REPORTED,
 } from '../../../application/banking/legacy/legacy-import.ts'
+import { listLegacyCollections } from '../../../application/banking/legacy/list-legacy-collections.ts'
 import type { Application } from '../../../application/commands/application.ts'
 import { TimeSlice } from '../../../application/commands/time-slices.ts'
 import {
@@ -25,11 +26,13 @@ import { MAX_LINES } from '../../../domain/banking/legacy/legacy-import.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { checkClosed } from '../../endpoints/unknown-fields.ts'
 import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
 import { contextOf, endpoint, keyed, notFound, operatorApi } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
 const Input = z.object({
@@ -64,6 +67,22 @@ const Record = z
     recorded_at: shownTime().describe('When this service heard of it'),
   })
   .meta({ id: 'LegacyCollection' })
+
+const ListedRecord = Record.pick({
+  transaction_id: true,
+  tenant_id: true,
+  environment: true,
+  employer_id: true,
+  carrier_id: true,
+  policy_id: true,
+  period_start: true,
+  period_end: true,
+  premium_cents: true,
+  status: true,
+  status_group: true,
+  return_code: true,
+  created_at: true,
+}).meta({ id: 'ListedLegacyCollection' })
 
 const Refusal = z.object({ line: z.int(), reason: z.string() }).meta({ id: 'RefusedLine' })
 const Imported = z
@@ -161,6 +180,42 @@ export const legacyCollectionEndpoints = [
         updated_at: updated_at!,
       }
     },
+  }),
+  endpoint({
+    operation: 'listLegacyCollections',
+    route: 'GET /legacy-collections',
+    summary: 'List records of the legacy service, the latest dated first',
+    query: z.object({
+      ...page,
+      ...scope,
+      employer_id: narrowing(id()),
+      carrier_id: narrowing(id()),
+      policy_id: narrowing(id()),
+      status: narrowing(word(...LEGACY_STATUSES)),
+    }),
+    ...listOf(ListedRecord),
+    command: {
+      name: 'legacy-collections list',
+      columns: {
+        'transaction id': 'transaction_id',
+        'period end': 'period_end',
+        environment: 'environment',
+        status: 'status',
+        premium: 'premium_cents',
+        employer: 'employer_id',
+        policy: 'policy_id',
+      },
+    },
+    handle: ({ host: { app }, query }) =>
+      listed(
+        query,
+        (wanted) => listLegacyCollections(app, query, wanted),
+        ({ amount_cents: premium_cents, ...record }) => ({
+          ...record,
+          premium_cents,
+          status_group: legacyGroupOf(record.status),
+        }),
+      ),
   }),
   endpoint({
     operation: 'showLegacyCollection',

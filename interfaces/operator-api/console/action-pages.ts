@@ -7,7 +7,7 @@ import { PendingAction } from '../host/second-operator.ts'
 import { type Caller, call, type OperatorEndpoints, paramsOf, type Texts } from './calls.ts'
 import { bodyOfForm, type Field, fieldsOf, input } from './fields.ts'
 import { type ConsolePage, proofField } from './layout.ts'
-import type { Action, Resource } from './resources.ts'
+import type { Action, Resource } from './resource.ts'
 import type { Session } from './session.ts'
 import { thing, words } from './values.ts'
 

@@ -1,24 +1,11 @@
-import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import { type Html, html } from '../../portal/html.ts'
 import { note } from '../../portal/pieces.ts'
-import { type Caller, call, type OperatorEndpoints } from './calls.ts'
+import { pluralOf } from '../host/lists.ts'
+import { type Caller, call, type OperatorEndpoints, paramsOf } from './calls.ts'
 import type { ConsolePage } from './layout.ts'
-import { linksOf } from './resource-pages.ts'
-import type { Resource } from './resources.ts'
+import type { Resource } from './resource.ts'
+import { linksOf, storyOf } from './resource-pages.ts'
 import { isRow, type Row, table } from './values.ts'
-
-/** What tells the story of things that a search finds, by their kinds. */
-const STORIES: Readonly<Record<string, StoryKind>> = {
-  policy: 'policy',
-  employer: 'employer',
-  payroll_file: 'file',
-  payment_link: 'link',
-  payment_session: 'session',
-  debit: 'debit',
-  subscription: 'subscription',
-  webhook_subscription: 'webhook',
-  webhook_event: 'webhook',
-}
 
 /** Asks for the token of an operator. @param next where to go on. */
 export function signInPage(next: string, refused: string | null): ConsolePage {
@@ -43,27 +30,25 @@ export async function searchPage(
   const heading = html`<h1>Search</h1>`
   const { data } = await call(caller, endpoints.of('GET /search'), {}, { q })
   const rows = (Array.isArray(data) ? data : []).filter(isRow)
-  const leads = (row: Row): readonly Html[] => {
-    const href = placeOf(endpoints, resources, row)
-    return href === null ? [] : [html`<a href="${href}">Show</a>`]
+  const leads = ({ kind, id }: Row): readonly Html[] => {
+    const path = pluralOf(String(kind))
+    const place = resources.find((one) => one.path === path)
+    if (place?.show === undefined || !endpoints.has(place.show)) return []
+    const [key] = Object.keys(paramsOf(endpoints.of(place.show), []))
+    const href = `/console/${path}/${encodeURIComponent(String(id))}`
+    return [html`<a href="${href}">Show</a> `, ...storyOf(place, { [key!]: id })]
   }
   const found = table('What was found', rows, { kind: 'kind', id: 'id', label: 'label' }, leads)
   return { title: 'Search', body: html`<section class="card stack">${heading}${found}</section>` }
 }
 
-/** A place of a kind of things, or its story; null: neither is there. */
-function placeOf(
-  endpoints: OperatorEndpoints,
-  resources: readonly Resource[],
-  { kind, id }: Row,
-): string | null {
-  const [name, key] = [String(kind).replaceAll('_', '-'), encodeURIComponent(String(id))]
-  const place = resources.find(({ path }) => path === `${name}s` || path === `bank-${name}s`)
-  const hasOne =
-    place?.show !== undefined && endpoints.has(place.show) && (place.show.match(/\{/g) ?? []).length === 1
-  if (hasOne) return `/console/${place.path}/${key}`
-  const story = STORIES[String(kind)]
-  return story === undefined ? null : `/console/stories/${story}/${key}`
+/** All lists that have no place in the head of the pages. */
+export function listsPage(all: readonly Resource[]): ConsolePage {
+  return {
+    title: 'Lists',
+    body: html`<div><h1>Lists</h1><p class="soft">Everything else that is kept. The search finds one of them.</p></div>
+<section class="card"><dl>${all.map(({ path, title, about }) => html`<div class="row"><dt><a href="/console/${path}">${title}</a></dt><dd>${about}</dd></div>`)}</dl></section>`,
+  }
 }
 
 /** Streams that wait behind an event that a projection could not apply. @throws HttpError. */

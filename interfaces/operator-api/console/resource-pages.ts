@@ -6,7 +6,7 @@ import type { OperatorHost } from '../host/api.ts'
 import { type Answered, type Caller, call, type OperatorEndpoints, paramsOf, type Texts } from './calls.ts'
 import { fieldsOf, input, queryOfForm } from './fields.ts'
 import type { ConsolePage } from './layout.ts'
-import type { Action, Resource } from './resources.ts'
+import type { Action, Resource } from './resource.ts'
 import { type Columns, isRow, type Row, table, thing } from './values.ts'
 
 const ROWS = 25
@@ -57,7 +57,7 @@ export async function listPage(
     const own =
       canShow && resource.keys ? [link(`/console/${path}/${joined(resource.keys(row))}`, 'Show')] : []
     const others = (resource.links?.(row) ?? []).map(({ href, label }) => link(href, label))
-    return [...own, ...others, ...linksOf(endpoints, resource.actions, row)]
+    return [...own, ...storyOf(resource, row), ...others, ...linksOf(endpoints, resource.actions, row)]
   }
   const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)
   return {
@@ -67,6 +67,11 @@ ${toolbar(linksOf(endpoints, whole, {}, {}, true))}
 ${filters(endpoints.of(resource.list!), query)}
 <section class="card">${table(title, rows, columns, does)}${turning(listing, query)}</section>`,
   }
+}
+
+/** Leads to the story of a row. */
+export function storyOf({ story, keys }: Resource, row: Row): readonly Html[] {
+  return story && keys ? [link(`/console/stories/${story}/${joined(keys(row))}`, 'Story')] : []
 }
 
 /** A thing, with what can be done to it. @throws HttpError. */
@@ -100,7 +105,7 @@ export async function thingPage(
   return {
     title,
     body: html`<div><h1>${title}</h1><p class="soft">${resource.about}</p></div>
-${toolbar([...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
+${toolbar([...storyOf(resource, whole), ...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
 ${filters(shows, query)}
 ${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}${lists === null ? turning(found, query) : null}</section>`}
 ${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows), (row) => linksOf(endpoints, resource.alsoActions, row, whole))}${turning(more, query)}</section>`}`,

@@ -11,7 +11,7 @@ import type { OperatorHost } from '../host/api.ts'
 import { confirmPage, doingsOf, done } from './action-pages.ts'
 import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
 import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
-import { deadLettersPage, searchPage, signInPage } from './other-pages.ts'
+import { deadLettersPage, listsPage, searchPage, signInPage } from './other-pages.ts'
 import { overviewPage } from './overview-page.ts'
 import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
 import { resources } from './resources.ts'
@@ -48,7 +48,7 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
   )
   const there = resources.filter(({ list, show }) => endpoints.has(list ?? show!))
   const doings = doingsOf(endpoints, there)
-  const places = placesOf(there.filter(({ isHidden }) => !isHidden))
+  const places = placesOf(there.filter(({ isHidden, isListed }) => !isHidden && !isListed))
 
   /** A page for who is signed in; others are led to the sign-in, and back where they asked for a page. */
   const page = (
@@ -142,6 +142,7 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
     page('/dead-letters', (visit) =>
       deadLettersPage(endpoints, visit, resources.find(({ path }) => path === 'projections')!),
     ),
+    page('/lists', async () => listsPage(there.filter(({ isListed }) => isListed))),
     page('/actions/:operation', async (visit) =>
       confirmPage(endpoints, visit, visit.session, doingOf(visit.request), visit.query),
     ),
@@ -205,7 +206,8 @@ function placesOf(all: readonly { readonly path: string; readonly title: string 
   const own = all.map(({ path, title }) => ({ href: `/console/${path}`, title }))
   const at = own.findIndex(({ href }) => href === '/console/projections') + 1
   const deadLetters = { href: '/console/dead-letters', title: 'Dead letters' }
-  return [{ href: '/console', title: 'Overview' }, ...own.slice(0, at), deadLetters, ...own.slice(at)]
+  const lists = { href: '/console/lists', title: 'Lists' }
+  return [{ href: '/console', title: 'Overview' }, ...own.slice(0, at), deadLetters, ...own.slice(at), lists]
 }
 
 /** Where a sign-in leads: a page of the console, whatever was asked for. */

@@ -6,3 +6,8 @@ export const scope = {
   tenant_id: narrowing(id()),
   environment: narrowing(word('live', 'sandbox')),
 }
+
+/** What the list of a kind of things is called: `policies` of `policy`. */
+export function pluralOf(kind: string): string {
+  return `${kind.replaceAll('_', '-')}s`.replace(/ys$/, 'ies')
+}

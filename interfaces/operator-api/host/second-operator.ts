@@ -16,6 +16,10 @@ export const PendingAction = z
     requested_at: shownTime(),
     expires_at: shownTime(),
     approved_by: z.string().nullable().describe('Id of the operator who did'),
+    declined: z
+      .object({ declined_by: z.string(), reason: z.string() })
+      .nullable()
+      .describe('Who declined or withdrew it, and why; null: nobody did'),
   })
   .meta({ id: 'PendingAction' })
 

@@ -4,10 +4,14 @@ import { decideFile } from '../../../application/banking/files/operator-decision
 import type { Application } from '../../../application/commands/application.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import { eraseSubject } from '../../../application/operations/erasure.ts'
-import { approveAction, waitingActions } from '../../../application/operations/pending-actions.ts'
+import {
+  approveAction,
+  declineAction,
+  waitingActions,
+} from '../../../application/operations/pending-actions.ts'
 import type { PendingOperation } from '../../../domain/operations/pending-actions.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { ofOne } from '../../endpoints/fields.ts'
+import { ofOne, text } from '../../endpoints/fields.ts'
 import { BANK_FILE_STATES, DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { PendingAction } from '../host/second-operator.ts'
@@ -63,7 +67,12 @@ export const pendingActionEndpoints = [
       409: [
         ...DEBIT_STATES,
         ...BANK_FILE_STATES,
-        ...(['action_approved', 'bank_file_too_late', 'second_operator_required'] as const),
+        ...([
+          'action_approved',
+          'action_declined',
+          'bank_file_too_late',
+          'second_operator_required',
+        ] as const),
       ],
       429: ['no_file_modifier'],
     },
@@ -75,6 +84,22 @@ export const pendingActionEndpoints = [
       const once = { ...contextOf(call), commandId: action.action_id, mayRepeat: true }
       for (const target of targets) accepted(await CARRY_OUT[operation](app, target, reason, once))
       return action
+    },
+  }),
+  endpoint({
+    operation: 'declinePendingAction',
+    route: 'POST /pending-actions/{action_id}/decline',
+    summary: 'Decline what another operator asked for, or withdraw what you asked for',
+    description: 'Nothing is carried out. Again by the same operator it changes nothing.',
+    ...one,
+    body: z.object({ reason: text().describe('Why. Names nobody: it is kept as it is') }),
+    answers: { 200: PendingAction },
+    errors: { ...one.errors, 409: 'It was approved already, or another operator declined it' },
+    command: { name: 'pending-actions decline' },
+    refuses: { 409: ['action_approved', 'action_declined'] },
+    async handle(call) {
+      const { host, params, body } = call
+      return accepted(await declineAction(host.app, params.action_id, body.reason, contextOf(call)))
     },
   }),
 ]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listProcessorNotices } from '../../../application/access/list-directory.ts'
 import { resolveNotice } from '../../../application/payments/parked-notices.ts'
 import { processorKind } from '../../../domain/payments/processor/processor-kinds.ts'
 import {
@@ -7,13 +8,18 @@ import {
   processorNotice,
 } from '../../../domain/payments/processor/processor-notice.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { id, ofOne } from '../../endpoints/fields.ts'
+import { id, ofOne, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
 import { shownTime, withNote } from '../host/values.ts'
 
 const Notice = z
   .object({
     notice_id: id(),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    employer_id: id(),
     status: z.enum(PROCESSOR_NOTICE_STATUSES),
     processor: processorKind,
     processor_notice_id: z.string().nullable().describe('Its id at the processor'),
@@ -28,6 +34,32 @@ const Notice = z
 const one = ofOne('notice_id', 'processor notice')
 
 export const processorNoticeEndpoints = [
+  endpoint({
+    operation: 'listProcessorNotices',
+    route: 'GET /processor-notices',
+    summary: 'List notices of the card processor that were not understood at first, newest first',
+    query: z.object({
+      ...page,
+      ...scope,
+      employer_id: narrowing(id()),
+      status: narrowing(word(...PROCESSOR_NOTICE_STATUSES)),
+    }),
+    ...listOf(Notice),
+    command: {
+      name: 'processor-notices list',
+      columns: {
+        'notice id': 'notice_id',
+        received: 'received_at',
+        environment: 'environment',
+        status: 'status',
+        processor: 'processor',
+        type: 'type',
+        about: 'about_id',
+      },
+    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) => listProcessorNotices(app, query, wanted), shown),
+  }),
   endpoint({
     operation: 'showProcessorNotice',
     route: 'GET /processor-notices/{notice_id}',

@@ -30,6 +30,7 @@ test('an erasure waits for a second operator, who is not the one that asked for 
       targets: [body.subject],
       requested_by: 'operator',
       approved_by: null,
+      declined: null,
     }),
   ])
   const { action_id } = asked.body.data
@@ -59,6 +60,32 @@ test.each(['/debits/ffffffffffffffffffffffff/release', '/bank-files/ffffffffffff
     ).toBe(404)
   },
 )
+
+test.each([
+  ['declined by another operator', false],
+  ['withdrawn by who asked for it', true],
+])('what is %s for a reason is never carried out', async (_what, isOwn) => {
+  const asked = await askOperator(service, 'POST', '/erasures', { subject: await subject() })
+  const { action_id } = asked.body.data
+  const by = isOwn ? { operator_id: 'operator', token: service.operatorToken } : other
+  const decline = (sent: object) =>
+    askOperator(
+      { ...service, operatorToken: by.token },
+      'POST',
+      `/pending-actions/${action_id}/decline`,
+      sent,
+    )
+  const without = await decline({})
+  expect([without.status, without.body.field]).toEqual([400, 'reason'])
+  const answer = await decline({ reason: 'Wrong person' })
+  expect([answer.status, answer.body.data.declined]).toEqual([
+    200,
+    { declined_by: by.operator_id, reason: 'Wrong person' },
+  ])
+  expect(await operate(service, 'GET', '/pending-actions')).toEqual([])
+  const late = await approve(other.token, action_id)
+  expect([late.status, late.body.code]).toEqual([409, 'action_declined'])
+})
 
 test('what was approved is carried out once: approving again leaves alone what was reported since', async () => {
   const employees = [employeeRecord({ employee_id: 'E-77', first_name: 'Jo', last_name: 'Doe' })]

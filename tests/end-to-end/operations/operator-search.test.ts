@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { achDebitsOf } from '../../support/ach-debits.ts'
+import { checkout, checkoutBody } from '../../support/financing.ts'
+import { intakeBody, takeIn } from '../../support/intake.ts'
+import { enableCheckout } from '../../support/payment-sessions.ts'
 import { linkBody, partner } from '../../support/payments.ts'
 import {
   askOperator,
@@ -143,6 +147,59 @@ describe('the lists', () => {
     })
   })
 
+  test('show what else partners and operators made, newest first, and nobody’s name or secret', async () => {
+    const made = await seedTenant(service, { environment: 'sandbox' })
+    await enableCheckout(service, made)
+    const bank = achDebitsOf(service, made)
+    const { tenantId: tenant_id, employerId: employer_id, carrierId: carrier_id } = made
+    const linking = { user_id: 'Ada Payer', public_token: `public-sandbox-${word}`, employer_id, carrier_id }
+    const ids: Record<string, string> = {
+      'financing-sessions': (await bank.made(200, checkout(service, made, checkoutBody(made)))).session_id,
+      'bank-connections': (await bank.made(201, bank.ask('POST', '/bankconnect/exchange', linking)))._id,
+      'debit-collections': '',
+      intakes: '',
+      'legacy-collections': (
+        await bank.ops('/legacy-collections', {
+          employer_id,
+          period_start: '2026-01-01',
+          period_end: '2026-01-31',
+          premium_cents: 100,
+          status: 'at_sb',
+        })
+      ).transaction_id,
+      'webhook-events': '',
+    }
+    await bank.made(
+      202,
+      bank.ask('POST', '/ach/collections', bank.collection(await bank.account(), bank.entry())),
+    )
+    const body = intakeBody({ carrier_id })
+    expect((await takeIn(service, made.clientHeaders, body)).status).toBe(201)
+    const link = await partner(service, made.clientHeaders, 'POST', '/payment-links', linkBody(made))
+    await partner(
+      service,
+      made.clientHeaders,
+      'POST',
+      `/payment-links/${link.body.data._id}/simulate-completion`,
+      {},
+    )
+    await bank.drain()
+    for (const [plural, made] of Object.entries(ids)) {
+      const { data, pagination } = await list(`/${plural}?tenant_id=${tenant_id}&environment=sandbox&limit=1`)
+      const [first] = data
+      expect([plural, data.length, pagination.total > 0]).toEqual([plural, 1, true])
+      const id = first[Object.keys(first)[0]!]
+      if (made !== '') expect([plural, id]).toEqual([plural, made])
+      expect((await list(`/${plural}/${id}`)).data).toMatchObject(first)
+      expect(JSON.stringify(first)).not.toMatch(/Ada|Wilhelmina|token|hash/)
+      const other = await list(`/${plural}?tenant_id=${tenant_id}&employer_id=${'f'.repeat(24)}`)
+      expect([plural, other.data]).toEqual([plural, []])
+      expect([plural, await found(id)]).toEqual([plural, [expect.stringContaining(id)]])
+    }
+    expect((await list(`/intakes?tenant_id=${tenant_id}&status=completed`)).pagination.total).toBe(1)
+    expect((await list(`/intakes?tenant_id=${tenant_id}&status=unfinished`)).pagination.total).toBe(0)
+  })
+
   test('are narrowed by environment and status', async () => {
     const of = `/api-clients?tenant_id=${tenant.tenantId}`
     const second = await operate(service, 'POST', '/api-clients', {
@@ -163,6 +220,13 @@ describe('the lists', () => {
     'debits',
     'bank-accounts',
     'ach-accounts',
+    'bank-connections',
+    'debit-collections',
+    'financing-sessions',
+    'intakes',
+    'legacy-collections',
+    'processor-notices',
+    'webhook-events',
   ])('of %s is empty for a tenant that has none, and says so of an id that names none', async (plural) => {
     const { data, pagination } = await list(`/${plural}?tenant_id=${'e'.repeat(24)}&environment=live`)
     expect([data, pagination.total]).toEqual([[], 0])

@@ -40,6 +40,7 @@ import { OperatorActed, operatorAction } from '../../../domain/operations/operat
 import { OperatorAlertAcknowledged, operatorAlert } from '../../../domain/operations/operator-alert.ts'
 import {
   ActionApproved,
+  ActionDeclined,
   ActionRequested,
   pendingActions,
 } from '../../../domain/operations/pending-actions.ts'
@@ -356,12 +357,27 @@ const asked = (action_id: string, requested_at = AT, expires_at = LATER) =>
   })
 const approve = (by: string, at = AT, actionId = ONE) => ({ type: 'Approve', actionId, by, at }) as const
 const approved = ActionApproved.of({ action_id: ONE, approved_by: TWO })
+const decline = (by: string, at = AT) =>
+  ({ type: 'Decline', actionId: ONE, by, reason: 'Wrong file', at }) as const
+const declined = ActionDeclined.of({ action_id: ONE, declined_by: TWO, reason: 'Wrong file' })
 decisions(pendingActions, [
   ['take in what somebody asks for', [], { type: 'Request', data: asked(ONE).data }, asked(ONE)],
   ['are approved by another operator', [asked(ONE)], approve(TWO), approved],
   ['are not approved by who asked', [asked(ONE)], approve('operator'), 'second_operator_required'],
   ['are approved once', [asked(ONE), approved], approve(THREE), 'action_approved'],
   ['go on for who approved them', [asked(ONE), approved], approve(TWO), []],
+  ['are declined by another operator', [asked(ONE)], decline(TWO), declined],
+  [
+    'are withdrawn by who asked',
+    [asked(ONE)],
+    decline('operator'),
+    ActionDeclined.of({ action_id: ONE, declined_by: 'operator', reason: 'Wrong file' }),
+  ],
+  ['are declined once', [asked(ONE), declined], decline(THREE), 'action_declined'],
+  ['stay declined for who declined them', [asked(ONE), declined], decline(TWO), []],
+  ['that were declined are not approved', [asked(ONE), declined], approve(TWO), 'action_declined'],
+  ['that were approved are not declined', [asked(ONE), approved], decline(TWO), 'action_approved'],
+  ['that have expired are not declined', [asked(ONE)], decline(TWO, LATER), 'pending_action_not_found'],
   ['expire', [asked(ONE)], approve(TWO, LATER), 'pending_action_not_found'],
   ['that are unknown are not approved', [], approve(TWO), 'pending_action_not_found'],
   [

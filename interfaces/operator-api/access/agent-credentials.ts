@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { listAgentCredentials } from '../../../application/access/list-agent-credentials.ts'
+import { agentCredential } from '../../../domain/access/agent-credential.ts'
+import { id, ofOne, text, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { endpoint, loaded } from '../host/api.ts'
+
+const Credential = z
+  .object({
+    credential_id: id(),
+    agent_name: z.string(),
+    entity_type: z.enum(['payroll_company', 'employer']),
+    entity_id: z.string(),
+    sandbox: z.boolean().describe('Every submission becomes a dry run'),
+    api_key_prefix: z.string(),
+    status: z.enum(['active', 'revoked']),
+  })
+  .meta({ id: 'OperatorAgentCredential' })
+
+export const agentCredentialEndpoints = [
+  endpoint({
+    operation: 'listAgentCredentials',
+    route: 'GET /agent-credentials',
+    summary: 'List the credentials of agents on the tool server, newest first, without their keys',
+    query: z.object({
+      ...page,
+      entity_type: narrowing(word('payroll_company', 'employer')),
+      entity_id: narrowing(text()),
+      status: narrowing(word('active', 'revoked')),
+    }),
+    ...listOf(Credential),
+    command: {
+      name: 'agent-credentials list',
+      columns: {
+        'credential id': 'credential_id',
+        name: 'agent_name',
+        of: 'entity_type',
+        entity: 'entity_id',
+        status: 'status',
+      },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAgentCredentials(app, query, wanted)),
+  }),
+  endpoint({
+    operation: 'showAgentCredential',
+    route: 'GET /agent-credentials/{credential_id}',
+    summary: 'Show the credential of an agent without its key',
+    ...ofOne('credential_id', 'credential'),
+    answers: { 200: Credential },
+    command: { name: 'agent-credentials show' },
+    handle: ({ host, params }) => loaded(host, agentCredential, params.credential_id, 'credential'),
+  }),
+]

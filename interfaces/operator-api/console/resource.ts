@@ -1,0 +1,45 @@
+import type { StoryKind } from '../../../application/audit/story-streams.ts'
+import type { Texts } from './calls.ts'
+import type { Columns, Row } from './values.ts'
+
+/** What can be done to a thing. */
+export interface Action {
+  /** As the API's reference names it: `POST /debits/{transaction_id}/release`. */
+  readonly route: string
+  readonly label: string
+  /** What is known already: parameters of the path and fields of the body, of a row and the thing that it is in. */
+  readonly given?: (row: Row, whole: Row) => Texts
+  readonly when?: (row: Row, whole: Row) => boolean
+}
+
+/** A place of the console: what is listed and shown there, and what can be done. All of it are endpoints of the API. */
+export interface Resource {
+  /** Below `/console/`. */
+  readonly path: string
+  readonly title: string
+  /** What the place is for, in one sentence. */
+  readonly about: string
+  readonly list?: string
+  readonly show?: string
+  /** Shown below a thing: a list with the same parameters. */
+  readonly also?: string
+  /** What can be done with a row of it. */
+  readonly alsoActions?: readonly Action[]
+  /** Columns of the list; default: those of the command line. */
+  readonly columns?: Columns
+  /** What stands for the parameters of `show`, of a row. */
+  readonly keys?: (row: Row) => readonly string[]
+  /** Where else a row leads. */
+  readonly links?: (row: Row) => readonly { readonly href: string; readonly label: string }[]
+  readonly actions?: readonly Action[]
+  /** What can be done with what a thing consists of, by its field. */
+  readonly parts?: Readonly<Record<string, readonly Action[]>>
+  /** What can be done to all of it. */
+  readonly whole?: readonly Action[]
+  /** The kind of story that a row has. */
+  readonly story?: StoryKind | undefined
+  /** It is reached from other places. */
+  readonly isHidden?: true
+  /** It is reached from the page of all lists. */
+  readonly isListed?: true
+}

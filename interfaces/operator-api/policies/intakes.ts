@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { listIntakes } from '../../../application/access/list-directory.ts'
+import { type Intake, intake } from '../../../domain/policies/intake.ts'
+import { id, ofOne, word } from '../../endpoints/fields.ts'
+import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { endpoint, loaded } from '../host/api.ts'
+import { scope } from '../host/lists.ts'
+
+const STATUSES = ['received', 'unfinished', 'completed'] as const
+
+const ShownIntake = z
+  .object({
+    intake_id: id().describe('Of the call'),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    carrier_id: id(),
+    employer_id: id().describe('The employer that the FEIN is reserved for'),
+    policy_id: id().nullable().describe('Null until both employer and policy are there'),
+    policy_number: z.string(),
+    status: z
+      .enum(STATUSES)
+      .describe(
+        '`unfinished`: it broke off and was not sent again; the employer may be there without the policy',
+      ),
+  })
+  .meta({ id: 'OperatorIntake' })
+
+export const intakeEndpoints = [
+  endpoint({
+    operation: 'listIntakes',
+    route: 'GET /intakes',
+    summary: 'List calls that took in an employer and its policy, newest first',
+    description: 'Who was named in one is not shown. What was refused is not kept.',
+    query: z.object({
+      ...page,
+      ...scope,
+      employer_id: narrowing(id()),
+      status: narrowing(word(...STATUSES)),
+    }),
+    ...listOf(ShownIntake),
+    command: {
+      name: 'intakes list',
+      columns: {
+        'intake id': 'intake_id',
+        environment: 'environment',
+        status: 'status',
+        'policy number': 'policy_number',
+        employer: 'employer_id',
+        policy: 'policy_id',
+      },
+    },
+    handle: ({ host: { app }, query }) => listed(query, (wanted) => listIntakes(app, query, wanted), shown),
+  }),
+  endpoint({
+    operation: 'showIntake',
+    route: 'GET /intakes/{intake_id}',
+    summary: 'Show a call that took in an employer and its policy',
+    ...ofOne('intake_id', 'intake'),
+    answers: { 200: ShownIntake },
+    command: { name: 'intakes show' },
+    handle: async ({ host, params }) => shown(await loaded(host, intake, params.intake_id, 'intake')),
+  }),
+]
+
+function shown({ received, completed, isReportedUnfinished }: Intake) {
+  const { intake_id, tenant_id, environment, carrier_id, employer_id, policy } = received
+  const open = isReportedUnfinished ? 'unfinished' : 'received'
+  return {
+    intake_id,
+    tenant_id,
+    environment,
+    carrier_id,
+    employer_id: completed?.employer_id ?? employer_id,
+    policy_id: completed?.policy_id ?? null,
+    policy_number: policy.policy_number,
+    status: completed ? 'completed' : open,
+  } as const
+}
