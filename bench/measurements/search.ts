@@ -47,7 +47,7 @@ export async function measureSearch(server: BenchServer, effort: Effort): Promis
       'the name of a file': () => fileNameOf(any(files)),
       'the beginning of the names of all files': () => 'ach-bench',
       'the beginning of a legal name': () => 'bench builders',
-      'an e-mail address': () => PAYER,
+      'an email address': () => PAYER,
       'a FEIN': () => participants.fein,
       'nothing that is there': () => `none ${any(1_000_000)}`,
     }

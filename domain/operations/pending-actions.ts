@@ -97,9 +97,9 @@ export const pendingActions: Decider<PendingActions, PendingActionsCommand, Pend
 }
 
 function alreadyApproved(): Rejection {
-  return reject('conflict', 'action_approved', 'It was approved already')
+  return reject('conflict', 'action_approved', 'The action was approved already')
 }
 
 function alreadyDeclined(): Rejection {
-  return reject('conflict', 'action_declined', 'It was declined already')
+  return reject('conflict', 'action_declined', 'The action was declined already')
 }

@@ -38,8 +38,8 @@ export interface Resource {
   readonly whole?: readonly Action[]
   /** The kind of story that a row has. */
   readonly story?: StoryKind | undefined
-  /** It is reached from other places. */
+  /** The page is reached from other places. */
   readonly isHidden?: true
-  /** It is reached from the page of all lists. */
+  /** The page is reached from that of all lists. */
   readonly isListed?: true
 }

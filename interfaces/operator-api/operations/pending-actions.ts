@@ -94,7 +94,7 @@ export const pendingActionEndpoints = [
     ...one,
     body: z.object({ reason: text().describe('Why. Names nobody: it is kept as it is') }),
     answers: { 200: PendingAction },
-    errors: { ...one.errors, 409: 'It was approved already, or another operator declined it' },
+    errors: { ...one.errors, 409: 'The action was approved already, or another operator declined it' },
     command: { name: 'pending-actions decline' },
     refuses: { 409: ['action_approved', 'action_declined'] },
     async handle(call) {
