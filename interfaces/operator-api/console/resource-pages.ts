@@ -56,7 +56,9 @@ export async function listPage(
   const does = (row: Row) => {
     const own =
       canShow && resource.keys ? [link(`/console/${path}/${joined(resource.keys(row))}`, 'Show')] : []
-    const others = (resource.links?.(row) ?? []).map(({ href, label }) => link(href, label))
+    const others = (resource.links?.(row) ?? [])
+      .filter(({ route }) => route === undefined || endpoints.has(route))
+      .map(({ href, label }) => link(href, label))
     return [...own, ...others, ...linksOf(endpoints, resource.actions, row)]
   }
   const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { OPERATOR_ROLES, type OperatorRole } from '../../../domain/access/operators.ts'
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { Costs } from '../../http/costs.ts'
@@ -8,6 +9,7 @@ import { type Guard, queryOf, type Route } from '../../http/server.ts'
 import { html } from '../../portal/html.ts'
 import { readForm } from '../../portal/own-posts.ts'
 import type { OperatorHost } from '../host/api.ts'
+import { rolesOf } from '../host/roles.ts'
 import { confirmPage, doingsOf, done } from './action-pages.ts'
 import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
 import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
@@ -33,6 +35,8 @@ interface Console {
 interface Visit extends Caller {
   readonly session: Session
   readonly query: Texts
+  /** Those for the role. */
+  readonly endpoints: OperatorEndpoints
 }
 
 /** The web console: pages over the declared endpoints of the operator API. */
@@ -48,7 +52,13 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
   )
   const there = resources.filter(({ list, show }) => endpoints.has(list ?? show!))
   const doings = doingsOf(endpoints, there)
-  const places = placesOf(there.filter(({ isHidden }) => !isHidden))
+  const seenBy = Object.fromEntries(
+    OPERATOR_ROLES.map((role) => {
+      const own = new OperatorEndpoints(declared, role)
+      const seen = there.filter(({ list, show, isHidden }) => !isHidden && own.has(list ?? show!))
+      return [role, { endpoints: own, places: placesOf(seen) }]
+    }),
+  ) as Readonly<Record<OperatorRole, { endpoints: OperatorEndpoints; places: readonly Place[] }>>
 
   /** A page for who is signed in; others are led to the sign-in, and back where they asked for a page. */
   const page = (
@@ -65,7 +75,8 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
           const next = method === 'GET' ? request.originalUrl : '/console'
           return leadTo(response, `/console/sign-in?${new URLSearchParams({ next }).toString()}`)
         }
-        const visit = { request, response, costs, hostOf, session, token: session.token }
+        const { endpoints, places } = seenBy[session.operator.role]
+        const visit = { request, response, costs, hostOf, session, token: session.token, endpoints }
         try {
           const shown = await show({ ...visit, query: Object.fromEntries(queryOf(request)) })
           if (typeof shown === 'string') leadTo(response, shown)
@@ -93,11 +104,11 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       if (resource.show === undefined || count !== keys.length) {
         throw new HttpError(404, null, 'The console has no such page.')
       }
-      return thingPage(endpoints, visit, resource, keys, visit.query)
+      return thingPage(visit.endpoints, visit, resource, keys, visit.query)
     })
 
   const routes: readonly Route[] = [
-    page('', (visit) => overviewPage(endpoints, visit)),
+    page('', (visit) => overviewPage(visit.endpoints, visit)),
     {
       method: 'GET',
       path: '/console/sign-in',
@@ -135,16 +146,20 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       async (visit) => {
         const { q = '', form } = await readForm(visit.request)
         await access.requireForm(visit.request, visit.response, 'search', form, false)
-        return searchPage(endpoints, visit, there, q.trim())
+        return searchPage(visit.endpoints, visit, there, q.trim())
       },
       'POST',
     ),
     page('/dead-letters', (visit) =>
-      deadLettersPage(endpoints, visit, resources.find(({ path }) => path === 'projections')!),
+      deadLettersPage(visit.endpoints, visit, resources.find(({ path }) => path === 'projections')!),
     ),
-    page('/actions/:operation', async (visit) =>
-      confirmPage(endpoints, visit, visit.session, doingOf(visit.request), visit.query),
-    ),
+    page('/actions/:operation', async (visit) => {
+      const { request, response, session, query } = visit
+      const doing = doingOf(request)
+      // the endpoint itself refuses as well
+      gate.requireRole(session.operator, rolesOf(doing.endpoint), request, response)
+      return confirmPage(endpoints, visit, session, doing, query)
+    }),
     page(
       '/actions/:operation',
       async (visit) => {
@@ -164,10 +179,10 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
     ),
     page('/:place', async (visit) => {
       const resource = placed(visit.request)
-      if (resource.list !== undefined) return listPage(endpoints, visit, resource, visit.query)
+      if (resource.list !== undefined) return listPage(visit.endpoints, visit, resource, visit.query)
       const shows = endpoints.of(resource.show!)
       const names = Object.keys(shows.params?.shape ?? {})
-      if (names.length === 0) return thingPage(endpoints, visit, resource, [], visit.query)
+      if (names.length === 0) return thingPage(visit.endpoints, visit, resource, [], visit.query)
       const keys = names.map((name) => visit.query[name]?.trim() ?? '')
       if (keys.some((key) => key === '')) return lookUpPage(resource, shows)
       return `/console/${resource.path}/${keys.map(encodeURIComponent).join('/')}`

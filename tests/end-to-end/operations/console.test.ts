@@ -1,6 +1,12 @@
 // @module-tag once
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConsoleVisitor, proofIn } from '../../support/console.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '../../../domain/access/operators.ts'
+import { doingsOf } from '../../../interfaces/operator-api/console/action-pages.ts'
+import { OperatorEndpoints } from '../../../interfaces/operator-api/console/calls.ts'
+import { resources } from '../../../interfaces/operator-api/console/resources.ts'
+import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts'
+import { rolesOf } from '../../../interfaces/operator-api/host/roles.ts'
+import { ConsoleVisitor, formOf, proofIn } from '../../support/console.ts'
 import { newPartner, registerWebhook } from '../../support/partners.ts'
 import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
@@ -238,6 +244,77 @@ describe('an action of the console', () => {
   test('that the console does not offer is not there', async () => {
     expect((await visitor.get('/console/actions/registerTenant')).status).toBe(404)
     expect((await visitor.get(`/console/actions/erase?subject=person/${'0'.repeat(24)}`)).status).toBe(404)
+  })
+})
+
+describe('an operator of a role', () => {
+  const doings = [...doingsOf(new OperatorEndpoints(operatorEndpoints), resources)]
+  const people = {} as Record<OperatorRole, { visitor: ConsoleVisitor; operator_id: string }>
+  beforeAll(async () => {
+    for (const role of OPERATOR_ROLES) {
+      const { operator_id, token } = await operate(service, 'POST', '/operators', { name: role, role })
+      people[role] = { visitor: new ConsoleVisitor(service), operator_id }
+      await people[role].visitor.signIn(token)
+    }
+  })
+  /** Names of the actions that pages lead to. */
+  const offered = (texts: readonly string[]) =>
+    new Set(
+      texts.flatMap((text) => [...text.matchAll(/"\/console\/actions\/(\w+)/g)].map(([, name]) => name!)),
+    )
+
+  test('is offered the actions that the endpoints are for by their declarations, and no page of another', async () => {
+    const seen = {} as Record<OperatorRole, ReadonlySet<string>>
+    for (const role of OPERATOR_ROLES) {
+      const paths = PLACES.filter((path) => !path.includes('/actions/') && !path.endsWith('sign-in'))
+      const answers = await Promise.all(
+        [...paths, '/console/operators'].map((path) => people[role].visitor.get(path)),
+      )
+      seen[role] = offered(answers.map(({ text }) => text))
+      const proofs = answers.some(({ text }) => text.includes('href="/console/proofs/'))
+      expect([role, proofs]).toEqual([role, role !== 'support'])
+    }
+    // an admin may all, so that what pages lead to is known
+    expect([...seen.admin]).toEqual(
+      expect.arrayContaining(['rebuildProjection', 'createOperator', 'verifyLog']),
+    )
+    for (const role of OPERATOR_ROLES) {
+      const allowed = doings.filter(([, { endpoint }]) => rolesOf(endpoint).includes(role))
+      const names = allowed.map(([name]) => name).filter((name) => seen.admin.has(name))
+      expect([role, [...seen[role]].sort()]).toEqual([role, names.sort()])
+    }
+  })
+
+  test('is refused every other action by the endpoint itself, also with the form of one, and it is recorded', async () => {
+    for (const role of OPERATOR_ROLES) {
+      const own = people[role].visitor
+      const before = (await refusals()).filter((why) => why === 'role').length
+      const others = doings.filter(([, { endpoint }]) => !rolesOf(endpoint).includes(role))
+      for (const [name, { endpoint }] of others) {
+        const params = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, one]) => [one!, '0'.repeat(24)])
+        const query = new URLSearchParams(params).toString()
+        const path = `/console/actions/${name}${query && `?${query}`}`
+        expect([role, name, (await own.get(path)).status]).toEqual([role, name, 403])
+        const form = { form: formOf(own.cookie, path), reason: 'Try', note: 'Try' }
+        const posted = await own.ask('POST', path, form)
+        const isOfRole = posted.text.includes(`The role ${role} does not open this`)
+        expect([role, name, posted.status, isOfRole]).toEqual([role, name, 403, true])
+      }
+      const recorded = async () => (await refusals()).filter((why) => why === 'role').length
+      await expect.poll(recorded).toBe(before + 2 * others.length)
+    }
+  })
+
+  test('whose access was just taken away does nothing more with the page that still stands open', async () => {
+    const { visitor: own, operator_id } = people.operator
+    const path = '/console/actions/pauseProjection?name=employers'
+    const form = proofIn(await own.get(path), path)
+    await operate(service, 'POST', `/operators/${operator_id}/revoke`, { reason: 'Left' })
+    const before = (await refusals()).length
+    const { status, headers } = await own.ask('POST', path, { form })
+    expect([status, headers.get('location')]).toEqual([303, '/console/sign-in?next=%2Fconsole'])
+    expect((await operate(service, 'GET', '/projections/employers')).state).not.toBe('paused')
+    await expect.poll(async () => (await refusals()).slice(before)).toEqual(['session that has ended'])
   })
 })
 
