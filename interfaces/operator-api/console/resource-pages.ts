@@ -85,9 +85,8 @@ export async function thingPage(
   const lists =
     resource.also !== undefined && endpoints.has(resource.also) ? endpoints.of(resource.also) : null
   const paged = lists === null ? pagingOf(shows, query) : {}
-  const found = await call(caller, shows, params, { ...queryOfForm(fields, query), ...paged }).catch(
-    refusedIf(fields.length > 0),
-  )
+  const asked = call(caller, shows, params, { ...queryOfForm(fields, query), ...paged })
+  const found = await (fields.length > 0 ? asked.catch(refused) : asked)
   const more =
     lists && (await listed(caller, lists, params, query.from === undefined ? {} : { from: query.from }))
   const title = keys.length === 0 ? resource.title : `${resource.title}: ${keys.at(-1)}`
@@ -172,18 +171,17 @@ function rowsOf(data: unknown): readonly Row[] {
   return Array.isArray(data) ? data.filter(isRow) : []
 }
 
-/** What another time or revision may bring is shown as a page of its own; the rest is thrown on. */
-function refusedIf(mayVary: boolean): (error: unknown) => HttpError {
-  return (error) => {
-    if (mayVary && error instanceof HttpError && [400, 404, 409].includes(error.status)) return error
-    throw error
-  }
+/** What another time or revision may bring is shown as a part of the page; the rest is thrown on. */
+export function refused(error: unknown): HttpError {
+  if (error instanceof HttpError && [400, 404, 409].includes(error.status)) return error
+  throw error
 }
 
 function joined(keys: readonly string[]): string {
   return keys.map(encodeURIComponent).join('/')
 }
 
-function link(href: string, label: string): Html {
+/** A link among others. */
+export function link(href: string, label: string): Html {
   return html`<a href="${href}">${label}</a> `
 }

@@ -18,6 +18,7 @@ import { overviewPage } from './overview-page.ts'
 import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
 import { resources } from './resources.ts'
 import { ConsoleAccess, type Session } from './session.ts'
+import { storyPage } from './story-page.ts'
 
 interface ConsoleSettings {
   readonly endpoints: readonly Endpoint<OperatorHost>[]
@@ -186,6 +187,10 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       const keys = names.map((name) => visit.query[name]?.trim() ?? '')
       if (keys.some((key) => key === '')) return lookUpPage(resource, shows)
       return `/console/${resource.path}/${keys.map(encodeURIComponent).join('/')}`
+    }),
+    page('/stories/:kind/:id', (visit) => {
+      const { kind, id } = visit.request.params
+      return storyPage(visit.endpoints, visit, { kind: String(kind), id: String(id) }, visit.query)
     }),
     shownBy('/:place/:one', ['one']),
     shownBy('/:place/:one/:two', ['one', 'two']),

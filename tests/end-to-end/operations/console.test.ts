@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATOR_ROLES, type OperatorRole } from '../../../domain/access/operators.ts'
 import { doingsOf } from '../../../interfaces/operator-api/console/action-pages.ts'
-import { OperatorEndpoints } from '../../../interfaces/operator-api/console/calls.ts'
+import { OperatorEndpoints, paramsOf } from '../../../interfaces/operator-api/console/calls.ts'
 import { resources } from '../../../interfaces/operator-api/console/resources.ts'
 import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts'
 import { rolesOf } from '../../../interfaces/operator-api/host/roles.ts'
@@ -129,6 +129,8 @@ describe('every page of the console', () => {
       ...PLACES,
       stream,
       `${stream}?revision=0`,
+      `/console/stories/policy/${tenant.policyId}`,
+      `/console/stories/policy/${tenant.policyId}?position=${event.position}`,
       `/console/proofs/${event.event_id}`,
       '/console/nothing',
     ]) {
@@ -158,6 +160,52 @@ describe('every page of the console', () => {
     const { status, text } = await visitor.get(`${stream}?as_of=2001-01-01T00:00:00`)
     expect([status, text.includes('it was empty at that point')]).toEqual([200, true])
     expect(text).not.toContain('<script')
+  })
+})
+
+describe('the story of a thing', () => {
+  /** Where a link of a page leads, by its words. */
+  const linkTo = (text: string, words: string) =>
+    new RegExp(`<a href="([^"]+)">${words}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&')
+  const names = ['First Bakery LLC', 'Second Bakery LLC', 'Third Bakery LLC']
+  let story: string
+  beforeAll(async () => {
+    const { employerId } = await seedTenant(service)
+    story = `/console/stories/employer/${employerId}`
+    for (const legal_name of names)
+      await operate(service, 'PATCH', `/employers/${employerId}`, { legal_name })
+  })
+
+  test('is shown as of each of its events, one step at a time, with what has changed since', async () => {
+    const now = await visitor.get(story)
+    expect(now.text).toContain('How it stands')
+    expect(now.text).not.toContain('What has changed since')
+    const before = await visitor.get(linkTo(now.text, 'Previous event')!)
+    expect(before.text).toContain('How it stood then')
+    expect(before.text).toContain('What has changed since')
+    expect(before.text).toMatch(/<td>[^<]*legal_name/)
+    const { headers } = await visitor.get(linkTo(before.text, 'Next event')!)
+    expect(headers.get('content-type')).toContain('text/html')
+    const after = await visitor.get(linkTo(before.text, 'Next event')!)
+    expect(linkTo(after.text, 'Next event')).toBeUndefined()
+    expect(after.text).not.toMatch(/<td>[^<]*legal_name/)
+    expect(linkTo(after.text, 'Now')).toBe(`${story}?`)
+  })
+
+  test('goes by its slider to an event, and by a time to what was known then', async () => {
+    const { text } = await visitor.get(story)
+    const [, count] = /type="range" name="event" min="1" max="(\d+)"/.exec(text)!
+    const { status, headers } = await visitor.get(`${story}?event=1`)
+    expect([status, headers.get('location')]).toEqual([303, expect.stringMatching(/\?position=\d+$/)])
+    const first = await visitor.get(headers.get('location')!)
+    expect(first.text).toContain(`After event 1 of the ${count} below`)
+    expect(first.text).toContain(`type="range" name="event" min="1" max="${count}" step="1" value="1"`)
+    const future = await visitor.get(`${story}?as_of=2999-01-01T00:00`)
+    expect(future.text).toContain(`After event ${count} of the ${count} below`)
+    const never = await visitor.get(`${story}?as_of=2001-01-01T00:00`)
+    expect([never.status, never.text.includes('there was none at that point')]).toEqual([200, true])
+    expect((await visitor.get('/console/stories/employer/none')).status).toBe(404)
+    expect((await visitor.get(`${story}?position=x`)).text).toContain('It cannot be shown')
   })
 })
 
@@ -291,8 +339,8 @@ describe('an operator of a role', () => {
       const before = (await refusals()).filter((why) => why === 'role').length
       const others = doings.filter(([, { endpoint }]) => !rolesOf(endpoint).includes(role))
       for (const [name, { endpoint }] of others) {
-        const params = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, one]) => [one!, '0'.repeat(24)])
-        const query = new URLSearchParams(params).toString()
+        const names = Object.keys(paramsOf(endpoint, []))
+        const query = names.map((one) => `${one}=${'0'.repeat(24)}`).join('&')
         const path = `/console/actions/${name}${query && `?${query}`}`
         expect([role, name, (await own.get(path)).status]).toEqual([role, name, 403])
         const form = { form: formOf(own.cookie, path), reason: 'Try', note: 'Try' }
