@@ -21,6 +21,7 @@ import { logTree } from './0020-log-tree.ts'
 import { resentDeliveries } from './0021-resent-deliveries.ts'
 import { consoleSessions } from './0022-console-sessions.ts'
 import { traces } from './0023-traces.ts'
+import { throughput } from './0024-throughput.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -48,4 +49,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0021-resent-deliveries': resentDeliveries,
   '0022-console-sessions': consoleSessions,
   '0023-traces': traces,
+  '0024-throughput': throughput,
 }

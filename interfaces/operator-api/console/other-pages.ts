@@ -83,7 +83,7 @@ export async function deadLettersPage(
       const whole = data as Row
       const streams = whole.parked as readonly Row[]
       const does = (row: Row) => [
-        html`<a href="/console/streams/${encodeURIComponent(String(row.stream))}?from=${String(row.revision)}">Event</a> `,
+        html`<a href="/console/streams/${encodeURIComponent(String(row.stream))}?from=${String(row.revision)}">Event and what waits behind it</a> `,
         ...linksOf(endpoints, projections.parts?.parked, row, whole),
       ]
       const columns = Object.fromEntries(

@@ -42,6 +42,13 @@ export function linksOf(
   })
 }
 
+/** Where else a thing leads. */
+function furtherOf(endpoints: OperatorEndpoints, { links }: Resource, row: Row): readonly Html[] {
+  return (links?.(row) ?? [])
+    .filter(({ route }) => route === undefined || endpoints.has(route))
+    .map(({ href, label }) => link(href, label))
+}
+
 /** A list, narrowed by what the address says. @throws HttpError. */
 export async function listPage(
   endpoints: OperatorEndpoints,
@@ -56,10 +63,7 @@ export async function listPage(
   const does = (row: Row) => {
     const own =
       canShow && resource.keys ? [link(`/console/${path}/${joined(resource.keys(row))}`, 'Show')] : []
-    const others = (resource.links?.(row) ?? [])
-      .filter(({ route }) => route === undefined || endpoints.has(route))
-      .map(({ href, label }) => link(href, label))
-    return [...own, ...others, ...linksOf(endpoints, resource.actions, row)]
+    return [...own, ...furtherOf(endpoints, resource, row), ...linksOf(endpoints, resource.actions, row)]
   }
   const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)
   return {
@@ -101,7 +105,7 @@ export async function thingPage(
   return {
     title,
     body: html`<div><h1>${title}</h1><p class="soft">${resource.about}</p></div>
-${toolbar([...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
+${toolbar([...(found instanceof HttpError ? [] : furtherOf(endpoints, resource, whole)), ...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
 ${filters(shows, query)}
 ${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}${lists === null ? turning(found, query) : null}</section>`}
 ${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows), (row) => linksOf(endpoints, resource.alsoActions, row, whole))}${turning(more, query)}</section>`}`,

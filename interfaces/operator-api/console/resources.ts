@@ -1,3 +1,4 @@
+import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import type { Texts } from './calls.ts'
 import type { Columns, Row } from './values.ts'
 
@@ -59,6 +60,11 @@ const stands =
 const streamOf = (stream: unknown) => ({
   href: `/console/streams/${encodeURIComponent(text(stream))}`,
   label: 'Stream',
+})
+
+const storyOf = (kind: StoryKind, id: unknown) => ({
+  href: `/console/stories/${kind}/${encodeURIComponent(text(id))}`,
+  label: 'Story',
 })
 
 const retryStream = (label: string, dry: Texts): Action => ({
@@ -125,7 +131,7 @@ export const resources: readonly Resource[] = [
         when: ({ parked_streams }) => Number(parked_streams) > 0,
       },
     ],
-    parts: { parked: [retryStream('Retry', {}), retryStream('Dry run', { dry_run: 'true' })] },
+    parts: { parked: [retryStream('Dry run', { dry_run: 'true' }), retryStream('Retry', {})] },
   },
   {
     path: 'work',
@@ -160,6 +166,7 @@ export const resources: readonly Resource[] = [
   {
     path: 'debits',
     title: 'Debits',
+    links: ({ transaction_id }) => [storyOf('debit', transaction_id)],
     about: 'Bank debits, newest first. Those in quarantine wait for a person.',
     list: 'GET /debits',
     show: 'GET /debits/{transaction_id}',
@@ -183,6 +190,7 @@ export const resources: readonly Resource[] = [
   {
     path: 'bank-files',
     title: 'Bank files',
+    links: ({ file_id }) => [streamOf(`bankFile-${text(file_id)}`)],
     about: 'Files for the bank with their batches, and how the bank answered.',
     list: 'GET /bank-files',
     show: 'GET /bank-files/{file_id}',
@@ -250,6 +258,7 @@ export const resources: readonly Resource[] = [
   {
     path: 'webhooks',
     title: 'Webhooks',
+    links: ({ subscription_id }) => [storyOf('webhook', subscription_id)],
     about: 'Subscriptions of all tenants whose last deliveries failed, the worst first.',
     list: 'GET /webhooks/failing',
     show: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',

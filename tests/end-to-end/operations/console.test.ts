@@ -154,6 +154,23 @@ describe('every page of the console', () => {
     }
   })
 
+  test('draws throughput and lag of the last hour and day, and has the same as a table', async () => {
+    const measured = async () =>
+      (await operate(service, 'GET', '/throughput')).filter(
+        ({ seconds_behind }: { seconds_behind: number | null }) => seconds_behind !== null,
+      )
+    await expect.poll(async () => (await measured()).length).toBeGreaterThan(0)
+    expect(await operate(service, 'GET', '/throughput?span=day')).toHaveLength(72)
+    expect((await askOperator(service, 'GET', '/throughput?span=year')).body.field).toBe('span')
+    const { text } = await visitor.get('/console')
+    for (const span of ['hour', 'day']) {
+      expect(text).toMatch(new RegExp(`<title id="[^"]+">Throughput of the last ${span}</title><desc`))
+      expect(text).toMatch(new RegExp(`<title id="[^"]+">Lag of the last ${span}</title><desc`))
+      expect(text).toContain(`<caption class="hide">The last ${span}</caption>`)
+    }
+    expect(text).toMatch(/Lag of the last hour <span class="soft">At most \d/)
+  })
+
   test('shows the state of a stream as of a time, and says when there was none', async () => {
     const stream = `/console/streams/policy-${tenant.policyId}`
     expect((await visitor.get(`${stream}?as_of=2999-01-01T00:00`)).text).toContain(tenant.policyNumber)
