@@ -190,7 +190,10 @@ export const resources: readonly Resource[] = [
   {
     path: 'bank-files',
     title: 'Bank files',
-    links: ({ file_id }) => [streamOf(`bankFile-${text(file_id)}`)],
+    links: ({ file_id }) => [
+      { href: `/console/bank-files/${text(file_id)}/lines`, label: 'Lines' },
+      streamOf(`bankFile-${text(file_id)}`),
+    ],
     about: 'Files for the bank with their batches, and how the bank answered.',
     list: 'GET /bank-files',
     show: 'GET /bank-files/{file_id}',

@@ -11,6 +11,7 @@ import { readForm } from '../../portal/own-posts.ts'
 import type { OperatorHost } from '../host/api.ts'
 import { rolesOf } from '../host/roles.ts'
 import { confirmPage, doingsOf, done } from './action-pages.ts'
+import { bankFileLinesPage } from './bank-file-lines-page.ts'
 import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
 import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
 import { deadLettersPage, searchPage, signInPage } from './other-pages.ts'
@@ -188,6 +189,9 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       if (keys.some((key) => key === '')) return lookUpPage(resource, shows)
       return `/console/${resource.path}/${keys.map(encodeURIComponent).join('/')}`
     }),
+    page('/bank-files/:file/lines', (visit) =>
+      bankFileLinesPage(visit.endpoints, visit, String(visit.request.params.file), visit.query),
+    ),
     page('/stories/:kind/:id', (visit) => {
       const { kind, id } = visit.request.params
       return storyPage(visit.endpoints, visit, { kind: String(kind), id: String(id) }, visit.query)
