@@ -52,6 +52,7 @@ button,.button{width:auto;min-height:2.75rem;padding:.5rem 1rem;justify-self:sta
 .slider label{flex:1 1 16rem}
 .slider input{display:block;width:100%;min-height:2.75rem;margin:0;padding:0;accent-color:var(--accent)}
 .charts{display:grid;gap:1.5rem;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr))}
+.chart figcaption .soft{display:block}
 .chart svg{display:block;width:100%;height:7rem;margin-top:.25rem}
 .chart path{vector-effect:non-scaling-stroke}
 .chart .axis{stroke:var(--line);stroke-width:1}

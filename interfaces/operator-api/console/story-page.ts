@@ -116,7 +116,7 @@ function slider(count: number, step: number, from: Texts): Html {
 
 function timeForm({ query: schema }: Pick<Endpoint<OperatorHost>, 'query'>, query: Texts, from: Texts): Html {
   const field = fieldsOf(schema).find(({ name }) => name === 'as_of')!
-  return html`<form class="filters" method="get">${hidden(from)}${input({ ...field, hint: 'UTC' }, query.as_of ?? '')}<button class="plain">Show as of this time</button></form>`
+  return html`<form class="filters" method="get">${hidden(from)}${input(field, query.as_of ?? '', true)}<button class="plain">Show as of this time</button></form>`
 }
 
 function hidden(texts: Texts): readonly Html[] {

@@ -25,10 +25,10 @@ export const throughputEndpoints = [
     description:
       'An hour in minutes, a day in parts of 20 minutes, oldest first. A worker takes samples each half minute and keeps ' +
       'them for 25 hours. Of EventStoreDB, numbers of events are estimated.',
-    query: z.object({ span: withDefault(word('hour', 'day'), 'hour') }),
+    query: z.object({ span: withDefault(word('hour', 'day'), 'hour').describe('How far back') }),
     answers: { 200: z.array(Slot).readonly() },
     command: {
-      name: 'throughput show',
+      name: 'throughput',
       items: 'slots',
       columns: {
         at: 'at',

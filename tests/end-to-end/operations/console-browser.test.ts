@@ -96,7 +96,7 @@ describe.skipIf(browserPath === null)('the console in a real browser (needs chro
 
   test('is shown in the documentation as it is', async () => {
     await on('desktop', async (page) => {
-      await page.setViewportSize({ width: 1000, height: 720 })
+      await page.setViewportSize({ width: 1000, height: 500 })
       const story = `/console/stories/employer/${tenant.employerId}`
       const pictures = {
         overview: '/console',
@@ -107,7 +107,8 @@ describe.skipIf(browserPath === null)('the console in a real browser (needs chro
       for (const [name, path] of Object.entries(pictures)) {
         await page.goto(`${service.opsUrl}${path}`)
         if (name === 'story') await page.getByRole('link', { name: 'Previous event' }).click()
-        if (name === 'overview') await page.locator('.charts').first().scrollIntoViewIfNeeded()
+        const shown = { overview: '.tiles li:nth-child(5)', story: 'section' }[name]
+        if (shown) await page.evaluate(`document.querySelector('${shown}').scrollIntoView()`)
         await picture(page, `docs-console-${name}`, false)
       }
     })
