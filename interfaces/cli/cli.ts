@@ -62,6 +62,7 @@ const OPERATOR = {
 const OPERATOR_ALONE = {
   search: 'find what a text names',
   stories: 'tell the story of a thing, its events in sentences, as of any time',
+  throughput: 'show how much was stored, and how late readers of the log were',
   drain: 'wait until no work is left at the present clock',
   erase: 'destroy the data key of a person or employer; there is no way back. It asks first',
 } as const

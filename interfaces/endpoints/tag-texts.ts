@@ -76,5 +76,6 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   'webhook-subscriptions': 'Webhook subscriptions of all tenants.',
   webhooks:
     'Subscriptions to events.\n\nA subscription: `active` ⇄ `disabled`. A delivery: `pending` → `delivered`, or `retrying` → `delivered` or `failed`.',
+  throughput: 'How much is stored, and how late readers of the log are.',
   work: 'Work of the process managers: due, leased, later or failed.',
 }

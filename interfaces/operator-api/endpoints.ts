@@ -25,6 +25,7 @@ import { faultEndpoints } from './operations/faults.ts'
 import { outboxEndpoints } from './operations/outbox.ts'
 import { pendingActionEndpoints } from './operations/pending-actions.ts'
 import { projectionEndpoints } from './operations/projections.ts'
+import { throughputEndpoints } from './operations/throughput.ts'
 import { workEndpoints } from './operations/work.ts'
 import { carrierEndpoints } from './parties/carriers.ts'
 import { employerEndpoints } from './parties/employers.ts'
@@ -73,6 +74,7 @@ export const operatorEndpoints = [
   ...drainEndpoints,
   ...projectionEndpoints,
   ...workEndpoints,
+  ...throughputEndpoints,
   ...alertEndpoints,
   ...outboxEndpoints,
   ...faultEndpoints,

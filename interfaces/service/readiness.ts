@@ -148,6 +148,17 @@ export class Readiness {
     return { projections: listed, processManagers, failed, published, unknown }
   }
 
+  /** How far the read model or process manager furthest behind is behind the log. @throws what reading fails by. */
+  async lag(): Promise<Lag> {
+    const { projections, processManagers } = await this.#figures.get()
+    const known = projections.filter(({ code_version }) => code_version !== null)
+    const all = [...known, ...processManagers].map(({ lag }) => lag)
+    return {
+      events: Math.max(0, ...all.map(({ events }) => events)),
+      seconds: Math.max(0, ...all.map(({ seconds }) => seconds)),
+    }
+  }
+
   /** What a drain would still have to wait for. */
   async unfinished(): Promise<unknown> {
     const { integrationEvents, runner } = this.#parts

@@ -18,6 +18,7 @@ import { ProcessManagerRunner } from '../../application/followers/runner.ts'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../../application/operations/drain.ts'
 import { erasure } from '../../application/operations/erasure-process-manager.ts'
+import { followThroughput } from '../../application/operations/follow-throughput.ts'
 import { recordClock, recordHeldBack } from '../../application/operations/machinery-alerts.ts'
 import { openAlerts } from '../../application/operations/operator-alerts.ts'
 import { discardWork } from '../../application/operations/unknown-work.ts'
@@ -61,6 +62,7 @@ import { rewrapAll } from '../../infrastructure/secrets/rewrap.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import type { Logger } from '../../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
+import { PostgresThroughput } from '../../infrastructure/telemetry/throughput.ts'
 import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
 import { keepHistory } from '../../infrastructure/webhooks/history.ts'
 import { HttpsWebhookSender } from '../../infrastructure/webhooks/sender.ts'
@@ -387,6 +389,18 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
+  const throughput = new PostgresThroughput(background)
+  if (config.roles.has('worker')) {
+    const stopping = new AbortController()
+    const failed = (error: unknown) => logger.warn('throughput not sampled', {}, error)
+    const lag = () => readiness.lag()
+    const parts = { log: failFast, samples: throughput, leases, lag, failed }
+    const sampling = followThroughput(parts, stopping.signal)
+    closers.push(async () => {
+      stopping.abort()
+      await sampling
+    })
+  }
   const hosts = createHosts({
     config,
     app,
@@ -399,6 +413,7 @@ async function compose(
       logMemory,
       logTree,
       outbox,
+      throughput,
       needsSecondOperator: config.needsSecondOperator,
       consoleSessions: new StoredConsoleSessions(pool, clock),
       portalHosts: () => portalHosts(config, addresses),

@@ -1,3 +1,4 @@
+import { createHmac, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import type { SharedService } from './service.ts'
 
@@ -52,4 +53,10 @@ export class ConsoleVisitor {
 export function proofIn({ text }: ConsoleAnswer, action: string): string {
   const form = text.split('<form ').find((one) => one.includes(`action="${action.replaceAll('&', '&amp;')}"`))
   return /name="form" value="([^"]+)"/.exec(form ?? '')?.[1] ?? ''
+}
+
+/** The proof that the session of a cookie would put into a form: what somebody can make who has the cookie. */
+export function formOf(cookie: string, action: string, nonce = randomUUID()): string {
+  const secret = cookie.slice(cookie.indexOf('=') + 1)
+  return `${nonce}.${createHmac('sha256', secret).update(`form ${nonce} ${action}`).digest('base64url')}`
 }

@@ -65,13 +65,13 @@ export async function startPayerBrowser(hosts: readonly string[] = []): Promise<
 
 const PICTURE_ATTEMPTS = 3
 
-/** Takes a picture of a whole page. */
-export async function picture(page: Page, name: string): Promise<void> {
+/** Takes a picture of a page. @param fullPage false: of what its window shows. */
+export async function picture(page: Page, name: string, fullPage = true): Promise<void> {
   await mkdir(PICTURES, { recursive: true })
   const path = join(PICTURES, `${name}.png`)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await page.screenshot({ path, fullPage: true })
+      await page.screenshot({ path, fullPage })
       return
     } catch (error) {
       // a busy browser sometimes has no frame to show

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import { HttpError } from '../../http/errors.ts'
-import { html } from '../../portal/html.ts'
+import { type Html, html } from '../../portal/html.ts'
 import { note } from '../../portal/pieces.ts'
 import type { OperatorHost } from '../host/api.ts'
 import { PendingAction } from '../host/second-operator.ts'
@@ -9,7 +9,7 @@ import { bodyOfForm, type Field, fieldsOf, input } from './fields.ts'
 import { type ConsolePage, proofField } from './layout.ts'
 import type { Action, Resource } from './resource.ts'
 import type { Session } from './session.ts'
-import { thing, words } from './values.ts'
+import { type Row, thing, words } from './values.ts'
 
 const WAITS =
   'Nothing has happened yet: another operator must approve it, under Pending actions, before it expires.'
@@ -93,12 +93,24 @@ export async function done(caller: Caller, doing: Doing, query: Texts, typed: Te
   const sent = { ...preset, ...bodyOfForm(fields, { ...typed, ...preset }) }
   const { status, data } = await call(caller, endpoint, params, {}, sent)
   const isWaiting = status === 202 && endpoint.answers[202] === PendingAction
-  const [title, what] = isWaiting ? [`Waits: ${label}`, WAITS] : [`Done: ${label}`, `${endpoint.summary}.`]
+  const isDryRun = (sent as Row).dry_run === true
+  const [title, what] = isWaiting
+    ? [`Waits: ${label}`, WAITS]
+    : isDryRun
+      ? [`Dry run: ${label}`, 'Nothing was changed: this is what it would be done to.']
+      : [`Done: ${label}`, `${endpoint.summary}.`]
   return {
     title,
     body: html`<div class="card stack"><h1>${title}</h1><p>${what}</p>${thing(data)}
-<p><a href="/console/${resource.path}">Go on to ${resource.title}</a></p></div>`,
+<p class="do-all">${isDryRun ? inEarnest(doing, { ...typed, ...query }) : null}<a href="/console/${resource.path}">Go on to ${resource.title}</a></p></div>`,
   }
+}
+
+/** Leads from a dry run to the same without it. */
+function inEarnest({ endpoint, label }: Doing, given: Texts): Html {
+  const same = Object.entries(given).filter(([name, text]) => name !== 'dry_run' && text.trim() !== '')
+  const query = new URLSearchParams(Object.fromEntries(same)).toString()
+  return html`<a class="button" href="/console/actions/${endpoint.operation}${query && `?${query}`}">${label}</a>`
 }
 
 function requireReason(fields: readonly Field[], given: Texts): void {

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import type { OperatorRole } from '../../../domain/access/operators.ts'
 import type { Pagination } from '../../endpoints/api.ts'
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import { callEndpoint } from '../../endpoints/request-pipeline.ts'
@@ -6,6 +7,7 @@ import { requestIdOf } from '../../http/answers.ts'
 import type { Costs } from '../../http/costs.ts'
 import { HttpError } from '../../http/errors.ts'
 import type { OperatorHost } from '../host/api.ts'
+import { rolesOf } from '../host/roles.ts'
 
 export type Texts = Readonly<Record<string, string>>
 
@@ -19,14 +21,22 @@ export interface Answered {
 /** The declared endpoints of the operator API: all that the console reads and does goes through them. */
 export class OperatorEndpoints {
   readonly #byRoute: ReadonlyMap<string, Endpoint<OperatorHost>>
+  readonly #role: OperatorRole | null
 
-  constructor(endpoints: readonly Endpoint<OperatorHost>[]) {
+  /** @param role who looks; null: anybody. */
+  constructor(endpoints: readonly Endpoint<OperatorHost>[], role: OperatorRole | null = null) {
     this.#byRoute = new Map(endpoints.map((one) => [nameless(`${one.method} ${one.path}`), one]))
+    this.#role = role
   }
 
-  /** @param route as the API's reference names it: `POST /projections/{name}/rebuild`. */
+  /**
+   * Whether there is such an endpoint, and it is for the role: pages offer nothing else. What is called nevertheless is
+   * refused by the endpoint itself.
+   * @param route as the API's reference names it: `POST /projections/{name}/rebuild`.
+   */
   has(route: string): boolean {
-    return this.#byRoute.has(nameless(route))
+    const found = this.#byRoute.get(nameless(route))
+    return found !== undefined && (this.#role === null || rolesOf(found).includes(this.#role))
   }
 
   /** @throws HttpError 404 for what this release does not have. */

@@ -48,6 +48,17 @@ button,.button{width:auto;min-height:2.75rem;padding:.5rem 1rem;justify-self:sta
 .do-all{display:flex;flex-wrap:wrap;gap:.75rem;align-items:center}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem;align-items:end}
 .filters>*{flex:0 1 13rem}
+.slider{display:flex;flex-wrap:wrap;gap:.75rem;align-items:end}
+.slider label{flex:1 1 16rem}
+.slider input{display:block;width:100%;min-height:2.75rem;margin:0;padding:0;accent-color:var(--accent)}
+.charts{display:grid;gap:1.5rem;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr))}
+.chart figcaption .soft{display:block}
+.chart svg{display:block;width:100%;height:7rem;margin-top:.25rem}
+.chart path{vector-effect:non-scaling-stroke}
+.chart .axis{stroke:var(--line);stroke-width:1}
+.chart .line{stroke:var(--accent-text)}
+.ends{display:flex;justify-content:space-between}
+details ul{margin:0;padding-left:1.25rem}
 select,textarea{display:block;width:100%;margin-top:.25rem;padding:.5rem .75rem;min-height:2.75rem;font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--edge);border-radius:.5rem}
 .tiles{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(13rem,1fr));list-style:none;margin:0;padding:0}
 .tiles .card{padding:1rem}

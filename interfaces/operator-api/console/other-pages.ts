@@ -68,15 +68,16 @@ export async function deadLettersPage(
       const whole = data as Row
       const streams = whole.parked as readonly Row[]
       const does = (row: Row) => [
-        html`<a href="/console/streams/${encodeURIComponent(String(row.stream))}?from=${String(row.revision)}">Event</a> `,
+        html`<a href="/console/streams/${encodeURIComponent(String(row.stream))}?from=${String(row.revision)}">What waits</a> `,
         ...linksOf(endpoints, projections.parts?.parked, row, whole),
       ]
-      const columns = Object.fromEntries(
-        ['stream', 'type', 'revision', 'category', 'message', 'attempts', 'parked_at'].map((one) => [
-          one,
-          one,
-        ]),
-      )
+      const columns = {
+        stream: 'stream',
+        event: ({ type, revision }: Row) => `${String(revision)}: ${String(type)}`,
+        error: ({ category, message }: Row) => `${String(category)}: ${String(message)}`,
+        attempts: 'attempts',
+        parked_at: 'parked_at',
+      }
       return html`<section class="card stack"><h2><a href="/console/projections/${String(name)}">${String(name)}</a></h2>${table(String(name), streams, columns, does, 12 * 1024)}</section>`
     }),
   )

@@ -1,6 +1,7 @@
 import { type Html, html } from '../../portal/html.ts'
 import { pill, type Tone } from '../../portal/pieces.ts'
 import { type Answered, type Caller, call, type OperatorEndpoints, type Texts } from './calls.ts'
+import { chart } from './chart.ts'
 import type { ConsolePage } from './layout.ts'
 import { isRow, type Row, table } from './values.ts'
 
@@ -98,7 +99,9 @@ export async function overviewPage(endpoints: OperatorEndpoints, caller: Caller)
   }
   const tiles = TILES.filter(({ of }) => endpoints.has(of[0]))
   const shown = await Promise.all(tiles.map(async (tile) => tileOf(tile, await look(tile.of))))
-  const [alerts, projections, work, health] = await Promise.all([
+  const [hour, day, alerts, projections, work, health] = await Promise.all([
+    look(['GET /throughput', { span: 'hour' }]),
+    look(['GET /throughput', { span: 'day' }]),
     look(['GET /alerts', { status: 'open', limit: '5' }]),
     look(['GET /projections', {}]),
     look(['GET /work', {}]),
@@ -114,6 +117,8 @@ export async function overviewPage(endpoints: OperatorEndpoints, caller: Caller)
     title: 'Overview',
     body: html`<div><h1>Overview</h1><p>${sentence} ${degraded.join('; ')}</p></div>
 <ul class="tiles">${shown}</ul>
+${over('hour', hour)}
+${over('day', day)}
 ${section('The newest alerts', alerts, (all) =>
   table(
     'The newest alerts',
@@ -151,6 +156,36 @@ function tileOf({ title, href, count }: Tile, look: Look): Html {
   const tone: Tone = words === '0' ? 'good' : words === '?' ? 'warn' : 'bad'
   const why = 'why' in look ? html`<span class="small soft">${look.why}</span>` : null
   return html`<li class="card"><strong>${words} ${pill(tone, tone === 'good' ? 'well' : tone === 'bad' ? 'look' : 'unknown')}</strong><a href="${href}">${title}</a>${why}</li>`
+}
+
+/** Throughput and lag as lines, and as the table that they are drawn from. */
+function over(span: 'hour' | 'day', look: Look): Html {
+  return section(`The last ${span}`, look, (all) => {
+    const rows = rowsOf(all)
+    const line = (field: string, title: string, unit: string) =>
+      chart({
+        id: `${span}-${field.replaceAll('_', '-')}`,
+        title: `${title} of the last ${span}`,
+        unit,
+        values: rows.map((row) => row[field] as number | null),
+        from: clock(String(rows[0]?.at)),
+        to: clock(String(rows.at(-1)?.at)),
+      })
+    const columns = {
+      at: ({ at }: Row) => clock(String(at)),
+      'events/s': 'events_per_second',
+      'events behind': 'events_behind',
+      'seconds behind': 'seconds_behind',
+    }
+    const known = rows.filter(({ seconds_behind }) => seconds_behind !== null)
+    return html`<div class="charts">${line('events_per_second', 'Throughput', 'events/s')}${line('seconds_behind', 'Lag', 's')}</div>
+<details class="more"><summary>The last ${span} as a table</summary>${table(`The last ${span}`, known, columns, undefined, 10 * 1024)}</details>`
+  })
+}
+
+/** `10:20 UTC`. */
+function clock(at: string): Html {
+  return html`<time datetime="${at.slice(0, 16)}Z">${at.slice(11, 16)}</time> UTC`
 }
 
 function section(title: string, look: Look, show: (answered: Answered) => Html): Html {

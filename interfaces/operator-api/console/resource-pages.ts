@@ -42,6 +42,13 @@ export function linksOf(
   })
 }
 
+/** Where else a thing leads. */
+function furtherOf(endpoints: OperatorEndpoints, { links }: Resource, row: Row): readonly Html[] {
+  return (links?.(row) ?? [])
+    .filter(({ route }) => route === undefined || endpoints.has(route))
+    .map(({ href, label }) => link(href, label))
+}
+
 /** A list, narrowed by what the address says. @throws HttpError. */
 export async function listPage(
   endpoints: OperatorEndpoints,
@@ -56,8 +63,12 @@ export async function listPage(
   const does = (row: Row) => {
     const own =
       canShow && resource.keys ? [link(`/console/${path}/${joined(resource.keys(row))}`, 'Show')] : []
-    const others = (resource.links?.(row) ?? []).map(({ href, label }) => link(href, label))
-    return [...own, ...storyOf(resource, row), ...others, ...linksOf(endpoints, resource.actions, row)]
+    return [
+      ...own,
+      ...storyOf(resource, row),
+      ...furtherOf(endpoints, resource, row),
+      ...linksOf(endpoints, resource.actions, row),
+    ]
   }
   const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)
   return {
@@ -88,9 +99,8 @@ export async function thingPage(
   const lists =
     resource.also !== undefined && endpoints.has(resource.also) ? endpoints.of(resource.also) : null
   const paged = lists === null ? pagingOf(shows, query) : {}
-  const found = await call(caller, shows, params, { ...queryOfForm(fields, query), ...paged }).catch(
-    refusedIf(fields.length > 0),
-  )
+  const asked = call(caller, shows, params, { ...queryOfForm(fields, query), ...paged })
+  const found = await (fields.length > 0 ? asked.catch(refused) : asked)
   const more =
     lists && (await listed(caller, lists, params, query.from === undefined ? {} : { from: query.from }))
   const title = keys.length === 0 ? resource.title : `${resource.title}: ${keys.at(-1)}`
@@ -105,9 +115,9 @@ export async function thingPage(
   return {
     title,
     body: html`<div><h1>${title}</h1><p class="soft">${resource.about}</p></div>
-${toolbar([...storyOf(resource, whole), ...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
+${toolbar([...(found instanceof HttpError ? [] : [...storyOf(resource, whole), ...furtherOf(endpoints, resource, whole)]), ...linksOf(endpoints, resource.actions, whole, whole, true), ...linksOf(endpoints, resource.whole, whole, whole, true)])}
 ${filters(shows, query)}
-${found instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}${lists === null ? turning(found, query) : null}</section>`}
+${found instanceof HttpError ? note('bad', 'The page cannot be shown', html`<p>${found.message}</p>`, 'alert') : html`<section class="card stack">${thing(found.data, parts)}${lists === null ? turning(found, query) : null}</section>`}
 ${rows && html`<section class="card stack"><h2>${lists!.summary}</h2>${table(lists!.summary, rows, columnsOf(lists!, rows), (row) => linksOf(endpoints, resource.alsoActions, row, whole))}${turning(more, query)}</section>`}`,
   }
 }
@@ -175,18 +185,17 @@ function rowsOf(data: unknown): readonly Row[] {
   return Array.isArray(data) ? data.filter(isRow) : []
 }
 
-/** What another time or revision may bring is shown as a page of its own; the rest is thrown on. */
-function refusedIf(mayVary: boolean): (error: unknown) => HttpError {
-  return (error) => {
-    if (mayVary && error instanceof HttpError && [400, 404, 409].includes(error.status)) return error
-    throw error
-  }
+/** What another time or revision may bring is shown as a part of the page; the rest is thrown on. */
+export function refused(error: unknown): HttpError {
+  if (error instanceof HttpError && [400, 404, 409].includes(error.status)) return error
+  throw error
 }
 
 function joined(keys: readonly string[]): string {
   return keys.map(encodeURIComponent).join('/')
 }
 
-function link(href: string, label: string): Html {
+/** A link among others. */
+export function link(href: string, label: string): Html {
   return html`<a href="${href}">${label}</a> `
 }

@@ -29,8 +29,10 @@ export interface Resource {
   readonly columns?: Columns
   /** What stands for the parameters of `show`, of a row. */
   readonly keys?: (row: Row) => readonly string[]
-  /** Where else a row leads. */
-  readonly links?: (row: Row) => readonly { readonly href: string; readonly label: string }[]
+  /** Where else a row leads. `route`: the endpoint that is shown there, where it is not for every role. */
+  readonly links?: (
+    row: Row,
+  ) => readonly { readonly href: string; readonly label: string; readonly route?: string }[]
   readonly actions?: readonly Action[]
   /** What can be done with what a thing consists of, by its field. */
   readonly parts?: Readonly<Record<string, readonly Action[]>>

@@ -1,3 +1,4 @@
+import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import type { Texts } from './calls.ts'
 import { keptResources } from './kept-resources.ts'
 import type { Action, Resource } from './resource.ts'
@@ -21,6 +22,11 @@ const stands =
 const streamOf = (stream: unknown) => ({
   href: `/console/streams/${encodeURIComponent(text(stream))}`,
   label: 'Stream',
+})
+
+const storyOf = (kind: StoryKind, id: unknown) => ({
+  href: `/console/stories/${kind}/${encodeURIComponent(text(id))}`,
+  label: 'Story',
 })
 
 const retryStream = (label: string, dry: Texts): Action => ({
@@ -87,7 +93,7 @@ export const resources: readonly Resource[] = [
         when: ({ parked_streams }) => Number(parked_streams) > 0,
       },
     ],
-    parts: { parked: [retryStream('Retry', {}), retryStream('Dry run', { dry_run: 'true' })] },
+    parts: { parked: [retryStream('Dry run', { dry_run: 'true' }), retryStream('Retry', {})] },
   },
   {
     path: 'work',
@@ -146,6 +152,10 @@ export const resources: readonly Resource[] = [
   {
     path: 'bank-files',
     title: 'Bank files',
+    links: ({ file_id }) => [
+      { href: `/console/bank-files/${text(file_id)}/lines`, label: 'Lines' },
+      streamOf(`bankFile-${text(file_id)}`),
+    ],
     about: 'Files for the bank with their batches, and how the bank answered.',
     list: 'GET /bank-files',
     show: 'GET /bank-files/{file_id}',
@@ -213,6 +223,7 @@ export const resources: readonly Resource[] = [
   {
     path: 'webhooks',
     title: 'Webhooks',
+    links: ({ subscription_id }) => [storyOf('webhook', subscription_id)],
     about: 'Subscriptions of all tenants whose last deliveries failed, the worst first.',
     list: 'GET /webhooks/failing',
     show: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
@@ -248,7 +259,11 @@ export const resources: readonly Resource[] = [
     list: 'GET /events',
     links: ({ stream, event_id }) => [
       streamOf(stream),
-      { href: `/console/proofs/${text(event_id)}`, label: 'Proof' },
+      {
+        href: `/console/proofs/${text(event_id)}`,
+        label: 'Proof',
+        route: 'GET /audit/proofs/{event_id}',
+      },
     ],
   },
   {

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { OPERATOR_ROLES, type OperatorRole } from '../../../domain/access/operators.ts'
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import type { OperatorGate } from '../../http/bearer.ts'
 import { Costs } from '../../http/costs.ts'
@@ -8,7 +9,9 @@ import { type Guard, queryOf, type Route } from '../../http/server.ts'
 import { html } from '../../portal/html.ts'
 import { readForm } from '../../portal/own-posts.ts'
 import type { OperatorHost } from '../host/api.ts'
+import { rolesOf } from '../host/roles.ts'
 import { confirmPage, doingsOf, done } from './action-pages.ts'
+import { bankFileLinesPage } from './bank-file-lines-page.ts'
 import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
 import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
 import { deadLettersPage, listsPage, searchPage, signInPage } from './other-pages.ts'
@@ -16,6 +19,7 @@ import { overviewPage } from './overview-page.ts'
 import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
 import { resources } from './resources.ts'
 import { ConsoleAccess, type Session } from './session.ts'
+import { storyPage } from './story-page.ts'
 
 interface ConsoleSettings {
   readonly endpoints: readonly Endpoint<OperatorHost>[]
@@ -33,6 +37,8 @@ interface Console {
 interface Visit extends Caller {
   readonly session: Session
   readonly query: Texts
+  /** Those for the role. */
+  readonly endpoints: OperatorEndpoints
 }
 
 /** The web console: pages over the declared endpoints of the operator API. */
@@ -48,7 +54,15 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
   )
   const there = resources.filter(({ list, show }) => endpoints.has(list ?? show!))
   const doings = doingsOf(endpoints, there)
-  const places = placesOf(there.filter(({ isHidden, isListed }) => !isHidden && !isListed))
+  const seenBy = Object.fromEntries(
+    OPERATOR_ROLES.map((role) => {
+      const own = new OperatorEndpoints(declared, role)
+      const seen = there.filter(
+        ({ list, show, isHidden, isListed }) => !isHidden && !isListed && own.has(list ?? show!),
+      )
+      return [role, { endpoints: own, places: placesOf(seen) }]
+    }),
+  ) as Readonly<Record<OperatorRole, { endpoints: OperatorEndpoints; places: readonly Place[] }>>
 
   /** A page for who is signed in; others are led to the sign-in, and back where they asked for a page. */
   const page = (
@@ -65,7 +79,8 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
           const next = method === 'GET' ? request.originalUrl : '/console'
           return leadTo(response, `/console/sign-in?${new URLSearchParams({ next }).toString()}`)
         }
-        const visit = { request, response, costs, hostOf, session, token: session.token }
+        const { endpoints, places } = seenBy[session.operator.role]
+        const visit = { request, response, costs, hostOf, session, token: session.token, endpoints }
         try {
           const shown = await show({ ...visit, query: Object.fromEntries(queryOf(request)) })
           if (typeof shown === 'string') leadTo(response, shown)
@@ -93,11 +108,11 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       if (resource.show === undefined || count !== keys.length) {
         throw new HttpError(404, null, 'The console has no such page.')
       }
-      return thingPage(endpoints, visit, resource, keys, visit.query)
+      return thingPage(visit.endpoints, visit, resource, keys, visit.query)
     })
 
   const routes: readonly Route[] = [
-    page('', (visit) => overviewPage(endpoints, visit)),
+    page('', (visit) => overviewPage(visit.endpoints, visit)),
     {
       method: 'GET',
       path: '/console/sign-in',
@@ -135,17 +150,23 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       async (visit) => {
         const { q = '', form } = await readForm(visit.request)
         await access.requireForm(visit.request, visit.response, 'search', form, false)
-        return searchPage(endpoints, visit, there, q.trim())
+        return searchPage(visit.endpoints, visit, there, q.trim())
       },
       'POST',
     ),
     page('/dead-letters', (visit) =>
-      deadLettersPage(endpoints, visit, resources.find(({ path }) => path === 'projections')!),
+      deadLettersPage(visit.endpoints, visit, resources.find(({ path }) => path === 'projections')!),
     ),
-    page('/lists', async () => listsPage(there.filter(({ isListed }) => isListed))),
-    page('/actions/:operation', async (visit) =>
-      confirmPage(endpoints, visit, visit.session, doingOf(visit.request), visit.query),
+    page('/lists', async ({ endpoints: own }) =>
+      listsPage(there.filter(({ isListed, list, show }) => isListed && own.has(list ?? show!))),
     ),
+    page('/actions/:operation', async (visit) => {
+      const { request, response, session, query } = visit
+      const doing = doingOf(request)
+      // the endpoint itself refuses as well
+      gate.requireRole(session.operator, rolesOf(doing.endpoint), request, response)
+      return confirmPage(endpoints, visit, session, doing, query)
+    }),
     page(
       '/actions/:operation',
       async (visit) => {
@@ -165,13 +186,20 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
     ),
     page('/:place', async (visit) => {
       const resource = placed(visit.request)
-      if (resource.list !== undefined) return listPage(endpoints, visit, resource, visit.query)
+      if (resource.list !== undefined) return listPage(visit.endpoints, visit, resource, visit.query)
       const shows = endpoints.of(resource.show!)
       const names = Object.keys(shows.params?.shape ?? {})
-      if (names.length === 0) return thingPage(endpoints, visit, resource, [], visit.query)
+      if (names.length === 0) return thingPage(visit.endpoints, visit, resource, [], visit.query)
       const keys = names.map((name) => visit.query[name]?.trim() ?? '')
       if (keys.some((key) => key === '')) return lookUpPage(resource, shows)
       return `/console/${resource.path}/${keys.map(encodeURIComponent).join('/')}`
+    }),
+    page('/bank-files/:file/lines', (visit) =>
+      bankFileLinesPage(visit.endpoints, visit, String(visit.request.params.file), visit.query),
+    ),
+    page('/stories/:kind/:id', (visit) => {
+      const { kind, id } = visit.request.params
+      return storyPage(visit.endpoints, visit, { kind: String(kind), id: String(id) }, visit.query)
     }),
     shownBy('/:place/:one', ['one']),
     shownBy('/:place/:one/:two', ['one', 'two']),

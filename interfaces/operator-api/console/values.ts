@@ -134,14 +134,14 @@ function part(name: string, of: unknown, actions: PartActions): Html {
   return html`<section>${heading}${table(words(name), rows, columns, actions[name], PART_BYTES)}</section>`
 }
 
-/** A value as it is. */
-export function json(of: unknown): Html {
+/** A value as it is. @param mostBytes what does not fit is left out, and it says so. */
+export function json(of: unknown, mostBytes = JSON_BYTES): Html {
   const text = JSON.stringify(of, null, 2) ?? ''
   const lines = text.split('\n')
   let bytes = 0
   const end = lines.findIndex((line) => {
     bytes += Buffer.byteLength(html`${line}`.text) + 1
-    return bytes > JSON_BYTES
+    return bytes > mostBytes
   })
   if (end < 0) return html`<pre>${text}</pre>`
   return html`<pre>${lines.slice(0, end).join('\n')}</pre><p class="soft">The rest does not fit here: ask the API.</p>`

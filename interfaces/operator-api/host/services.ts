@@ -4,6 +4,7 @@ import type { ConsoleSessions } from '../../../application/ports/console-session
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
 import type { Outbox } from '../../../application/ports/outbox.ts'
+import type { Throughput } from '../../../application/ports/throughput.ts'
 import type { Rejection } from '../../../domain/kernel/rejection.ts'
 import type {
   ProjectionStatus,
@@ -63,6 +64,7 @@ export interface OperatorServices {
   readonly logMemory: LogMemory
   readonly logTree: LogTree
   readonly outbox: Outbox
+  readonly throughput: Throughput
   /** What cannot be taken back waits for a second operator. */
   readonly needsSecondOperator: boolean
   readonly consoleSessions: ConsoleSessions

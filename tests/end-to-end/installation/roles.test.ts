@@ -14,7 +14,11 @@ import { until } from '../../support/workbench.ts'
 deadlinesOfTheProduct()
 
 const OF_PROJECTOR = projections.map(({ name }) => `projection:${name}`).sort()
-const OF_WORKER = ['audit-checkpoints', ...PROCESS_MANAGERS.map((name) => `process-manager/${name}`)]
+const OF_WORKER = [
+  'audit-checkpoints',
+  ...PROCESS_MANAGERS.map((name) => `process-manager/${name}`),
+  'throughput',
+]
 
 /** Who holds what while processes of one role each come and go. */
 describe('roles', () => {

@@ -1,6 +1,12 @@
 // @module-tag once
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConsoleVisitor, proofIn } from '../../support/console.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '../../../domain/access/operators.ts'
+import { doingsOf } from '../../../interfaces/operator-api/console/action-pages.ts'
+import { OperatorEndpoints, paramsOf } from '../../../interfaces/operator-api/console/calls.ts'
+import { resources } from '../../../interfaces/operator-api/console/resources.ts'
+import { operatorEndpoints } from '../../../interfaces/operator-api/endpoints.ts'
+import { rolesOf } from '../../../interfaces/operator-api/host/roles.ts'
+import { ConsoleVisitor, formOf, proofIn } from '../../support/console.ts'
 import { newPartner, registerWebhook } from '../../support/partners.ts'
 import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
@@ -123,6 +129,8 @@ describe('every page of the console', () => {
       ...PLACES,
       stream,
       `${stream}?revision=0`,
+      `/console/stories/policy/${tenant.policyId}`,
+      `/console/stories/policy/${tenant.policyId}?position=${event.position}`,
       `/console/proofs/${event.event_id}`,
       '/console/nothing',
     ]) {
@@ -146,12 +154,75 @@ describe('every page of the console', () => {
     }
   })
 
+  test('draws throughput and lag of the last hour and day, and has the same as a table', async () => {
+    const measured = async () =>
+      (await operate(service, 'GET', '/throughput')).filter(
+        ({ seconds_behind }: { seconds_behind: number | null }) => seconds_behind !== null,
+      )
+    await expect.poll(async () => (await measured()).length).toBeGreaterThan(0)
+    expect(await operate(service, 'GET', '/throughput?span=day')).toHaveLength(72)
+    expect((await askOperator(service, 'GET', '/throughput?span=year')).body.field).toBe('span')
+    const { text } = await visitor.get('/console')
+    for (const span of ['hour', 'day']) {
+      expect(text).toMatch(new RegExp(`<title id="[^"]+">Throughput of the last ${span}</title><desc`))
+      expect(text).toMatch(new RegExp(`<title id="[^"]+">Lag of the last ${span}</title><desc`))
+      expect(text).toContain(`<caption class="hide">The last ${span}</caption>`)
+    }
+    expect(text).toMatch(/Lag of the last hour <span class="soft">At most \d/)
+  })
+
   test('shows the state of a stream as of a time, and says when there was none', async () => {
     const stream = `/console/streams/policy-${tenant.policyId}`
     expect((await visitor.get(`${stream}?as_of=2999-01-01T00:00`)).text).toContain(tenant.policyNumber)
     const { status, text } = await visitor.get(`${stream}?as_of=2001-01-01T00:00:00`)
     expect([status, text.includes('it was empty at that point')]).toEqual([200, true])
     expect(text).not.toContain('<script')
+  })
+})
+
+describe('the story of a thing', () => {
+  /** Where a link of a page leads, by its words. */
+  const linkTo = (text: string, words: string) =>
+    new RegExp(`<a href="([^"]+)">${words}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&')
+  const names = ['First Bakery LLC', 'Second Bakery LLC', 'Third Bakery LLC']
+  let story: string
+  beforeAll(async () => {
+    const { employerId } = await seedTenant(service)
+    story = `/console/stories/employer/${employerId}`
+    for (const legal_name of names)
+      await operate(service, 'PATCH', `/employers/${employerId}`, { legal_name })
+  })
+
+  test('is shown as of each of its events, one step at a time, with what has changed since', async () => {
+    const now = await visitor.get(story)
+    expect(now.text).toContain('How it stands')
+    expect(now.text).not.toContain('What has changed since')
+    const before = await visitor.get(linkTo(now.text, 'Previous event')!)
+    expect(before.text).toContain('How it stood then')
+    expect(before.text).toContain('What has changed since')
+    expect(before.text).toMatch(/<td>[^<]*legal_name/)
+    const { headers } = await visitor.get(linkTo(before.text, 'Next event')!)
+    expect(headers.get('content-type')).toContain('text/html')
+    const after = await visitor.get(linkTo(before.text, 'Next event')!)
+    expect(linkTo(after.text, 'Next event')).toBeUndefined()
+    expect(after.text).not.toMatch(/<td>[^<]*legal_name/)
+    expect(linkTo(after.text, 'Now')).toBe(`${story}?`)
+  })
+
+  test('goes by its slider to an event, and by a time to what was known then', async () => {
+    const { text } = await visitor.get(story)
+    const [, count] = /type="range" name="event" min="1" max="(\d+)"/.exec(text)!
+    const { status, headers } = await visitor.get(`${story}?event=1`)
+    expect([status, headers.get('location')]).toEqual([303, expect.stringMatching(/\?position=\d+$/)])
+    const first = await visitor.get(headers.get('location')!)
+    expect(first.text).toContain(`After event 1 of the ${count} below`)
+    expect(first.text).toContain(`type="range" name="event" min="1" max="${count}" step="1" value="1"`)
+    const future = await visitor.get(`${story}?as_of=2999-01-01T00:00`)
+    expect(future.text).toContain(`After event ${count} of the ${count} below`)
+    const never = await visitor.get(`${story}?as_of=2001-01-01T00:00`)
+    expect([never.status, never.text.includes('there was none at that point')]).toEqual([200, true])
+    expect((await visitor.get('/console/stories/employer/none')).status).toBe(404)
+    expect((await visitor.get(`${story}?position=x`)).text).toContain('The page cannot be shown')
   })
 })
 
@@ -238,6 +309,77 @@ describe('an action of the console', () => {
   test('that the console does not offer is not there', async () => {
     expect((await visitor.get('/console/actions/registerTenant')).status).toBe(404)
     expect((await visitor.get(`/console/actions/erase?subject=person/${'0'.repeat(24)}`)).status).toBe(404)
+  })
+})
+
+describe('an operator of a role', () => {
+  const doings = [...doingsOf(new OperatorEndpoints(operatorEndpoints), resources)]
+  const people = {} as Record<OperatorRole, { visitor: ConsoleVisitor; operator_id: string }>
+  beforeAll(async () => {
+    for (const role of OPERATOR_ROLES) {
+      const { operator_id, token } = await operate(service, 'POST', '/operators', { name: role, role })
+      people[role] = { visitor: new ConsoleVisitor(service), operator_id }
+      await people[role].visitor.signIn(token)
+    }
+  })
+  /** Names of the actions that pages lead to. */
+  const offered = (texts: readonly string[]) =>
+    new Set(
+      texts.flatMap((text) => [...text.matchAll(/"\/console\/actions\/(\w+)/g)].map(([, name]) => name!)),
+    )
+
+  test('is offered the actions that the endpoints are for by their declarations, and no page of another', async () => {
+    const seen = {} as Record<OperatorRole, ReadonlySet<string>>
+    for (const role of OPERATOR_ROLES) {
+      const paths = PLACES.filter((path) => !path.includes('/actions/') && !path.endsWith('sign-in'))
+      const answers = await Promise.all(
+        [...paths, '/console/operators'].map((path) => people[role].visitor.get(path)),
+      )
+      seen[role] = offered(answers.map(({ text }) => text))
+      const proofs = answers.some(({ text }) => text.includes('href="/console/proofs/'))
+      expect([role, proofs]).toEqual([role, role !== 'support'])
+    }
+    // an admin may all, so that what pages lead to is known
+    expect([...seen.admin]).toEqual(
+      expect.arrayContaining(['rebuildProjection', 'createOperator', 'verifyLog']),
+    )
+    for (const role of OPERATOR_ROLES) {
+      const allowed = doings.filter(([, { endpoint }]) => rolesOf(endpoint).includes(role))
+      const names = allowed.map(([name]) => name).filter((name) => seen.admin.has(name))
+      expect([role, [...seen[role]].sort()]).toEqual([role, names.sort()])
+    }
+  })
+
+  test('is refused every other action by the endpoint itself, also with the form of one, and it is recorded', async () => {
+    for (const role of OPERATOR_ROLES) {
+      const own = people[role].visitor
+      const before = (await refusals()).filter((why) => why === 'role').length
+      const others = doings.filter(([, { endpoint }]) => !rolesOf(endpoint).includes(role))
+      for (const [name, { endpoint }] of others) {
+        const names = Object.keys(paramsOf(endpoint, []))
+        const query = names.map((one) => `${one}=${'0'.repeat(24)}`).join('&')
+        const path = `/console/actions/${name}${query && `?${query}`}`
+        expect([role, name, (await own.get(path)).status]).toEqual([role, name, 403])
+        const form = { form: formOf(own.cookie, path), reason: 'Try', note: 'Try' }
+        const posted = await own.ask('POST', path, form)
+        const isOfRole = posted.text.includes(`The role ${role} does not open this`)
+        expect([role, name, posted.status, isOfRole]).toEqual([role, name, 403, true])
+      }
+      const recorded = async () => (await refusals()).filter((why) => why === 'role').length
+      await expect.poll(recorded).toBe(before + 2 * others.length)
+    }
+  })
+
+  test('whose access was just taken away does nothing more with the page that still stands open', async () => {
+    const { visitor: own, operator_id } = people.operator
+    const path = '/console/actions/pauseProjection?name=employers'
+    const form = proofIn(await own.get(path), path)
+    await operate(service, 'POST', `/operators/${operator_id}/revoke`, { reason: 'Left' })
+    const before = (await refusals()).length
+    const { status, headers } = await own.ask('POST', path, { form })
+    expect([status, headers.get('location')]).toEqual([303, '/console/sign-in?next=%2Fconsole'])
+    expect((await operate(service, 'GET', '/projections/employers')).state).not.toBe('paused')
+    await expect.poll(async () => (await refusals()).slice(before)).toEqual(['session that has ended'])
   })
 })
 

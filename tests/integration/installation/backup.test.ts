@@ -353,5 +353,6 @@ test('every table beside the log is in a backup, or derives from the log, or is 
     'runtime.projection_requests',
     'runtime.projections',
     'runtime.sessions',
+    'runtime.throughput',
   ])
 })

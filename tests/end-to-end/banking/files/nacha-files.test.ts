@@ -5,6 +5,7 @@ import { nextClose } from '../../../../domain/banking/debits/banking-days.ts'
 import { startOf } from '../../../../domain/kernel/new-york.ts'
 import { accountBody, achDebitsOf, linkedAccountBody } from '../../../support/ach-debits.ts'
 import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../../../support/bank-debits.ts'
+import { ConsoleVisitor } from '../../../support/console.ts'
 import { allEvents } from '../../../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../../../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../../../support/nacha-files.ts'
@@ -93,6 +94,13 @@ test('a live debit goes through a file to its return, and once more when an oper
     (await ops('GET', `/search?q=${q}`)).map(({ kind, id }: Json) => `${kind} ${id}`)
   expect(await found(sent.file)).toEqual([`bank_file ${row.file_id}`])
   expect(await found(sent.trace)).toEqual([`bank_file ${row.file_id}`, `debit ${debitId}`])
+
+  const visitor = new ConsoleVisitor(service)
+  await visitor.signIn()
+  const lines = await visitor.get(`/console/bank-files/${row.file_id}/lines`)
+  for (const { trace } of entries) expect(lines.text).toContain(`<td>${trace}</td>`)
+  expect(lines.text).toContain(`href="/console/debits/${debitId}"`)
+  expect((await visitor.get(`/console/bank-files/${debitId}/lines`)).status).toBe(404)
 
   // what a real bank has is nobody's to play
   const played = await bank.tryOps(`/bank-rail/${debitId}/acknowledge`)

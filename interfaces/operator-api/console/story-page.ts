@@ -1,0 +1,179 @@
+import type { Endpoint } from '../../endpoints/endpoint.ts'
+import { HttpError } from '../../http/errors.ts'
+import { type Html, html } from '../../portal/html.ts'
+import { note, pill } from '../../portal/pieces.ts'
+import type { OperatorHost } from '../host/api.ts'
+import { type Caller, call, type OperatorEndpoints, type Texts } from './calls.ts'
+import { fieldsOf, input, queryOfForm } from './fields.ts'
+import type { ConsolePage } from './layout.ts'
+import { link, refused } from './resource-pages.ts'
+import { isRow, json, moment, type Row, table, thing } from './values.ts'
+
+/** Events that a page shows, and its slider goes over. */
+const EVENTS = 50
+/** Bytes of parts of the page at the most: it stays below 100 KiB. */
+const STATE_BYTES = 20 * 1024
+const CHANGES_BYTES = 10 * 1024
+const EVENTS_BYTES = 26 * 1024
+
+/** An event of a story, as far as the page looks into it. */
+interface Told {
+  readonly position: string
+  readonly event_id: string
+  readonly recorded_at: string
+  readonly sentence: string
+  readonly about: { readonly kind: string; readonly id: string } | null
+  readonly caused_by: string | null
+  readonly causes: readonly string[]
+}
+
+/** When: a place in the log or a time; null: now. */
+type Point = { readonly position: string } | { readonly as_of: string } | null
+
+/**
+ * The story of a thing, its state at any of its events or times, and what has changed since then. It moves by links and
+ * forms alone.
+ * @returns where a step of the slider leads, where one is asked for. @throws HttpError.
+ */
+export async function storyPage(
+  endpoints: OperatorEndpoints,
+  caller: Caller,
+  params: { readonly kind: string; readonly id: string },
+  query: Texts,
+): Promise<ConsolePage | string> {
+  const shows = endpoints.of('GET /stories/{kind}/{id}')
+  const told = (asked: Texts) => call(caller, shows, params, asked)
+  const from: Texts = query.from ? { from: query.from } : {}
+  const { data, pagination } = await told({ ...from, limit: String(EVENTS) })
+  const { events, state } = data as { readonly events: readonly Told[]; readonly state: unknown }
+  const here = `/console/stories/${params.kind}/${encodeURIComponent(params.id)}`
+  const to = (place: Texts) => `${here}?${new URLSearchParams({ ...place, ...from }).toString()}`
+  const asOf = (step: number) => to({ position: events[step - 1]!.position })
+  if (query.event && events[Number(query.event) - 1]) return asOf(Number(query.event))
+
+  const point = pointOf(shows, query)
+  const past = point && (await told({ ...point, limit: '1' }).catch(refused))
+  const changes =
+    point && past && !(past instanceof HttpError)
+      ? ((await told({ ...sinceOf(point), limit: '1' })).data as Row).changes
+      : null
+  const step = stepOf(events, point)
+  const next = pagination && 'next' in pagination ? pagination.next : null
+  const steps = [
+    step > 1 ? link(asOf(step - 1), 'Previous event') : null,
+    step < events.length ? link(asOf(step + 1), 'Next event') : null,
+    point === null ? null : link(to({}), 'Now'),
+  ].filter((one) => one !== null)
+  const title = `Story of the ${params.kind} ${params.id}`
+  return {
+    title,
+    body: html`<div><h1>${title}</h1><p class="soft">What happened to it over all its streams, and how it stood at a time.</p></div>
+<section class="card stack"><h2>As of when</h2>
+<p>${whenOf(events, point, step)}</p>
+${events.length < 2 ? null : slider(events.length, step, from)}
+${steps.length === 0 ? null : html`<p class="do-all">${steps}</p>`}
+${timeForm(shows, query, from)}</section>
+${past instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${past.message}</p>`, 'alert') : stateOf(past ? (past.data as Row).state : state, point === null)}
+${changes === null ? null : html`<section class="card stack"><h2>What has changed since</h2>${changed(changes)}</section>`}
+<section class="card stack"><h2>Events</h2>${eventTable(events, step, asOf, params)}
+<p>${query.from ? link(here, 'From the beginning') : null}${next === null ? null : link(`${here}?from=${String(next)}`, 'Go on')}</p>
+<details class="more"><summary>What caused what</summary>${causation(events, asOf)}</details></section>`,
+  }
+}
+
+function pointOf({ query: schema }: Pick<Endpoint<OperatorHost>, 'query'>, query: Texts): Point {
+  const { position, as_of } = queryOfForm(fieldsOf(schema), query)
+  if (position !== undefined) return { position }
+  return as_of === undefined ? null : { as_of }
+}
+
+function sinceOf(point: NonNullable<Point>): Texts {
+  return 'position' in point ? { since_position: point.position } : { since: point.as_of }
+}
+
+/** How many of some events had happened then. */
+function stepOf(events: readonly Told[], point: Point): number {
+  if (point === null) return events.length
+  if ('as_of' in point) {
+    const until = Date.parse(point.as_of)
+    return events.filter(({ recorded_at }) => Date.parse(recorded_at) <= until).length
+  }
+  const until = /^\d+$/.test(point.position) ? BigInt(point.position) : 0n
+  return events.filter(({ position }) => BigInt(position) <= until).length
+}
+
+function whenOf(events: readonly Told[], point: Point, step: number): Html {
+  if (point === null) return html`Now, after ${events.length} events of those below.`
+  const last = events[step - 1]
+  const until = last && html`: ${moment(last.recorded_at)}, ${last.sentence}`
+  return html`After event ${step} of the ${events.length} below${until}`
+}
+
+/** A form with a slider over events: it says where it stands by its number, and goes there by its button. */
+function slider(count: number, step: number, from: Texts): Html {
+  return html`<form class="slider" method="get">${hidden(from)}<label>Event, 1 to ${count} <input type="range" name="event" min="1" max="${count}" step="1" value="${Math.max(1, step)}" list="events"></label><datalist id="events">${Array.from({ length: count }, (_, index) => html`<option value="${index + 1}"></option>`)}</datalist><button class="plain">Show as of this event</button></form>`
+}
+
+function timeForm({ query: schema }: Pick<Endpoint<OperatorHost>, 'query'>, query: Texts, from: Texts): Html {
+  const field = fieldsOf(schema).find(({ name }) => name === 'as_of')!
+  return html`<form class="filters" method="get">${hidden(from)}${input(field, query.as_of ?? '', true)}<button class="plain">Show as of this time</button></form>`
+}
+
+function hidden(texts: Texts): readonly Html[] {
+  return Object.entries(texts).map(
+    ([name, text]) => html`<input type="hidden" name="${name}" value="${text}">`,
+  )
+}
+
+function stateOf(state: unknown, isNow: boolean): Html {
+  const heading = isNow ? 'How it stands' : 'How it stood then'
+  const shown = thing(state)
+  const isLong = Buffer.byteLength(shown.text) > STATE_BYTES
+  return html`<section class="card stack"><h2>${heading}</h2>${state === null ? html`<p class="soft">It is gone, or its history is too large.</p>` : isLong ? json(state, STATE_BYTES) : shown}</section>`
+}
+
+function changed(changes: unknown): Html {
+  if (!Array.isArray(changes)) return html`<p class="soft">The history is too large to be compared.</p>`
+  const columns = { path: 'path', 'at that time': 'before', now: 'after' }
+  return table('What has changed since', changes.filter(isRow), columns, undefined, CHANGES_BYTES)
+}
+
+function eventTable(
+  events: readonly Told[],
+  step: number,
+  asOf: (step: number) => string,
+  of: { readonly kind: string; readonly id: string },
+): Html {
+  const rows = events.map((event, index) => ({ ...event, step: index + 1 }))
+  const columns = {
+    event: 'step',
+    recorded: 'recorded_at',
+    'known then': ({ step: at }: Row) =>
+      at === step ? pill('good', 'the last') : Number(at) < step ? 'yes' : pill('calm', 'later'),
+    about: ({ about }: Row) => aboutOf(about as Told['about'], of),
+    'what happened': 'sentence',
+  }
+  const does = ({ step: at }: Row) => [link(asOf(Number(at)), 'As of this')]
+  return table('Events', rows, columns, does, EVENTS_BYTES)
+}
+
+function aboutOf(about: Told['about'], of: { readonly kind: string; readonly id: string }): Html | null {
+  if (about === null) return null
+  if (about.kind === of.kind && about.id === of.id) return html`itself`
+  return link(`/console/stories/${about.kind}/${encodeURIComponent(about.id)}`, about.kind)
+}
+
+/** Events below those that caused them; those that a request, a timer or an event elsewhere caused stand at the left. */
+function causation(events: readonly Told[], asOf: (step: number) => string): Html {
+  const steps = new Map(events.map(({ event_id }, index) => [event_id, index]))
+  const list = (ids: readonly string[]): Html | null =>
+    ids.length === 0
+      ? null
+      : html`<ul>${ids.map((id) => {
+          const at = steps.get(id)!
+          const { sentence, causes } = events[at]!
+          return html`<li><a href="${asOf(at + 1)}">${at + 1}</a> ${sentence.slice(0, 160)}${list(causes)}</li>`
+        })}</ul>`
+  const first = events.filter(({ caused_by }) => caused_by === null || !steps.has(caused_by))
+  return list(first.map(({ event_id }) => event_id)) ?? html`<p class="soft">Nothing.</p>`
+}
