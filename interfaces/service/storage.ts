@@ -9,6 +9,7 @@ import type { Logger } from '../../infrastructure/telemetry/logger.ts'
 
 /** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */
 interface Storage {
+  readonly url: string
   readonly database: Database
   /** Resolves with the reason when the embedded server ended by itself; never with a given one. */
   readonly failure: Promise<string>
@@ -93,7 +94,7 @@ async function open(url: string, logger: Logger, failure: Promise<string>): Prom
   const log = asText(logger, 'database')
   await migrate({ url, log })
   const database = await openDatabase({ url, log })
-  return { database, failure, close: () => database.close() }
+  return { url, database, failure, close: () => database.close() }
 }
 
 /** What the database and the log report carries no data: it is logged as text, with what it is about. */
