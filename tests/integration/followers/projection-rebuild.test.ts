@@ -173,6 +173,18 @@ describe('a rebuild', () => {
     expect((await process.status()).retired).toMatchObject({ generation: 2, comparison: null })
   })
 
+  it('is held back when two rows have exchanged values, too', async () => {
+    const process = await start()
+    await history(process)
+    const live = schemaName({ projection: 'accounts', generation: 1 })
+    await process.database.pool.query(
+      `UPDATE "${live}".accounts SET owner = 'owner of ' || 15 - account::int WHERE account IN ('7', '8')`,
+    )
+    await process.projections.rebuild('accounts')
+    const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
+    expect(rebuild!.comparison).toMatchObject({ equal: false, tables: [{ differing_rows: 2 }] })
+  })
+
   it('shows the first 20 rows that differ column by column, and nothing personal', async () => {
     const process = await start(accounts({ personal: ['note'] }))
     await history(process)
