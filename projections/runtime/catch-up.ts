@@ -17,7 +17,14 @@ export async function catchUp(
   const record = (await parts.store.generations.all()).find(
     (one) => one.projection === arrears.projection && one.generation === arrears.generation,
   )
-  if (!projection || !record) throw new ProjectionStoreError('fenced', 'the generation is gone')
+  if (!record) throw new ProjectionStoreError('fenced', 'the generation is gone')
+  // the program was replaced on disk since its owner started
+  if (record.version !== projection?.version) {
+    throw new ProjectionStoreError(
+      'fatal',
+      `it needs version ${record.version} of the code: start the process anew`,
+    )
+  }
   const events = { ...progress, caughtUp: () => undefined, fenced: () => undefined }
   await new ProjectionRunner({ ...parts, projection, record, epoch, events }).runTo(upTo, signal)
 }

@@ -84,6 +84,19 @@ describe('a thread that catches up', () => {
     expect((await stored()).position).toBe(position)
   })
 
+  it('writes nothing to tables of another version than its code has', async () => {
+    await registerInsured(process.app)
+    const other = { ...ARREARS, generation: 2 }
+    const { tables, version } = employers
+    const made = { ...other, version: version - 1, tables, role: 'live', autoSwitch: false } as const
+    await store.generations.create(made, 1)
+    const catchUp = await catchUpOf()
+    const silent = { reached: () => undefined, stored: () => undefined }
+    await expect(
+      catchUp({ ...other, upTo: await process.app.log.head() }, silent, new AbortController().signal),
+    ).rejects.toMatchObject({ category: 'fatal' })
+  })
+
   it('fails in a way that passes where the database is not there', async () => {
     const nowhere = new URL(database.url)
     nowhere.port = '1'
