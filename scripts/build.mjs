@@ -31,7 +31,11 @@ const options = {
 
 const { metafile } = await build({
   ...options,
-  entryPoints: { main: 'interfaces/main.ts', cli: 'interfaces/cli/main.ts' },
+  entryPoints: {
+    main: 'interfaces/main.ts',
+    cli: 'interfaces/cli/main.ts',
+    'catch-up': 'interfaces/service/catch-up.ts',
+  },
   outdir: 'dist',
   // a running program keeps its source maps in memory: of the sources it needs the names and lines only
   sourcesContent: false,

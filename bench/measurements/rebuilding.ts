@@ -49,13 +49,13 @@ export async function measureRebuilding(server: BenchServer, effort: Effort): Pr
       const quiet = await sendLoad({ ...paced, length: { seconds } })
       const before = await processorTimeOf(service.child.pid!)
       const rebuilt = rebuild(projection)
-      // reads until the rebuild has answered, and a little longer
+      // reads until the rebuild has answered, and a little longer, warmed up like those without it
       const reads: Awaited<ReturnType<typeof sendLoad>>[] = []
       let isOver = false
       const ended = rebuilt.finally(() => {
         isOver = true
       })
-      while (!isOver) reads.push(await sendLoad({ ...paced, warmUp: 0, length: { seconds: 2 } }))
+      while (!isOver) reads.push(await sendLoad({ ...paced, length: { seconds: 2 } }))
       const ms = await ended
       const spent = (await processorTimeOf(service.child.pid!)) - before
       busy.push({ value: (spent * 100_000) / events })

@@ -23,8 +23,8 @@ interface Compared {
 }
 
 /**
- * Counts the rows that differ, and shows the first by key, personal values masked. Rows are compared by their texts, as the
- * digests of tables are.
+ * Counts the rows that differ, and shows the first by key, personal values masked. Rows are compared by their texts, which
+ * differ where values do.
  * @returns null where the keys of both are not the same columns.
  */
 export async function differingRows(

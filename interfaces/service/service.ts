@@ -55,6 +55,7 @@ import { SimulatedFinancingProvider } from '../../infrastructure/providers/finan
 import { MessagesByChannel } from '../../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
+import { inThreads } from '../../infrastructure/read-models/catch-up-thread.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
@@ -206,6 +207,11 @@ async function compose(
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
     heldBack: (rebuild) => recordHeldBack({ commands, randomness }, rebuild),
+    catchUp: inThreads({
+      databaseUrl: storage.url,
+      eventStoreUrl: config.eventStoreUrl,
+      technicalDeadlineScale: config.technicalDeadlineScale,
+    }),
   })
   const clockWatch = new ClockWatch({
     pool: database.leases,

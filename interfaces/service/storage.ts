@@ -14,6 +14,7 @@ import type { Logger } from '../../infrastructure/telemetry/logger.ts'
 
 /** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */
 interface Storage {
+  readonly url: string
   readonly database: Database
   /** Resolves with the reason when the embedded server ended by itself; never with a given one. */
   readonly failure: Promise<string>
@@ -34,7 +35,7 @@ export async function openStorage(
   const open = async (url: string, failure: Promise<string>): Promise<Storage> => {
     await migrate({ url, log })
     const database = await openDatabase({ url, log, onStatement })
-    return { database, failure, close: () => database.close() }
+    return { url, database, failure, close: () => database.close() }
   }
   if (config.databaseUrl !== null) return open(config.databaseUrl, new Promise(() => undefined))
   const server = await startEmbeddedPostgres({

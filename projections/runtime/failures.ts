@@ -33,7 +33,7 @@ export class FoldError extends SafeError {
 }
 
 /** How a failure is met: by its category. What comes from outside the store (the log) passes by itself. */
-export function categoryOf(error: unknown): FailureCategory {
+export function categoryOf(error: unknown): ProjectionStoreError['category'] {
   return error instanceof ProjectionStoreError ? error.category : 'transient'
 }
 

@@ -33,6 +33,10 @@ class Journal {
 }
 
 const KEY_SEPARATOR = '\u0000'
+/** Of JSON text; rows in memory take several times as much. */
+const REMEMBERED_BYTES = 16 * 1024 * 1024
+/** Of so many rows that are written one is measured. */
+const ROWS_PER_MEASURED = 16
 
 function idOf(key: readonly unknown[]): string {
   return key.length === 1 ? String(key[0]) : key.join(KEY_SEPARATOR)
@@ -58,6 +62,8 @@ class TableFold implements FoldedTable {
   changed: Rows = new Map()
   writing: Rows = new Map()
   readonly known: Rows = new Map()
+  /** Since rows were forgotten last. */
+  #measured = { rows: 0, bytes: 0 }
 
   constructor(definition: TableDefinition, journal: Journal) {
     this.definition = definition
@@ -118,6 +124,27 @@ class TableFold implements FoldedTable {
     this.#set(idOf(key), null)
   }
 
+  /** Remembers what was written. @returns about how many bytes are known by then, as JSON. */
+  remember(written: Rows): number {
+    let index = 0
+    for (const [id, row] of written) {
+      this.known.set(id, row)
+      if (index % ROWS_PER_MEASURED === 0) {
+        this.#measured.rows += 1
+        this.#measured.bytes += JSON.stringify(row).length
+      }
+      index += 1
+    }
+    return (this.known.size * this.#measured.bytes) / Math.max(1, this.#measured.rows)
+  }
+
+  /** @param isComplete whether the table holds nothing else. */
+  forget(isComplete: boolean): void {
+    this.known.clear()
+    this.#measured = { rows: 0, bytes: 0 }
+    this.isComplete = isComplete
+  }
+
   #set(id: string, row: Row | null): void {
     this.#journal.note(this.changed, id, this.changed.get(id))
     this.changed.set(id, row)
@@ -143,14 +170,14 @@ export class Fold {
   readonly #tables = new Map<string, TableFold>()
   readonly #byName: Readonly<Record<string, FoldedTable>>
   readonly #journal = new Journal()
-  readonly #rememberedRows: number
+  readonly #rememberedBytes: number
 
-  /** @param options.rememberedRows rows per table kept after they were written, default 20,000. */
-  constructor(tables: readonly TableDefinition[], options: { rememberedRows?: number } = {}) {
+  /** @param options.rememberedBytes how much of a table is kept after it was written, as JSON, default 16 MiB. */
+  constructor(tables: readonly TableDefinition[], options: { rememberedBytes?: number } = {}) {
     for (const definition of tables)
       this.#tables.set(definition.name, new TableFold(definition, this.#journal))
     this.#byName = Object.fromEntries(this.#tables)
-    this.#rememberedRows = options.rememberedRows ?? 20_000
+    this.#rememberedBytes = options.rememberedBytes ?? REMEMBERED_BYTES
   }
 
   /** Whether every row an event reads is in memory already. */
@@ -245,14 +272,11 @@ export class Fold {
   /** What was taken is in the database now. */
   written(): void {
     for (const table of this.#tables.values()) {
-      const { writing, known } = table
+      const { writing } = table
       table.writing = new Map()
       if (!table.isRead && !table.isComplete) continue
-      for (const [id, row] of writing) known.set(id, row)
-      if (known.size <= this.#rememberedRows) continue
       // what is still needed is fetched again, with the next page
-      known.clear()
-      table.isComplete = false
+      if (table.remember(writing) > this.#rememberedBytes) table.forget(false)
     }
   }
 
@@ -264,8 +288,7 @@ export class Fold {
     for (const table of this.#tables.values()) {
       table.changed = new Map()
       table.writing = new Map()
-      table.known.clear()
-      table.isComplete = empty
+      table.forget(empty)
     }
   }
 

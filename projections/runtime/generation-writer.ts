@@ -79,11 +79,6 @@ export class GenerationWriter {
     return this.#stored
   }
 
-  /** Positions per second, lately. */
-  get rate(): number {
-    return this.#rate
-  }
-
   /** Dead-lettered streams. */
   get deadLettered(): ReadonlyMap<string, DeadLetteredStream> {
     return this.#deadLettered

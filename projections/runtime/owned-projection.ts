@@ -5,7 +5,7 @@ import type { HeldBackRebuild } from '../../domain/operations/read-model-rebuild
 import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Generations } from './generations.ts'
 import type { Projection } from './projection.ts'
-import { ProjectionRunner } from './projection-runner.ts'
+import { type CatchUp, ProjectionRunner } from './projection-runner.ts'
 import type {
   Comparison,
   GenerationRecord,
@@ -29,6 +29,8 @@ export interface OwnedProjectionParts {
   readonly reached: (position: bigint) => void
   /** Called whenever other processes can see that the live generation has moved on. */
   readonly moved?: () => void
+  /** Where a rebuild catches up, default here. */
+  readonly catchUp?: CatchUp
   /** Calls a person to a rebuild that does not switch by itself; may hear of one again. */
   readonly heldBack?: (rebuild: HeldBackRebuild) => Promise<void>
 }
@@ -38,6 +40,8 @@ class Refused extends Error {}
 
 /** How long going back may catch up before it goes on by itself in the background. */
 const ROLLBACK_WAIT_MS = 10_000
+/** Events that are applied as soon as another thread has started. */
+const FEW_EVENTS = 20_000
 
 type Result = Readonly<Record<string, unknown>>
 
@@ -138,9 +142,13 @@ export class OwnedProjection {
   }
 
   #runnerFor(record: GenerationRecord): ProjectionRunner {
-    const { log, registry, store, metrics, reached, moved } = this.#parts
+    const { log, registry, store, metrics, reached, moved, catchUp } = this.#parts
     const { name } = this.#projection
     const isLive = () => this.#live?.record.generation === record.generation
+    const upToWhenFar = async (from: bigint) => {
+      const head = await log.head()
+      return (await log.count(from, head)) > FEW_EVENTS ? head : null
+    }
     return new ProjectionRunner({
       projection: this.#projection,
       record,
@@ -148,6 +156,7 @@ export class OwnedProjection {
       log,
       registry,
       store,
+      ...(catchUp && record.role === 'shadow' && { elsewhere: { catchUp, upTo: upToWhenFar } }),
       events: {
         reached: (to) => {
           if (isLive()) reached(to)

@@ -29,11 +29,37 @@ export interface RunnerEvents {
   fenced(): void
 }
 
+/** What a generation lacks of the log. */
+export interface Arrears {
+  readonly projection: string
+  readonly generation: number
+  /** Lease epoch of the owner. */
+  readonly epoch: number
+  /** Position up to which it is to be applied. */
+  readonly upTo: bigint
+}
+
+/** Hears how a generation gets on. */
+export type Progress = Pick<RunnerEvents, 'reached' | 'stored'>
+
+/**
+ * Applies the log to a generation elsewhere, so that this thread has time for others. Resolves when that is done, or stands
+ * still since `signal` has aborted; what was stored by then stays in any case.
+ * @throws ProjectionStoreError
+ */
+export type CatchUp = (arrears: Arrears, progress: Progress, signal: AbortSignal) => Promise<void>
+
 /** What a generation is run with. */
 export interface RunnerParts extends WriterParts {
-  readonly log: EventLog
+  readonly log: Pick<EventLog, 'subscribe' | 'readStream' | 'isExclusive'>
   readonly store: ProjectionStore
   readonly events: RunnerEvents
+  /** Done each time before it follows the log, as long as the generation is far behind. */
+  readonly elsewhere?: {
+    readonly catchUp: CatchUp
+    /** Up to where, from its checkpoint on; null when little is left. */
+    readonly upTo: (from: bigint) => Promise<bigint | null>
+  }
 }
 
 /** Result of {@link ProjectionRunner.redrive}. */
@@ -96,11 +122,6 @@ export class ProjectionRunner {
     return this.#failure
   }
 
-  /** Positions per second, lately. */
-  get rate(): number {
-    return this.#writer.rate
-  }
-
   get deadLetteredStreams(): number {
     return this.#writer.deadLettered.size
   }
@@ -154,6 +175,7 @@ export class ProjectionRunner {
     while (!signal.aborted) {
       const before = this.#writer.stored
       try {
+        await this.#catchUpElsewhere(signal)
         return await this.#consume(signal)
       } catch (error) {
         const category = categoryOf(error)
@@ -162,6 +184,28 @@ export class ProjectionRunner {
         if (category === 'fatal' || failures >= FAILURES_UNTIL_ERROR) await this.#fail(error)
         await backOff(failures, category === 'fatal' ? RETRY.fatal : RETRY.passing, signal)
       }
+    }
+  }
+
+  async #catchUpElsewhere(signal: AbortSignal): Promise<void> {
+    const { elsewhere, record, epoch, events } = this.#parts
+    if (!elsewhere) return
+    const { projection, generation } = record
+    const progress: Progress = {
+      reached: (position) => this.#advance(position),
+      stored: (...page) => {
+        events.stored(...page)
+        if (!this.#failure) return
+        this.#failure = null
+        // it is shown late where the database is away; the catching up fails then, too
+        this.#settleState().catch(() => undefined)
+      },
+    }
+    while (!signal.aborted) {
+      await this.#recover()
+      const upTo = await elsewhere.upTo(this.#writer.stored)
+      if (upTo === null) return
+      await elsewhere.catchUp({ projection, generation, epoch, upTo }, progress, signal)
     }
   }
 

@@ -113,7 +113,7 @@ async function rebuildStatus(
   shadow: GenerationRecord,
 ): Promise<ProjectionStatus['rebuild']> {
   const position = positionOf(local, shadow)
-  const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
+  const { rate } = shadow
   // in positions, as the rate is
   const left = Number(head > position ? head - position : 0n)
   const whole = await log.count(LOG_START, head)

@@ -46,6 +46,7 @@ interface ProjectionsOptions {
   /** What tells other processes that a projection moved on, and wakes requests that wait here. */
   readonly notices?: Notices
   readonly heldBack?: OwnedProjectionParts['heldBack']
+  readonly catchUp?: OwnedProjectionParts['catchUp']
   /** Real milliseconds between attempts to take over from another process, default 500. */
   readonly retryMs?: number
 }
@@ -86,7 +87,17 @@ export class Projections implements ReadModels {
    */
   async start(): Promise<void> {
     if (this.#owners.size > 0) return
-    const { log, registry, store, leases, metrics = {}, notices, heldBack, retryMs = 500 } = this.#options
+    const {
+      log,
+      registry,
+      store,
+      leases,
+      metrics = {},
+      notices,
+      heldBack,
+      catchUp,
+      retryMs = 500,
+    } = this.#options
     for (const [name, projection] of this.#projections) {
       const owner = new ProjectionOwner(projection, {
         log,
@@ -99,6 +110,7 @@ export class Projections implements ReadModels {
         released: () => this.#reached.released(name),
         moved: () => notices?.wake('position'),
         ...(heldBack && { heldBack }),
+        ...(catchUp && { catchUp }),
       })
       this.#owners.set(name, owner)
     }

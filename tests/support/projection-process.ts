@@ -23,6 +23,7 @@ import { HeldLeases } from '../../infrastructure/ownership/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { type Projection, projection } from '../../projections/runtime/projection.ts'
+import type { CatchUp } from '../../projections/runtime/projection-runner.ts'
 import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import type { ProjectionStore } from '../../projections/runtime/store.ts'
@@ -148,6 +149,8 @@ export async function openProcess(
     clock?: Clock
     ttlMs?: number
     start?: boolean
+    /** Where a rebuild that is far behind catches up; in place of a thread. */
+    catchUp?: CatchUp
     /** Puts something between the runtime and its leases. */
     leasesThrough?: (leases: Leases) => Leases
     /** Methods of the runtime's store that behave otherwise than its own. */
@@ -169,6 +172,7 @@ export async function openProcess(
     leases: options.leasesThrough?.(leases) ?? leases,
     clock: options.clock ?? systemClock,
     heldBack: async (rebuild) => void heldBack.push(rebuild),
+    ...(options.catchUp && { catchUp: options.catchUp }),
     retryMs: 20,
   })
   if (options.start ?? true) await projections.start()

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { groupBy } from '../../../application/commands/group-by.ts'
 import type { Changes, LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 import { integerArray, textArray } from '../../database/binary-arrays.ts'
+import type { PagesOptions } from '../follow-log.ts'
 
 /** Anything that runs a query: a pool or a client. */
 export interface Queryable {
@@ -169,6 +170,31 @@ export async function readPage(
   if (full) return { events, checkpoint: reached, atHead: reached >= head }
   if (types && end < head) return { events, checkpoint: end, atHead: false }
   return { events, checkpoint: head > reached ? head : reached, atHead: true }
+}
+
+/** Reads pages up to a position that the log reaches, the next one while the consumer works on the one before. */
+export async function* readPages(
+  db: Queryable,
+  after: bigint,
+  upTo: bigint,
+  { types, pageSize, signal }: PagesOptions,
+): AsyncGenerator<LogPage, void, undefined> {
+  const read = (from: bigint) => {
+    const page = readPage(db, { after: from, maxCount: pageSize, types })
+    // it may be abandoned; its awaiting caller still gets the failure
+    page.catch(() => undefined)
+    return page
+  }
+  let ahead = read(after)
+  for (let checkpoint = after; checkpoint < upTo; ) {
+    const page = await ahead
+    if (signal.aborted) return
+    // the log ended before the feed: as a log that went back does
+    if (page.checkpoint <= checkpoint) throw new Error(`the log ends before position ${upTo}`)
+    checkpoint = page.checkpoint
+    if (checkpoint < upTo) ahead = read(checkpoint)
+    yield page
+  }
 }
 
 /** Position of the last event, 0 when there is none. */

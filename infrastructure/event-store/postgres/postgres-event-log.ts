@@ -18,7 +18,7 @@ import {
 import type { Database, DatabaseLog } from '../../database/database.ts'
 import { Gathered } from '../../gathered.ts'
 import { checkAppend } from '../check-append.ts'
-import { type FollowedLog, followLog, type PagesOptions } from '../follow-log.ts'
+import { type FollowedLog, followLog } from '../follow-log.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { RecentlySent } from '../recently-sent.ts'
 import { retried } from '../retry.ts'
@@ -31,6 +31,7 @@ import {
   readHead,
   readId,
   readPage,
+  readPages,
   readStream,
   readStretches,
   type StreamStretch,
@@ -194,7 +195,7 @@ export class PostgresEventLog implements EventLog {
       closing: this.#closing.signal,
       want: (types) => this.#feed.want(types),
       head: () => readHead(readers),
-      pages: (after, upTo, options) => this.#pages(after, upTo, options),
+      pages: (after, upTo, options) => readPages(readers, after, upTo, options),
       failed: (error, attempt) => this.#readingFailed(error, attempt),
     }
     const listener = {
@@ -293,30 +294,6 @@ export class PostgresEventLog implements EventLog {
       (head) => this.#feed.announce(head),
       () => undefined,
     )
-  }
-
-  /** Reads the next page while the consumer works on the one before. */
-  async *#pages(
-    after: bigint,
-    upTo: bigint,
-    { types, pageSize, signal }: PagesOptions,
-  ): AsyncGenerator<LogPage, void, undefined> {
-    const read = (from: bigint) => {
-      const page = readPage(this.#readers, { after: from, maxCount: pageSize, types })
-      // it may be abandoned; its awaiting caller still gets the failure
-      page.catch(() => undefined)
-      return page
-    }
-    let ahead = read(after)
-    for (let checkpoint = after; checkpoint < upTo; ) {
-      const page = await ahead
-      if (signal.aborted) return
-      // the log ended before the feed: as a log that went back does
-      if (page.checkpoint <= checkpoint) throw new Error(`the log ends before position ${upTo}`)
-      checkpoint = page.checkpoint
-      if (checkpoint < upTo) ahead = read(checkpoint)
-      yield page
-    }
   }
 
   #remember(events: readonly StoredEvent[]): void {

@@ -73,7 +73,7 @@ export async function storyPage(
 ${events.length < 2 ? null : slider(events.length, step, from)}
 ${steps.length === 0 ? null : html`<p class="do-all">${steps}</p>`}
 ${timeForm(shows, query, from)}</section>
-${past instanceof HttpError ? note('bad', 'It cannot be shown', html`<p>${past.message}</p>`, 'alert') : stateOf(past ? (past.data as Row).state : state, point === null)}
+${past instanceof HttpError ? note('bad', 'The page cannot be shown', html`<p>${past.message}</p>`, 'alert') : stateOf(past ? (past.data as Row).state : state, point === null)}
 ${changes === null ? null : html`<section class="card stack"><h2>What has changed since</h2>${changed(changes)}</section>`}
 <section class="card stack"><h2>Events</h2>${eventTable(events, step, asOf, params)}
 <p>${query.from ? link(here, 'From the beginning') : null}${next === null ? null : link(`${here}?from=${String(next)}`, 'Go on')}</p>

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
+import { catchUp } from '../../../projections/runtime/catch-up.ts'
 import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
 import type { Projection } from '../../../projections/runtime/projection.ts'
 import type { ProjectionRequest } from '../../../projections/runtime/store.ts'
@@ -172,6 +173,18 @@ describe('a rebuild', () => {
     expect((await process.status()).retired).toMatchObject({ generation: 2, comparison: null })
   })
 
+  it('is held back when two rows have exchanged values, too', async () => {
+    const process = await start()
+    await history(process)
+    const live = schemaName({ projection: 'accounts', generation: 1 })
+    await process.database.pool.query(
+      `UPDATE "${live}".accounts SET owner = 'owner of ' || 15 - account::int WHERE account IN ('7', '8')`,
+    )
+    await process.projections.rebuild('accounts')
+    const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
+    expect(rebuild!.comparison).toMatchObject({ equal: false, tables: [{ differing_rows: 2 }] })
+  })
+
   it('shows the first 20 rows that differ column by column, and nothing personal', async () => {
     const process = await start(accounts({ personal: ['note'] }))
     await history(process)
@@ -207,6 +220,29 @@ describe('a rebuild', () => {
     expect(changed!.columns).toEqual([
       { column: 'owner', live: `${'\u{1f600}'.repeat(60)}…`, shadow: `owner of ${changed!.key.account}` },
     ])
+  })
+
+  it('that is far behind catches up elsewhere, and goes on from its checkpoint when that breaks off', async () => {
+    const positions: bigint[] = []
+    let middle = 0n
+    const process: ProjectionProcess = await start(accounts(), {
+      async catchUp(arrears, ...rest) {
+        const { log, registry, store } = process
+        const at = positions.push(await store.pages.position({ ...arrears, tables: [] }, arrears.epoch))
+        // the first one dies on its way
+        const upTo = at === 1 ? middle : arrears.upTo
+        await catchUp({ projections: [accounts()], log, registry, store }, { ...arrears, upTo }, ...rest)
+        if (at === 1) throw new ProjectionStoreError('transient', 'the thread ended')
+      },
+    })
+    await history(process)
+    const payments = Array.from({ length: 2_000 }, () => paid('0', 1))
+    middle = await process.append('0', ...payments)
+    for (let n = 0; n < 11; n += 1) await process.append('0', ...payments)
+    await process.caughtUp()
+    await rebuilt(process)
+    expect(positions).toEqual([0n, middle])
+    expect((await process.accounts())[0]).toMatchObject({ payments: 24_002 })
   })
 
   it('can be given up, and is one at a time', async () => {
