@@ -20,7 +20,7 @@ export class KeySlots {
   readonly #shares = new Map<string, readonly string[]>()
   /** Keys whose work has to wait because what they share is full, the one that waits longest first. */
   readonly #waiting = new Map<string, readonly string[]>()
-  /** Keys of which claims may have left something behind that is due. */
+  /** Keys of which something that is due may have been left behind, by claims or as it was stored. */
   readonly #passed = new Set<string>()
 
   constructor(declared: SlotsPerKey) {
@@ -45,7 +45,10 @@ export class KeySlots {
 
   /** Takes a slot for what no claim has counted. @returns whether there was one. */
   reserve(piece: Keyed): boolean {
-    return this.#ownLeft(piece.concurrencyKey ?? '') > 0 && this.take(piece)
+    const { concurrencyKey: key = '' } = piece
+    if (this.#ownLeft(key) > 0) return this.take(piece)
+    this.#passed.add(key)
+    return false
   }
 
   /** What a claim brought that counted `busy`. @param hasSeenAll whether nothing else is due, unless its key got all it might. */

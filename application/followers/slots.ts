@@ -92,7 +92,7 @@ export class KindSlots {
 
   /** The slot of a piece's key is free. @param isDone null when nothing can be said of it. @param ms how long it was taken. */
   freeKey(piece: Keyed, isDone: boolean | null, ms: number): void {
-    // claims have passed by what waits for this key, or what another claim had locked for its own choice
+    // claims have passed by what waits for this key
     if (this.#keys) this.#wanted += this.#keys.free(piece, isDone, ms, this.#asked !== null)
   }
 

@@ -180,7 +180,7 @@ export interface WorkStore {
    * Makes work due whose time has come or whose pause is over, and such whose lease ran out or whose owner is gone.
    * @param now service-clock milliseconds.
    * @param owner the asking process, which is never gone.
-   * @param running tokens of all claims of its own that have no end in time; what else it claimed so is due again. Default:
+   * @param running tokens of all claims of its own that have no end in time; what else it claimed, or stored under a lease, is due again. Default:
    *   nothing is.
    * @returns the tokens of those that still stand.
    */

@@ -48,6 +48,9 @@ export interface WorkersOptions {
 /** Pause before work is tried again that found log or database away, in milliseconds. */
 const AWAY_MS = 100
 
+/** An answer that came later, in milliseconds, may tell of leases that were lost meanwhile: shorter than any of them. */
+const LATE_MS = 2_500
+
 /** The longest rest between two claims, in milliseconds. */
 const LONGEST_REST_MS = 25
 
@@ -72,7 +75,10 @@ export class Workers {
   readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
   readonly #working = new Set<Promise<void>>()
+  /** What stores work under leases whose tokens are not known yet. */
   readonly #advancing = new Set<Promise<LeasedAsStored>>()
+  /** How often all leases of this process may have been lost. */
+  #lapses = 0
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
@@ -93,7 +99,10 @@ export class Workers {
       }
     }
     this.#ends = new ClaimEnds(parts, this.#kinds, options.backoff)
-    parts.leases.onLapse(() => this.#loseAllBut(new Set()))
+    parts.leases.onLapse(() => {
+      this.#lapses += 1
+      this.#loseAllBut(new Set())
+    })
   }
 
   start(): void {
@@ -121,20 +130,34 @@ export class Workers {
     const leaseTo = this.#parts.leases.owner
     const isMine = (piece: WorkToStore) => !this.#stopping.signal.aborted && slotsOf(piece)?.reserve(piece)
     const store = changes.store.map((piece) => (isMine(piece) ? { ...piece, leaseTo } : piece))
+    const leased = store.filter((piece) => piece.leaseTo)
+    const isLate = this.#lateness()
     const advancing = this.#parts.store.advance(name, from, to, { ...changes, store })
-    this.#advancing.add(advancing)
+    if (leased.length > 0) this.#advancing.add(advancing)
     let begun: LeasedAsStored = new Map()
     try {
-      begun = await advancing
+      const answer = await advancing
+      if (!isLate()) begun = answer
     } finally {
       this.#advancing.delete(advancing)
-      for (const piece of store) {
+      for (const piece of leased) {
         const claim = begun.get(piece)
         if (claim) this.#begin(claim, slotsOf(piece)!)
-        else if (piece.leaseTo) slotsOf(piece)!.unreserve(piece)
+        else slotsOf(piece)!.unreserve(piece)
+      }
+      // the next look finds what was stored under a lease and not begun
+      if (begun.size < leased.length) {
+        this.#slotIsFree()
+        this.poll()
       }
     }
     this.#stored(store.filter((piece) => !begun.has(piece)))
+  }
+
+  /** @returns whether what is asked for from now on was answered too late to be sure of its leases. */
+  #lateness(): () => boolean {
+    const [lapses, at] = [this.#lapses, performance.now()]
+    return () => this.#lapses !== lapses || performance.now() - at > LATE_MS
   }
 
   #stored(work: readonly WorkToStore[]): void {
@@ -179,11 +202,15 @@ export class Workers {
           // before anything is asked: what wakes it from now on makes it look again
           this.#pollAt = performance.now() + pollMs
           const now = clock.now()
-          // nothing is claimed meanwhile, nor stored under a lease
+          // from here on nothing is claimed, nor stored under a lease
           for (const kind of this.#kinds.values()) kind.polled()
-          await Promise.allSettled(this.#advancing)
-          const tokens = [...this.#running].map(({ claim }) => claim.token)
-          this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
+          if (this.#advancing.size > 0) {
+            // a lease without a known token looks like one that was left behind: another look frees those
+            await store.makeDue(now, leases.owner)
+          } else {
+            const tokens = [...this.#running].map(({ claim }) => claim.token)
+            this.#loseAllBut(await store.makeDue(now, leases.owner, tokens))
+          }
           const untilTimer = await this.#untilTimerAfter(now)
           this.#pollAt = Math.min(this.#pollAt, performance.now() + untilTimer)
         }
@@ -206,10 +233,13 @@ export class Workers {
     if (asked.length === 0 || this.#stopping.signal.aborted) return false
     await this.#rest()
     const askedAt = performance.now()
-    const claims = await store.claim({
+    const isLate = this.#lateness()
+    const answer = await store.claim({
       owner: leases.owner,
       kinds: asked.map((kind) => kind.request()),
     })
+    if (isLate()) this.poll()
+    const claims = isLate() ? [] : answer
     const claimedAt = performance.now()
     if (claims.length > 0) this.#restUntil = claimedAt + Math.min(LONGEST_REST_MS, claimedAt - askedAt)
     for (const slots of asked) {

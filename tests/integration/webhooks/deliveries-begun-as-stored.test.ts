@@ -155,6 +155,20 @@ describe('a delivery', () => {
     expect([isLost, posts]).toEqual([true, [eventId]])
   })
 
+  test('whose lease may have lapsed before the answer to its storing waits for a claim', async () => {
+    const lapses = vi.spyOn(bench.leases, 'onLapse')
+    const { sender, posts } = sending()
+    const { claims } = await deliver(sender)
+    const [[lapsed]] = lapses.mock.calls as [[() => void]]
+    await webhooks.subscribe('https://partner.example/hooks')
+    afterStoring(async () => lapsed())
+    const eventId = await webhooks.raise()
+    await until(() => posts.length === 1)
+    await webhooks.settled()
+    expect(posts).toEqual([eventId])
+    expect(claims).toHaveBeenCalled()
+  })
+
   test('that is being stored has not lost its lease when somebody looks for lost ones', async () => {
     const { sender, posts } = sending()
     await deliver(sender)
@@ -162,7 +176,7 @@ describe('a delivery', () => {
     const order: string[] = []
     const makeDue = bench.store.makeDue.bind(bench.store)
     vi.spyOn(bench.store, 'makeDue').mockImplementation((...args) => {
-      order.push('looked')
+      order.push(args[2] ? 'looked for lost ones' : 'looked')
       return makeDue(...args)
     })
     afterStoring(async () => {
@@ -173,7 +187,7 @@ describe('a delivery', () => {
     await webhooks.raise()
     await until(() => posts.length > 0)
     await webhooks.settled()
-    expect(order.slice(0, 2)).toEqual(['stored', 'looked'])
+    expect(order.slice(0, 2)).toEqual(['looked', 'stored'])
     expect(posts).toHaveLength(1)
     expect(bench.reports).toEqual([])
   })

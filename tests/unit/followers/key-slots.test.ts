@@ -159,6 +159,13 @@ describe('a piece that is about to be stored', () => {
     expect(kind.toClaim).toBe(2)
   })
 
+  test('that was stored while its key was full is looked for when a slot of the key is free', () => {
+    const kind = slots()
+    expect(reserve(kind, 'a', 'a', 'a')).toEqual([true, true, false])
+    kind.freeKey(piece('a'), true, 1)
+    expect(kind.toClaim).toBeGreaterThan(0)
+  })
+
   test('of a kind that is not begun as it is stored waits for a claim', () => {
     const declared = { payload: z.unknown(), retry: backoff(), timeLimitMs: 1 }
     const kind = new KindSlots(
