@@ -88,10 +88,9 @@ const BY_IDS = statement(
     db
       .selectFrom('webhook_events')
       .select(['event_id', 'tenant_id', 'environment', 'event_type'])
-      .select(['carrier_id', 'employer_id', 'created_at'])
+      .select(['carrier_id', 'employer_id', 'created_at', 'seq'])
       .where('event_id', '=', ({ fn }) => fn.any($('ids')))
-      .where('created_at', '>=', $('since'))
-      .orderBy('seq'),
+      .where('created_at', '>=', $('since')),
 )
 type EventRow = ResultOf<typeof BY_IDS>
 type Listed = Pick<EventRow, 'event_id' | 'created_at'>
@@ -180,7 +179,7 @@ async function toResend(
       return reject('conflict', 'webhook_event_not_subscribed', why, 'event_ids')
     }
     const oldestFirst = found.sort((one, other) =>
-      one.created_at < other.created_at ? -1 : Number(one.created_at > other.created_at),
+      one.created_at === other.created_at ? one.seq - other.seq : one.created_at < other.created_at ? -1 : 1,
     )
     return refuseDisabled(subscription) ?? { subscription, rows: oldestFirst }
   }
@@ -201,7 +200,7 @@ async function toResend(
   return refuseDisabled(subscription) ?? { subscription, rows }
 }
 
-/** Events that a partner names, in their order in the log; instead of those that are refused, why. */
+/** Events that a partner names, in that order; instead of those that are refused, why. */
 async function named(
   app: Reads,
   caller: WebhookCaller,

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isCalendarDate, isoTime } from '../../domain/kernel/calendar.ts'
 import { dateOrTime } from './fields.ts'
 
 /** Bounds of a span of time, both included; a date is a day of UTC. */
@@ -17,6 +17,9 @@ export function inOrder<Query extends z.ZodObject>(query: Query, from: string, t
   return query.refine(
     (sent) => {
       const bounds = sent as Readonly<Record<string, Bound>>
+      // a text that is no day is at fault by itself
+      if ([bounds[from], bounds[to]].some((one) => typeof one === 'string' && !isCalendarDate(one)))
+        return true
       const [first, last] = [firstMoment(bounds[from]), lastMoment(bounds[to])]
       return first === null || last === null || first <= last
     },

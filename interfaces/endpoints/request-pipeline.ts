@@ -70,13 +70,13 @@ async function run<Host>(
   const bytes = await bytesOf(endpoint, caller, received)
   await access.verify?.(host, caller, bytes, received)
   const key = endpoint.idempotent === undefined ? null : keyOf(api, request)
-  const sent = endpoint.body
+  const body = endpoint.body
     ? await parsedBody(endpoint, bytes, costs)
     : access.ownsBody || endpoint.method === 'GET'
-      ? {}
-      : await undeclaredBody(api, bytes)
+      ? { sent: {} }
+      : await undeclaredBody(bytes)
   const queried = Object.fromEntries(queryOf(request))
-  const asked: Asked = { query: queried, sent, key, lines: (atOnce) => linesOf(request, atOnce) }
+  const asked: Asked = { ...body, query: queried, key, lines: (atOnce) => linesOf(request, atOnce) }
   const { status, data, options } = await answered(endpoint, host, caller, received, asked)
   const { textBytes } = options
   if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
@@ -96,8 +96,14 @@ async function run<Host>(
 }
 
 /** What an endpoint is asked, past the bytes of a request. */
-interface Asked extends Pick<Parameters<Endpoint<never>['handle']>[0], 'sent' | 'key' | 'lines'> {
+interface Asked extends Body, Pick<Parameters<Endpoint<never>['handle']>[0], 'key' | 'lines'> {
   readonly query: Readonly<Record<string, unknown>>
+}
+
+/** The fields of a body, and where it has names that no object can keep. */
+interface Body {
+  readonly sent: Readonly<Record<string, unknown>>
+  readonly leftOut?: readonly string[] | undefined
 }
 
 /**
@@ -128,12 +134,13 @@ async function answered<Host>(
   host: Host,
   caller: unknown,
   received: Received,
-  { query: queried, sent, key, lines }: Asked,
+  { query: queried, sent, leftOut = [], key, lines }: Asked,
 ): Promise<Answer<number, unknown>> {
   const { access, api } = endpoint
   const { request, response, requestId } = received
   const wanted = endpoint.bodyFor?.(caller, sent) ?? endpoint.body
-  const unknown = [
+  const unknown: readonly Fault[] = [
+    ...leftOut.map((field) => ({ field, message: 'is a name that is not kept', kind: 'unknown' }) as const),
     ...unknownIn(endpoint.query ?? NOTHING, queried, 'query parameter'),
     ...unknownIn(wanted ?? NOTHING, sent, 'field'),
   ]
@@ -201,33 +208,19 @@ async function bytesOf<Host>(
 }
 
 /** The fields of a body where none is taken; of what is no JSON object nothing can be meant. */
-async function undeclaredBody(api: Api, bytes: Buffer): Promise<Readonly<Record<string, unknown>>> {
+async function undeclaredBody(bytes: Buffer): Promise<Body> {
   const parsed = await parseLargeJson(bytes)
   const isObject = parsed.ok && typeof parsed.value === 'object' && !Array.isArray(parsed.value)
-  if (isObject) refuseLeftOut(api, parsed)
-  return isObject ? ((parsed.value ?? {}) as Readonly<Record<string, unknown>>) : {}
+  return isObject ? { sent: (parsed.value ?? {}) as Body['sent'], leftOut: parsed.leftOut } : { sent: {} }
 }
 
-async function parsedBody<Host>(
-  { api, rows }: Endpoint<Host>,
-  bytes: Buffer,
-  costs: Costs,
-): Promise<Readonly<Record<string, unknown>>> {
-  if (bytes.length === 0 && api.takesEmptyBodies) return {}
+async function parsedBody<Host>({ api, rows }: Endpoint<Host>, bytes: Buffer, costs: Costs): Promise<Body> {
+  if (bytes.length === 0 && api.takesEmptyBodies) return { sent: {} }
   const parsed = await parseLargeJson(bytes)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
-  refuseLeftOut(api, parsed)
   const sent = api.objectOf(parsed.value)
   if (rows) await costs.measure({ rows: rows(sent) })
-  return sent
-}
-
-/** @throws HttpError 400. */
-function refuseLeftOut(api: Api, parsed: Awaited<ReturnType<typeof parseLargeJson>>): void {
-  if (!parsed.ok || parsed.leftOut === undefined) return
-  throw api.refuse(
-    parsed.leftOut.map((field) => ({ field, message: 'is a name that is not kept', kind: 'unknown' })),
-  )
+  return { sent, leftOut: parsed.leftOut }
 }
 
 const NOTHING = z.object({})

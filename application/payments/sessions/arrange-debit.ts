@@ -69,7 +69,7 @@ export async function createInstallmentDebit(
   const debitId = installmentDebitId(sessionId, number)
   const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
   const command = {
-    type: 'CreateInstallmentDebit',
+    type: 'CreateInstalmentDebit',
     number,
     debitId,
     isPolicyCancelled,

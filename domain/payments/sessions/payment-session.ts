@@ -54,7 +54,8 @@ export type PaymentSessionCommand =
       readonly at: number
     }
   | {
-      readonly type: 'CreateInstallmentDebit'
+      // ids of commands derive from this name
+      readonly type: 'CreateInstalmentDebit'
       readonly number: number
       readonly debitId: string
       readonly isPolicyCancelled: boolean
@@ -187,7 +188,7 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
-      case 'CreateInstallmentDebit':
+      case 'CreateInstalmentDebit':
         return createInstallmentDebit(command, state)
       case 'ConfirmDebit': {
         const { debitId: leg_id, by, at } = command
@@ -327,7 +328,7 @@ function createInstallmentDebit(
     debitId: leg_id,
     isPolicyCancelled,
     at,
-  }: Extract<PaymentSessionCommand, { type: 'CreateInstallmentDebit' }>,
+  }: Extract<PaymentSessionCommand, { type: 'CreateInstalmentDebit' }>,
   state: PaymentSession,
 ): readonly PaymentSessionEvent[] | Rejection {
   const { payment_session_id, status, debit, installments_created, plan_stopped } = state

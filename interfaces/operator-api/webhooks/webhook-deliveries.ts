@@ -132,9 +132,10 @@ export const webhookDeliveryEndpoints = [
       }
       const what = isSpan ? { from: isoTime(from), to: isoTime(to) } : { eventIds: [event_id!] }
       await record(call, 'resend-webhooks', subscription_id, { event_id, reason })
-      const { resent } = accepted(
-        await resendTo(call.host.app, tenant_id, subscription_id, what, contextOf(call)),
-      )
+      const outcome = await resendTo(call.host.app, tenant_id, subscription_id, what, contextOf(call))
+      // one event is named here
+      const isOfEvent = isRejection(outcome) && outcome.field?.startsWith('event_ids')
+      const { resent } = accepted(isOfEvent ? { ...outcome, field: 'event_id' } : outcome)
       return { resent }
     },
   }),

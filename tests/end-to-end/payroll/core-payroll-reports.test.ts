@@ -71,6 +71,18 @@ describe('a report', { tags: 'each-log' }, () => {
       'pay_period.__proto__',
       '__proto__',
     ])
+    // what was accepted once under its key is answered again, as of builds that took such a record
+    const keyed = (employees: readonly unknown[], key: string) =>
+      post(
+        service,
+        '/api/v1/payroll/reports',
+        { ...tenant.clientHeaders, 'Idempotency-Key': key },
+        reportBody(tenant, { employees }),
+      )
+    const first = await keyed([{ ...record, more: [{}] }], 'kept-names')
+    const again = await keyed(employees, 'kept-names')
+    expect([first.status, again.status, again.body]).toEqual([202, 202, first.body])
+    expect((await keyed(employees, 'other-names')).status).toBe(400)
   })
 
   test('takes the FEIN with and without its hyphen, on both prefixes', async () => {

@@ -139,10 +139,23 @@ describe('what a partner missed', () => {
     expect(await refusal({ event_ids: [event_id] })).toEqual([
       ...[409, 'webhook_event_not_subscribed', 'event_ids'],
     ])
-    const ofBoth = await partner.call('POST', `/webhooks/${id}/resend`, { ...span, event_ids: [event_id] })
-    expect(ofBoth.body.message).toBe('event_ids goes without from and to: send one of the two')
-    const reversed = await partner.call('GET', '/events?from=2026-01-02&to=2026-01-01')
-    expect([reversed.status, reversed.body.message]).toEqual([400, 'to must not lie before from'])
+    const WITH_BOTH = 'event_ids goes without from and to: send one of the two'
+    for (const [body, message] of [
+      [{ ...span, event_ids: [event_id] }, WITH_BOTH],
+      [{ from: span.from, event_ids: [event_id] }, WITH_BOTH],
+      [{ to: span.to, event_ids: [event_id] }, WITH_BOTH],
+      [{}, 'event_ids is required: send event_ids, or from and to'],
+    ] as const) {
+      const answer = await partner.call('POST', `/webhooks/${id}/resend`, body)
+      expect([answer.status, answer.body.message, answer.body.errors.length]).toEqual([400, message, 1])
+    }
+    for (const [query, field] of [
+      ['from=2026-01-02&to=2026-01-01', 'to'],
+      ['from=zz&to=2026-01-01', 'from'],
+    ]) {
+      const { status, body } = await partner.call('GET', `/events?${query}`)
+      expect([status, body.errors.map((one: { field: string }) => one.field)]).toEqual([400, [field]])
+    }
     for (const unknown of ['f'.repeat(24), 'nothing']) {
       expect(await refusal({ event_ids: [event_id, unknown] })).toEqual([
         ...[404, 'webhook_event_not_found', 'event_ids[1]'],

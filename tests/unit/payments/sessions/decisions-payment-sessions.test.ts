@@ -124,7 +124,7 @@ const DUE = Date.UTC(2026, 1, 1, 17)
 const createdAt = (at: number) =>
   event('PaymentSessionInstalmentMinted', { number: 1, leg_id: OTHER, at: isoTime(at) })
 const createInstallmentDebit = (at: number, number = 1) =>
-  ({ type: 'CreateInstallmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
+  ({ type: 'CreateInstalmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
 const authorized = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   event('PaymentSessionDebitConfirmed', { leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
