@@ -54,8 +54,7 @@ export function signedNote({ origin, size, root }: Checkpoint, signer: Signer): 
   const text = `${origin}\n${size}\n${root.toString('base64')}\n`
   const [, hash] = verifierKey(signer).split('+') as [string, string]
   const signature = sign(null, Buffer.from(text), signer.privateKey)
-  const line = Buffer.concat([Buffer.from(hash, 'hex'), signature]).toString('base64')
-  return `${text}\n— ${signer.name} ${line}\n`
+  return `${text}\n${lineOf({ name: signer.name, hash: Buffer.from(hash, 'hex'), bytes: signature })}`
 }
 
 /** The checkpoint that a note states; its signatures are not checked. @returns null where it states none. */
@@ -187,32 +186,34 @@ export function cosigned(note: string, lines: string, witnesses: readonly Verifi
     const signature = signatureIn(line)
     const by = signature && witnesses.find((one) => isOf(signature, one))
     const signed_at = by ? cosignedAt(text, signature, by) : null
-    return { line, isReadable: signature !== null, by, at: signed_at === null ? null : Date.parse(signed_at) }
+    return { signature, by, at: signed_at === null ? null : Date.parse(signed_at) }
   }
   const given = lines.trim().split(/\r?\n/).map(signed)
-  if (given.some(({ isReadable }) => !isReadable)) {
+  if (given.some(({ signature }) => !signature)) {
     throw new CosignatureRefused('unreadable', 'must be lines of a signed note: `— <name> <base64>`')
   }
   const taken = given.filter(({ by }) => by)
   if (taken.length === 0) {
     throw new CosignatureRefused('unknown_witness', 'is by a key that is not in AUDIT_WITNESS_KEYS')
   }
-  for (const { by, at } of taken) {
-    const fault =
-      at === null
-        ? `is not what ${by!.name} makes of this checkpoint`
-        : at === 0
-          ? `of ${by!.name} says no time`
-          : at > now + AHEAD_MS && `of ${by!.name} is of a time that is ahead of the clock`
-    if (fault) throw new CosignatureRefused('wrong_cosignature', fault)
-  }
+  for (const { by, at } of taken) refuseWrong(by!, at, now)
   const all = [...before.map(signed), ...taken]
   const latest = new Map<Verifier, (typeof all)[number]>()
   for (const one of all) {
     if (one.by && one.at !== null && one.at > (latest.get(one.by)?.at ?? -1)) latest.set(one.by, one)
   }
-  const kept = all.filter((one) => (one.by ? latest.get(one.by) === one : one.isReadable))
-  return `${text}\n${kept.map(({ line }) => `${line}\n`).join('')}`
+  const kept = all.flatMap((one) =>
+    one.signature && (!one.by || latest.get(one.by) === one) ? one.signature : [],
+  )
+  return `${text}\n${kept.map(lineOf).join('')}`
+}
+
+/** @param at when the witness signed, null: it did not. Epoch milliseconds, as `now`. @throws CosignatureRefused */
+function refuseWrong({ name }: Verifier, at: number | null, now: number): void {
+  const refused = (why: string) => new CosignatureRefused('wrong_cosignature', why)
+  if (at === null) throw refused(`is not what ${name} makes of this checkpoint`)
+  if (at === 0) throw refused(`of ${name} has no time`)
+  if (at > now + AHEAD_MS) throw refused(`of ${name} is of a time ahead of the clock`)
 }
 
 /** The text of a checkpoint, and the lines of its signatures; one of these is empty where the note does not end as it should. */
@@ -235,6 +236,10 @@ function signatureIn(line: string): SignatureLine | null {
   const signed = Buffer.from(encoded, 'base64')
   if (name === undefined || signed.length <= KEY_HASH_BYTES) return null
   return { name, hash: signed.subarray(0, KEY_HASH_BYTES), bytes: signed.subarray(KEY_HASH_BYTES) }
+}
+
+function lineOf({ name, hash, bytes }: SignatureLine): string {
+  return `— ${name} ${Buffer.concat([hash, bytes]).toString('base64')}\n`
 }
 
 /** What tells whose a line is; one that cannot be read is nobody's but itself. */

@@ -127,7 +127,9 @@ export const logTreeEndpoints = [
         .describe('Size of the checkpoint'),
     }),
     body: z.object({
-      cosignature: text(10_000).describe('What the witness answered: `— <name> <base64>`, one or more lines'),
+      cosignature: text(100_000).describe(
+        'What the witness answered: `— <name> <base64>`, one or more lines',
+      ),
     }),
     answers: { 200: Checkpoint },
     errors: {

@@ -147,7 +147,9 @@ describe('the log of a service', () => {
 
     const key_id = witness.key.split('+')[1]
     const seen = { witness: 'witness.example/w', key_id, signed_at: '2026-04-01T00:00:00.000Z', size }
-    const answer = `${stranger.cosign(note, 1)}\n${line}\n`
+    // what a witness answers that signs by ML-DSA as well
+    const long = `— witness.example/w ${Buffer.alloc(4 + 8 + 2_420, 6).toString('base64')}`
+    const answer = `${[stranger.cosign(note, 1), long, long, long, line].join('\n')}\n`
     const attached = await cli(['--json', 'audit', 'cosign', String(size), answer], { env })
     expect([attached.stderr, attached.json()]).toEqual([
       '',
