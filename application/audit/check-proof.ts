@@ -42,6 +42,9 @@ export class ProofFails extends Error {}
 export function checkProof(proof: InclusionProof | ConsistencyProof, keys: readonly string[]): CheckedProof {
   const path = proof.path.map((hash) => Buffer.from(hash, 'base64'))
   if (proof.kind === 'consistency') {
+    if (proof.from === null) {
+      throw new ProofFails('The earlier checkpoint is not in it: put the note that you kept there, as `from`')
+    }
     const [from, to] = [checkedNote(proof.from, keys), checkedNote(proof.to, keys)]
     if (from.origin !== to.origin) throw new ProofFails('The two checkpoints are of different logs')
     if (!isConsistent(path, from, to)) {

@@ -32,6 +32,8 @@ const KEY_HASH_BYTES = 4
 const TIME_BYTES = 8
 /** The end of the year 9999, the last that a date of ISO 8601 shows, in seconds. */
 const LAST_SECOND = 253_402_300_799n
+/** How far the clock of a witness may be ahead, in milliseconds. */
+const AHEAD_MS = 300_000
 const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
 /** @param seed 32 bytes. */
@@ -52,8 +54,7 @@ export function signedNote({ origin, size, root }: Checkpoint, signer: Signer): 
   const text = `${origin}\n${size}\n${root.toString('base64')}\n`
   const [, hash] = verifierKey(signer).split('+') as [string, string]
   const signature = sign(null, Buffer.from(text), signer.privateKey)
-  const line = Buffer.concat([Buffer.from(hash, 'hex'), signature]).toString('base64')
-  return `${text}\n— ${signer.name} ${line}\n`
+  return `${text}\n${lineOf({ name: signer.name, hash: Buffer.from(hash, 'hex'), bytes: signature })}`
 }
 
 /** The checkpoint that a note states; its signatures are not checked. @returns null where it states none. */
@@ -78,6 +79,8 @@ export interface Verifier {
 export interface Cosignature {
   /** Name of its key. */
   readonly witness: string
+  /** Hex: what tells keys of one name apart. */
+  readonly key_id: string
   /** By the witness's clock, in ISO 8601. */
   readonly signed_at: string
 }
@@ -99,27 +102,41 @@ export interface Signatures {
  * @returns null where the note cannot be read, or one of these keys did not make what stands there as its signature.
  */
 export function signaturesOn(note: string, verifiers: readonly Verifier[]): Signatures | null {
-  const end = note.lastIndexOf('\n\n')
-  if (end < 0 || !note.endsWith('\n')) return null
-  const text = note.slice(0, end + 1)
+  const { isSound, ...signatures } = soundnessOf(note, verifiers)
+  return isSound ? signatures : null
+}
+
+/** Whose signatures of these keys a note has, and whether {@link signaturesOn} takes it: what holds on one that it does not. */
+export function soundnessOf(
+  note: string,
+  verifiers: readonly Verifier[],
+): Signatures & { readonly isSound: boolean } {
+  const { text, lines } = partsOf(note)
+  let isSound = true
   let signer: string | null = null
   const cosignatures: Cosignature[] = []
   const seen = new Set<Verifier>()
-  for (const line of note.slice(end + 2, -1).split('\n')) {
+  for (const line of lines) {
     const signature = signatureIn(line)
-    if (!signature) return null
-    const by = verifiers.find((verifier) => isOf(signature, verifier))
+    const by = signature && verifiers.find((verifier) => isOf(signature, verifier))
+    if (!by) {
+      isSound &&= signature !== null
+      continue
+    }
     // of one key the first counts
-    if (!by || seen.has(by)) continue
+    if (seen.has(by)) continue
+    const signed_at = cosignedAt(text, signature, by)
+    if (signed_at !== null) {
+      cosignatures.push({ witness: by.name, key_id: by.hash.toString('hex'), signed_at })
+    } else if (!by.isWitness && verify(null, Buffer.from(text), by.publicKey, signature.bytes)) {
+      signer ??= by.name
+    } else {
+      isSound = false
+      continue
+    }
     seen.add(by)
-    if (by.isWitness) {
-      const signed_at = cosignedAt(text, signature, by)
-      if (signed_at === null) return null
-      cosignatures.push({ witness: by.name, signed_at })
-    } else if (verify(null, Buffer.from(text), by.publicKey, signature.bytes)) signer ??= by.name
-    else return null
   }
-  return { signer, cosignatures }
+  return { signer, cosignatures, isSound }
 }
 
 /**
@@ -135,6 +152,16 @@ export function isCosigned(note: string): boolean {
   return (note.match(/^— /gm) ?? []).length > 1
 }
 
+/**
+ * Whether a note is another one with other signatures, of the same keys or of more; none is checked. A line of the other
+ * one that cannot be read has to stay.
+ */
+export function isSignedFurther(note: string, other: string): boolean {
+  const [one, before] = [partsOf(note), partsOf(other)]
+  const keys = new Set(one.lines.map(keyOf))
+  return note !== other && one.text === before.text && before.lines.every((line) => keys.has(keyOf(line)))
+}
+
 /** A cosignature that is not attached. */
 export class CosignatureRefused extends Error {
   readonly reason: 'unreadable' | 'unknown_witness' | 'wrong_cosignature'
@@ -146,34 +173,56 @@ export class CosignatureRefused extends Error {
 }
 
 /**
- * A note with cosignatures of witnesses behind what it has. Of a witness that signed it before, the first one stays.
+ * A note with cosignatures of witnesses behind what it has. Of each witness the latest stays; lines of unknown keys among
+ * those that come are ignored. What nobody can read, or a witness did not make, is gone from the note then.
  * @param lines as witnesses answer them: `— name base64`, one or more.
  * @param witnesses keys that are trusted.
+ * @param now epoch milliseconds.
  * @throws CosignatureRefused
  */
-export function cosigned(note: string, lines: string, witnesses: readonly Verifier[]): string {
-  const text = note.slice(0, note.lastIndexOf('\n\n') + 1)
-  let result = note
-  for (const line of lines.trim().split(/\r?\n/)) {
+export function cosigned(note: string, lines: string, witnesses: readonly Verifier[], now: number): string {
+  const { text, lines: before } = partsOf(note)
+  const signed = (line: string) => {
     const signature = signatureIn(line)
-    if (!signature) {
-      throw new CosignatureRefused('unreadable', 'must be lines of a signed note: `— <name> <base64>`')
-    }
-    const witness = witnesses.find((one) => isOf(signature, one))
-    if (!witness) {
-      throw new CosignatureRefused('unknown_witness', 'is by a key that is not in AUDIT_WITNESS_KEYS')
-    }
-    if (cosignedAt(text, signature, witness) === null) {
-      throw new CosignatureRefused(
-        'wrong_cosignature',
-        `is not what ${witness.name} makes of this checkpoint`,
-      )
-    }
-    const isNew = signaturesOn(result, [witness])?.cosignatures.length === 0
-    const encoded = Buffer.concat([signature.hash, signature.bytes]).toString('base64')
-    if (isNew) result += `— ${signature.name} ${encoded}\n`
+    const by = signature && witnesses.find((one) => isOf(signature, one))
+    const signed_at = by ? cosignedAt(text, signature, by) : null
+    return { signature, by, at: signed_at === null ? null : Date.parse(signed_at) }
   }
-  return result
+  const given = lines.trim().split(/\r?\n/).map(signed)
+  if (given.some(({ signature }) => !signature)) {
+    throw new CosignatureRefused('unreadable', 'must be lines of a signed note: `— <name> <base64>`')
+  }
+  const taken = given.filter(({ by }) => by)
+  if (taken.length === 0) {
+    throw new CosignatureRefused('unknown_witness', 'is by a key that is not in AUDIT_WITNESS_KEYS')
+  }
+  for (const { by, at } of taken) refuseWrong(by!, at, now)
+  const all = [...before.map(signed), ...taken]
+  const latest = new Map<Verifier, (typeof all)[number]>()
+  for (const one of all) {
+    if (one.by && one.at !== null && one.at > (latest.get(one.by)?.at ?? -1)) latest.set(one.by, one)
+  }
+  const kept = all.flatMap((one) =>
+    one.signature && (!one.by || latest.get(one.by) === one) ? one.signature : [],
+  )
+  return `${text}\n${kept.map(lineOf).join('')}`
+}
+
+/** @param at when the witness signed, null: it did not. Epoch milliseconds, as `now`. @throws CosignatureRefused */
+function refuseWrong({ name }: Verifier, at: number | null, now: number): void {
+  const refused = (why: string) => new CosignatureRefused('wrong_cosignature', why)
+  if (at === null) throw refused(`is not what ${name} makes of this checkpoint`)
+  if (at === 0) throw refused(`of ${name} has no time`)
+  if (at > now + AHEAD_MS) throw refused(`of ${name} is of a time ahead of the clock`)
+}
+
+/** The text of a checkpoint, and the lines of its signatures; one of these is empty where the note does not end as it should. */
+function partsOf(note: string): { readonly text: string; readonly lines: readonly string[] } {
+  // the text of a checkpoint has no empty line
+  const end = note.indexOf('\n\n')
+  if (end < 0) return { text: note, lines: [''] }
+  const lines = note.slice(end + 2).split('\n')
+  return { text: note.slice(0, end + 1), lines: lines.at(-1) === '' ? lines.slice(0, -1) : [...lines, ''] }
 }
 
 interface SignatureLine {
@@ -187,6 +236,16 @@ function signatureIn(line: string): SignatureLine | null {
   const signed = Buffer.from(encoded, 'base64')
   if (name === undefined || signed.length <= KEY_HASH_BYTES) return null
   return { name, hash: signed.subarray(0, KEY_HASH_BYTES), bytes: signed.subarray(KEY_HASH_BYTES) }
+}
+
+function lineOf({ name, hash, bytes }: SignatureLine): string {
+  return `— ${name} ${Buffer.concat([hash, bytes]).toString('base64')}\n`
+}
+
+/** What tells whose a line is; one that cannot be read is nobody's but itself. */
+function keyOf(line: string): string {
+  const signature = signatureIn(line)
+  return signature ? `${signature.name} ${signature.hash.toString('hex')}` : line
 }
 
 function isOf({ name, hash }: SignatureLine, verifier: Verifier): boolean {

@@ -34,7 +34,7 @@ import { grown, nodesOf, TILE_HASHES } from './tree-tiles.ts'
 
 /** What keeps signed checkpoints outside the database as well. */
 export interface CheckpointCopies {
-  /** Keeps the larger one, where it has another; of one, that with more signatures. @throws what the folder fails by. */
+  /** Keeps the larger one, where it has another; of one, what was signed further. One at a time. @throws what the folder fails by. */
   keep(checkpoint: StoredCheckpoint): Promise<void>
   /** The notes that it has. @throws the same. */
   kept(): Promise<readonly string[]>
@@ -64,11 +64,11 @@ export class LogDiffers extends Error {
   }
 }
 
-/** No key that is trusted has signed the newest checkpoint, or its copy: somebody else put it there. Nothing is signed. */
+/** No key that is trusted has signed a checkpoint, or its copy: somebody else put it there. Nothing is signed, or proven by it. */
 export class UnknownSignature extends Error {
   constructor() {
     super(
-      'The newest checkpoint, or its copy, is not signed by the key of this installation or by one that it keeps',
+      'The checkpoint, or its copy, is not signed by the key of this installation or by one that it keeps',
     )
     this.name = 'UnknownSignature'
   }
@@ -109,7 +109,8 @@ export interface EventProof {
 export interface ConsistencyProof {
   readonly kind: 'consistency'
   readonly path: readonly string[]
-  readonly from: string
+  /** Null: the service no longer keeps it. */
+  readonly from: string | null
   readonly to: string
   readonly key: string
 }
@@ -224,27 +225,53 @@ export class LogTree {
     const [last] = await store.checkpoints(1)
     const copy = (await copies?.newest()) ?? null
     const { size } = await this.grow(signal)
-    const nodes = this.nodes()
-    const signer = size === 0 ? null : await this.#signing()
-    const verifiers = await this.#verifiers(signer, [])
-    for (const note of [last?.note ?? null, copy]) {
-      if (note === null) continue
-      const signed = readNote(note)
-      if (signed && (size < signed.size || !(await rootOf(signed.size, nodes)).equals(signed.root))) {
-        throw new LogDiffers(signed.size)
-      }
-      if (signedBy(note, verifiers) === null) throw new UnknownSignature()
-    }
+    const copied = copy === null ? [] : [{ size: readNote(copy)?.size ?? 0, note: copy }]
+    const signer = await this.#hold([...(last ? [last] : []), ...copied], size)
     if (signer === null) return null
     let newest = last
     if (newest?.size !== size) {
-      const note = signedNote({ origin: signer.name, size, root: await rootOf(size, nodes) }, signer)
+      const root = await rootOf(size, this.nodes())
+      const note = signedNote({ origin: signer.name, size, root }, signer)
       newest = { size, note, key: verifierKey(signer), madeAt: clock.now() }
       await store.addCheckpoint(newest)
     }
     // again, where it failed or there was no folder
-    await copies?.keep(newest)
+    await this.#copy(size)
     return newest
+  }
+
+  /**
+   * Holds the tree against checkpoints.
+   * @param size of the tree.
+   * @returns who signs the next one, null of a log without events.
+   * @throws LogDiffers when the log does not begin with what one of them says; UnknownSignature.
+   */
+  async #hold(
+    checkpoints: readonly Pick<StoredCheckpoint, 'size' | 'note'>[],
+    size: number,
+  ): Promise<Signer | null> {
+    const nodes = this.nodes()
+    const signer = size === 0 ? null : await this.#signing()
+    const verifiers = await this.#verifiers(signer, [])
+    for (const { size: covered, note } of checkpoints) {
+      const signed = readNote(note)
+      const isHeld =
+        !signed ||
+        (signed.size === covered && covered <= size && (await rootOf(covered, nodes)).equals(signed.root))
+      if (!isHeld) throw new LogDiffers(covered)
+      if (signedBy(note, verifiers) === null) throw new UnknownSignature()
+    }
+    return signer
+  }
+
+  /** Copies a checkpoint, unless something stands on it that its witness did not make. */
+  async #copy(size: number): Promise<void> {
+    const { store, copies, witnesses } = this.#parts
+    if (!copies) return
+    // two that read the folder and then write would undo each other's
+    await store.inTurn(size, async (checkpoint) => {
+      if (signaturesOn(checkpoint.note, witnesses)) await copies.keep(checkpoint)
+    })
   }
 
   /** Checkpoints that were signed, newest first. */
@@ -252,26 +279,20 @@ export class LogTree {
     return this.#parts.store.checkpoints(limit)
   }
 
-  /** The checkpoint of so many events; null where there is none. */
-  async #checkpointOf(size: number): Promise<StoredCheckpoint | null> {
-    const all = await this.checkpoints(Number.MAX_SAFE_INTEGER)
-    return all.find((one) => one.size === size) ?? null
-  }
-
   /**
-   * Attaches cosignatures of witnesses to a checkpoint.
+   * Attaches cosignatures of witnesses to a checkpoint, of each its latest.
    * @param lines as witnesses answer them.
    * @returns the checkpoint with them, null where there is none of that size. @throws CosignatureRefused
    */
   async cosign(size: number, lines: string): Promise<StoredCheckpoint | null> {
-    const { store, copies, witnesses } = this.#parts
+    const { store, clock, witnesses } = this.#parts
     for (;;) {
-      const checkpoint = await this.#checkpointOf(size)
+      const checkpoint = await store.checkpoint(size)
       if (!checkpoint) return null
-      const note = cosigned(checkpoint.note, lines, witnesses)
+      const note = cosigned(checkpoint.note, lines, witnesses, clock.now())
       // else somebody attached another one meanwhile
       if (note === checkpoint.note || (await store.replaceNote(size, checkpoint.note, note))) {
-        await copies?.keep({ ...checkpoint, note })
+        await this.#copy(size)
         return { ...checkpoint, note }
       }
     }
@@ -322,13 +343,14 @@ export class LogTree {
   /**
    * Proves that an event is in the log as of a checkpoint.
    * @param of size of the checkpoint, null: a new one.
-   * @returns null where the log has no such event, or there is no such checkpoint. @throws LogDiffers as {@link checkpoint}.
+   * @returns null where the log has no such event, or there is no such checkpoint.
+   * @throws LogDiffers, UnknownSignature: as {@link checkpoint}.
    */
   async prove(eventId: string, of: number | null = null): Promise<InclusionProof | null> {
     const { store } = this.#parts
-    const checkpoint = of === null ? await this.checkpoint() : await this.#checkpointOf(of)
-    // it may be made anew just now
-    if (of !== null && checkpoint && (await this.grow()).size < of) throw new LogDiffers(of)
+    const checkpoint = of === null ? await this.checkpoint() : await store.checkpoint(of)
+    // the tree may be made anew just now
+    if (of !== null && checkpoint) await this.#hold([checkpoint], (await this.grow()).size)
     const index = await store.indexOf(eventId)
     if (checkpoint === null || index === null || index >= checkpoint.size) return null
     const event = await this.#eventAt(index)
@@ -400,23 +422,24 @@ export class LogTree {
   }
 
   /**
-   * Proves that one checkpoint is the beginning of another.
-   * @param from size of the earlier one, null: the oldest. @param to of the later one, null: the newest.
-   * @returns null where there is none of one of the sizes, or the earlier one is the larger.
-   * @throws LogDiffers where the log ends before the later one.
+   * Proves that the log of so many events is the beginning of that of a checkpoint.
+   * @param from events, null: of the oldest checkpoint. @param to size of the checkpoint, null: the newest.
+   * @returns null where there is no such checkpoint, or the earlier log is the larger one.
+   * @throws LogDiffers, UnknownSignature: of both checkpoints, as {@link checkpoint}.
    */
   async proveConsistency(from: number | null, to: number | null): Promise<ConsistencyProof | null> {
-    const all = await this.#parts.store.checkpoints(Number.MAX_SAFE_INTEGER)
-    const one = from === null ? all.at(-1) : all.find(({ size }) => size === from)
-    const other = to === null ? all[0] : all.find(({ size }) => size === to)
-    if (!one || !other || one.size > other.size) return null
-    // it may be made anew just now
-    if ((await this.grow()).size < other.size) throw new LogDiffers(other.size)
-    const path = await consistencyProof(one.size, other.size, this.nodes())
+    const { store } = this.#parts
+    const one = await store.checkpoint(from)
+    const other = to === null ? (await store.checkpoints(1))[0] : await store.checkpoint(to)
+    const size = from ?? one?.size
+    if (size === undefined || !other || size > other.size) return null
+    // the tree may be made anew just now
+    await this.#hold(one ? [one, other] : [other], (await this.grow()).size)
+    const path = await consistencyProof(size, other.size, this.nodes())
     return {
       kind: 'consistency',
       path: path.map((hash) => hash.toString('base64')),
-      from: one.note,
+      from: one?.note ?? null,
       to: other.note,
       key: other.key,
     }

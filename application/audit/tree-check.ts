@@ -5,7 +5,7 @@ import {
   type Checkpoint,
   type Cosignature,
   readNote,
-  signaturesOn,
+  soundnessOf,
   type Verifier,
   type Witnessed,
 } from './checkpoint-note.ts'
@@ -56,17 +56,22 @@ export class TreeCheck {
   readonly #end: TreeEnd
   /** Ascending. */
   readonly #checkpoints: readonly Trusted[]
-  readonly #areAllSigned: boolean
+  readonly #areAllSound: boolean
   #next = 0
   readonly #read = new GrowingRoot()
   #tile: { readonly index: number; readonly hashes: Buffer; readonly eventIds: Buffer } | undefined
   #suspect: TreeDifference | null = null
 
-  private constructor(evidence: TreeEvidence, end: TreeEnd, read: readonly (Trusted | null)[]) {
+  private constructor(
+    evidence: TreeEvidence,
+    end: TreeEnd,
+    signed: readonly Trusted[],
+    areAllSound: boolean,
+  ) {
     this.#evidence = evidence
     this.#end = end
-    this.#checkpoints = read.filter((one) => one !== null).sort((one, other) => one.size - other.size)
-    this.#areAllSigned = this.#checkpoints.length === read.length
+    this.#checkpoints = signed.toSorted((one, other) => one.size - other.size)
+    this.#areAllSound = areAllSound
   }
 
   /** Recalls what there is, before the log is read. */
@@ -76,15 +81,18 @@ export class TreeCheck {
     const verifiers = await evidence.verifiers()
     const kept = await store.checkpoints(Number.MAX_SAFE_INTEGER)
     const notes = [...kept.map(({ note }) => note), ...(await evidence.copies())]
-    const checkpoints = await mapInTimeSlices(notes, (note) => {
-      const signatures = signaturesOn(note, verifiers)
-      const checkpoint = readNote(note)
-      if (!checkpoint || !signatures || signatures.signer === null) return null
-      return { ...checkpoint, cosignatures: signatures.cosignatures }
-    })
+    const read = await mapInTimeSlices(notes, (note) => ({
+      checkpoint: readNote(note),
+      ...soundnessOf(note, verifiers),
+    }))
+    // what the log signed holds, whatever somebody wrote behind
+    const signed = read.flatMap(({ checkpoint, signer, isSound, cosignatures }) =>
+      checkpoint && signer !== null ? [{ ...checkpoint, cosignatures: isSound ? cosignatures : [] }] : [],
+    )
+    const areAllSound = signed.length === read.length && read.every(({ isSound }) => isSound)
     // a tree of before the log was moved is made anew
     const isOfLog = end.size > 0 && (await log.idAt(end.position)) === end.eventId
-    return new TreeCheck(evidence, isOfLog ? end : { ...end, size: 0 }, checkpoints)
+    return new TreeCheck(evidence, isOfLog ? end : { ...end, size: 0 }, signed, areAllSound)
   }
 
   /** Signed checkpoints that the log was held against. */
@@ -97,7 +105,7 @@ export class TreeCheck {
     const signed = this.#checkpoints
       .slice(0, this.#next)
       .flatMap(({ size, cosignatures }) => cosignatures.map((one) => ({ ...one, size })))
-    return [...new Map(signed.map((one) => [one.witness, one])).values()]
+    return [...new Map(signed.map((one) => [`${one.witness} ${one.key_id}`, one])).values()]
   }
 
   /** Of all events so far. */
@@ -140,7 +148,7 @@ export class TreeCheck {
     if (this.#suspect) return this.#suspect
     const most = Math.max(this.#end.size, this.#checkpoints.at(-1)?.size ?? 0)
     if (most > this.#read.size) return { missing: await this.#storedId(this.#read.size) }
-    return this.#areAllSigned ? null : 'unknown_signature'
+    return this.#areAllSound ? null : 'unknown_signature'
   }
 
   async #differenceAt(index: number, leaf: Hash, event: StoredEvent): Promise<TreeDifference> {

@@ -44,6 +44,10 @@ export interface LogTreeStore {
   indexOf(eventId: string): Promise<number | null>
   /** Newest first. */
   checkpoints(limit: number): Promise<readonly StoredCheckpoint[]>
+  /** The checkpoint of so many events, null: the oldest. @returns null where there is none. */
+  checkpoint(size: number | null): Promise<StoredCheckpoint | null>
+  /** Hands over the checkpoint of so many events as it is, where there is one, to one process at a time. */
+  inTurn(size: number, work: (checkpoint: StoredCheckpoint) => Promise<void>): Promise<void>
   addCheckpoint(checkpoint: StoredCheckpoint): Promise<void>
   /** Puts another note in place of that of a checkpoint. @returns false, with nothing changed, where that is no longer `from`. */
   replaceNote(size: number, from: string, to: string): Promise<boolean>

@@ -240,7 +240,7 @@ export const REJECTION_CODES = {
   webhook_event_not_subscribed: 'The webhook subscription does not receive the event',
   webhook_event_out_of_scope: 'The event lies outside the scope of the key',
   wrong_amounts: 'The amounts are not those of the deposits',
-  wrong_cosignature: 'The witness did not sign this checkpoint so',
+  wrong_cosignature: 'The witness did not sign this checkpoint so, or at no time until now',
 } as const
 
 export type RejectionCode = keyof typeof REJECTION_CODES

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isCosigned, readNote } from '../../application/audit/checkpoint-note.ts'
+import { isCosigned, isSignedFurther, readNote } from '../../application/audit/checkpoint-note.ts'
 import type { CheckpointCopies } from '../../application/audit/log-tree.ts'
 import type { StoredCheckpoint } from '../../application/ports/log-tree-store.ts'
 import { errorCode } from '../error-code.ts'
@@ -20,9 +20,9 @@ export class CheckpointFolder implements CheckpointCopies {
     if (isCosigned(note)) names.push(`${day}-cosigned.checkpoint`)
     for (const name of names) {
       const kept = await this.#read(name)
-      // another process may have signed more; what cannot be read is not lost either
+      // somebody may have signed more; what cannot be read is not lost either
       const isOlder = kept === null || (readNote(kept)?.size ?? Number.POSITIVE_INFINITY) < size
-      if (isOlder || (note !== kept && note.startsWith(kept))) await this.#put(name, note)
+      if (isOlder || isSignedFurther(note, kept)) await this.#put(name, note)
     }
     const keys = await this.keys()
     if (!keys.includes(key)) await this.#put('verifier-key', [...keys, key].map((one) => `${one}\n`).join(''))

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { ID_BYTES, idBytes } from '../../application/audit/event-ids.ts'
 import { TILE_HASHES } from '../../application/audit/tree-tiles.ts'
 import { LOG_START } from '../../application/ports/event-log.ts'
@@ -8,9 +8,11 @@ import type {
   StoredTile,
   TreeEnd,
 } from '../../application/ports/log-tree-store.ts'
+import type { Database } from '../database/database.ts'
 
 /** Within so many milliseconds every checkpoint is kept, before that the last of each day, and the last that a witness signed. */
 const ALL_KEPT_MS = 7 * 24 * 3_600_000
+const TURN_LOCK = '7305420017320845004'
 
 interface TileRow {
   readonly level: number
@@ -20,12 +22,21 @@ interface TileRow {
   readonly event_ids: Buffer | null
 }
 
+interface CheckpointRow {
+  readonly size: string
+  readonly note: string
+  readonly key: string
+  readonly made_at: Date
+}
+
 /** The tree over the log in the tables `runtime.log_tree`, `runtime.log_tree_tiles` and `runtime.log_checkpoints`. */
 export class PostgresLogTreeStore implements LogTreeStore {
+  readonly #database: Pick<Database, 'background' | 'transaction'>
   readonly #pool: Pool
 
-  constructor(pool: Pool) {
-    this.#pool = pool
+  constructor(database: Pick<Database, 'background' | 'transaction'>) {
+    this.#database = database
+    this.#pool = database.background
   }
 
   async end(): Promise<TreeEnd> {
@@ -120,16 +131,23 @@ export class PostgresLogTreeStore implements LogTreeStore {
   }
 
   async checkpoints(limit: number): Promise<readonly StoredCheckpoint[]> {
-    const { rows } = await this.#pool.query<{ size: string; note: string; key: string; made_at: Date }>(
+    const { rows } = await this.#pool.query<CheckpointRow>(
       'SELECT size, note, key, made_at FROM runtime.log_checkpoints ORDER BY size DESC LIMIT $1',
       [limit],
     )
-    return rows.map(({ size, note, key, made_at }) => ({
-      size: Number(size),
-      note,
-      key,
-      madeAt: made_at.getTime(),
-    }))
+    return rows.map(checkpointOf)
+  }
+
+  async checkpoint(size: number | null): Promise<StoredCheckpoint | null> {
+    return checkpointIn(this.#pool, size)
+  }
+
+  async inTurn(size: number, work: (checkpoint: StoredCheckpoint) => Promise<void>): Promise<void> {
+    await this.#database.transaction(async (client) => {
+      await client.query('SELECT pg_advisory_xact_lock($1)', [TURN_LOCK])
+      const checkpoint = await checkpointIn(client, size)
+      if (checkpoint) await work(checkpoint)
+    }, this.#database.background)
   }
 
   async addCheckpoint({ size, note, key, madeAt }: StoredCheckpoint): Promise<void> {
@@ -161,6 +179,22 @@ export class PostgresLogTreeStore implements LogTreeStore {
     )
     return rows.map(({ key }) => key)
   }
+}
+
+async function checkpointIn(
+  client: Pick<ClientBase, 'query'>,
+  size: number | null,
+): Promise<StoredCheckpoint | null> {
+  const { rows } = await client.query<CheckpointRow>(
+    `SELECT size, note, key, made_at FROM runtime.log_checkpoints
+     WHERE $1::bigint IS NULL OR size = $1 ORDER BY size LIMIT 1`,
+    [size],
+  )
+  return rows[0] ? checkpointOf(rows[0]) : null
+}
+
+function checkpointOf({ size, note, key, made_at }: CheckpointRow): StoredCheckpoint {
+  return { size: Number(size), note, key, madeAt: made_at.getTime() }
 }
 
 function tileOf({ level, index, hashes, after, event_ids }: TileRow): StoredTile {

@@ -18,7 +18,13 @@ const Proof = z.discriminatedUnion('kind', [
     checkpoint: z.string(),
     key: z.string(),
   }),
-  z.object({ kind: z.literal('consistency'), path, from: z.string(), to: z.string(), key: z.string() }),
+  z.object({
+    kind: z.literal('consistency'),
+    path,
+    from: z.string().nullable(),
+    to: z.string(),
+    key: z.string(),
+  }),
 ])
 
 /** audit check: needs neither a service nor its database. */

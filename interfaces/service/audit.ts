@@ -24,12 +24,12 @@ export async function logTreeOf(
     auditWitnessKeys: witnessKeys,
     dataDir,
   }: Pick<Config, 'auditCheckpointsDir' | 'auditWitnessKeys' | 'dataDir'>,
-  { background }: Pick<Database, 'background'>,
+  database: Pick<Database, 'background' | 'transaction'>,
   parts: Pick<LogTreeParts, 'log' | 'vault' | 'clock'>,
 ): Promise<LogTree> {
   if (folder !== null) await checkFolder('AUDIT_CHECKPOINTS_DIR', folder, dataDir)
   const { log, vault, clock } = parts
-  const store = new PostgresLogTreeStore(background)
+  const store = new PostgresLogTreeStore(database)
   return new LogTree({
     log,
     vault,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CosignatureRefused, readNote, type Witnessed } from '../../../application/audit/checkpoint-note.ts'
 import type { LogTree } from '../../../application/audit/log-tree.ts'
+import { mapInTimeSlices } from '../../../application/commands/time-slices.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
 import { optionalWholeNumberText, text, wholeNumberText } from '../../endpoints/fields.ts'
 import { badRequest, endpoint, notFound, record } from '../host/api.ts'
@@ -18,6 +19,7 @@ export const cosignatures = z
     z
       .object({
         witness: z.string().describe('Name of its key'),
+        key_id: z.string().describe('Hex, as its verifier key has it: keys of one name differ in this'),
         signed_at: shownTime().describe("By the witness's clock"),
         size: z.int().describe('Events of the log that the checkpoint covers'),
       })
@@ -54,7 +56,10 @@ const Consistency = z
   .object({
     kind: z.literal('consistency'),
     path: hashPath,
-    from: z.string().describe('The earlier signed note'),
+    from: z
+      .string()
+      .nullable()
+      .describe('The earlier signed note; null: the service keeps none of that size'),
     to: z.string().describe('The later signed note'),
     key,
   })
@@ -88,7 +93,7 @@ export const logTreeEndpoints = [
     },
     async handle({ host, query }) {
       const { logTree } = host.services
-      return (await logTree.checkpoints(query.limit)).map((one) => shown(logTree, one))
+      return mapInTimeSlices(await logTree.checkpoints(query.limit), (one) => shown(logTree, one))
     },
   }),
   endpoint({
@@ -114,7 +119,7 @@ export const logTreeEndpoints = [
     roles: AUDITING,
     summary: 'Attach the cosignature of a witness to a checkpoint',
     description:
-      'A witness signs that it saw the checkpoint, and none that contradicts it (C2SP `tlog-cosignature`). Of one that signed it before, the first cosignature stays.',
+      'A witness signs that it saw the checkpoint, and none that contradicts it (C2SP `tlog-cosignature`). Of one that signed it before, the later cosignature stays; lines of other keys are ignored.',
     params: z.object({
       size: z
         .string()
@@ -122,11 +127,13 @@ export const logTreeEndpoints = [
         .describe('Size of the checkpoint'),
     }),
     body: z.object({
-      cosignature: text(10_000).describe('What the witness answered: `— <name> <base64>`, one or more lines'),
+      cosignature: text(100_000).describe(
+        'What the witness answered: `— <name> <base64>`, one or more lines',
+      ),
     }),
     answers: { 200: Checkpoint },
     errors: {
-      400: 'The cosignature is of no witness in `AUDIT_WITNESS_KEYS`, or not of this checkpoint',
+      400: 'The cosignature is of no witness in `AUDIT_WITNESS_KEYS`, not of this checkpoint, or of no time until now',
       404: NO_CHECKPOINT,
     },
     refuses: { 400: ['unknown_witness', 'wrong_cosignature'] },
@@ -164,7 +171,7 @@ export const logTreeEndpoints = [
     answers: { 200: Inclusion },
     errors: {
       404: 'The log has no such event, or no checkpoint of that size that covers it',
-      409: 'The log no longer begins with what the last checkpoint covers, or no known key signed that',
+      409: 'The log no longer begins with what the checkpoint covers, or no known key signed that',
     },
     command: { name: 'audit prove' },
     async handle(call) {
@@ -185,22 +192,22 @@ export const logTreeEndpoints = [
   endpoint({
     operation: 'proveConsistency',
     route: 'GET /audit/consistency',
-    summary: 'Prove that the log of one checkpoint is the beginning of that of another',
+    summary: 'Prove that the log of so many events is the beginning of that of a checkpoint',
     query: z.object({
       from: optionalWholeNumberText({ min: 1 }).describe(
-        'Size of the earlier checkpoint; left out: the oldest',
+        'Events, such as a witness saw last; left out: those of the oldest checkpoint',
       ),
-      to: optionalWholeNumberText({ min: 1 }).describe('Size of the later checkpoint; left out: the newest'),
+      to: optionalWholeNumberText({ min: 1 }).describe('Size of the checkpoint; left out: the newest'),
     }),
     answers: { 200: Consistency },
     errors: {
-      404: 'There is no checkpoint of that size',
-      409: 'The log no longer reaches as far as the later checkpoint',
+      404: 'There is no checkpoint of the size `to`, or it covers fewer events than `from`',
+      409: 'The log no longer begins with what one of the checkpoints covers, or no known key signed that',
     },
     command: { name: 'audit consistency' },
     async handle({ host, query: { from, to } }) {
       const proof = await host.services.logTree.proveConsistency(from ?? null, to ?? null)
-      if (!proof) throw notFound('There are no checkpoints of these sizes, the one not larger than the other')
+      if (!proof) throw notFound('There is no checkpoint of that size that covers as many events')
       return proof
     },
   }),

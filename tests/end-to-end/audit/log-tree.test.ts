@@ -140,12 +140,17 @@ describe('the log of a service', () => {
     expect(await refused(stranger.cosign(note, 1))).toEqual([400, 'unknown_witness', 'cosignature'])
     const another = note.replace(`${size}`, `${size + 1}`)
     expect(await refused(witness.cosign(another, 1))).toEqual([400, 'wrong_cosignature', 'cosignature'])
+    expect(await refused(witness.cosign(note, 0))).toEqual([400, 'wrong_cosignature', 'cosignature'])
     expect(await refused('not one')).toEqual([400, 'field_invalid', 'cosignature'])
     const unknown = await ops('POST', '/audit/checkpoints/1000000/cosignatures', { cosignature: line })
     expect([unknown.status, unknown.body.field]).toEqual([404, 'size'])
 
-    const seen = { witness: 'witness.example/w', signed_at: '2026-04-01T00:00:00.000Z', size }
-    const attached = await cli(['--json', 'audit', 'cosign', String(size), line], { env })
+    const key_id = witness.key.split('+')[1]
+    const seen = { witness: 'witness.example/w', key_id, signed_at: '2026-04-01T00:00:00.000Z', size }
+    // what a witness answers that signs by ML-DSA as well
+    const long = `— witness.example/w ${Buffer.alloc(4 + 8 + 2_420, 6).toString('base64')}`
+    const answer = `${[stranger.cosign(note, 1), long, long, long, line].join('\n')}\n`
+    const attached = await cli(['--json', 'audit', 'cosign', String(size), answer], { env })
     expect([attached.stderr, attached.json()]).toEqual([
       '',
       expect.objectContaining({ note: `${note}${line}\n`, witnesses: [seen] }),
@@ -226,7 +231,8 @@ describe('the log of a service', () => {
     ['/events?tree_size=0', 400],
     ['/audit/proofs/00000000-0000-4000-8000-000000000000', 404],
     ['/audit/proofs/x', 404],
-    ['/audit/consistency?from=1', 404],
+    ['/audit/consistency?from=1000000000', 404],
+    ['/audit/consistency?to=1', 404],
     ['/audit/consistency?from=0', 400],
     ['/audit/consistency?to=x', 400],
     ['/audit/checkpoints?limit=0', 400],

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkProof, ProofFails } from '../../../application/audit/check-proof.ts'
 import { readNote, signedNote, signerOf, verifierOf } from '../../../application/audit/checkpoint-note.ts'
 import { leafOf } from '../../../application/audit/leaf.ts'
@@ -45,7 +45,7 @@ describe('the tree over the log', () => {
   })
 
   const masterKeys = new MasterKeys([Buffer.alloc(32, 5)])
-  const store = () => new PostgresLogTreeStore(bench.database.pool)
+  const store = () => new PostgresLogTreeStore(bench.database)
   const tree = (parts: Partial<LogTreeParts> = {}) =>
     new LogTree({
       log: bench.log,
@@ -132,6 +132,7 @@ describe('the tree over the log', () => {
     const proof = (await tree().proveConsistency(first.size, one!.size))!
     expect(checkProof(proof, [first.key])).toMatchObject({ from: first.size, to: one!.size })
     expect(await tree().proveConsistency(one!.size, first.size)).toBeNull()
+    expect(await tree().proveConsistency(null, one!.size + 1)).toBeNull()
 
     // a tree that is made anew is the same
     await store().clear(await store().end())
@@ -140,6 +141,46 @@ describe('the tree over the log', () => {
     expect(checkProof((await tree().proveConsistency(null, null))!, [third.key])).toMatchObject({
       to: third.size,
     })
+  })
+
+  test('is proven to go on from a size whose checkpoint is no longer kept', async () => {
+    await append(1)
+    const first = (await tree().checkpoint())!
+    await append(1)
+    const { size } = (await tree().checkpoint())!
+    await bench.database.pool.query('DELETE FROM runtime.log_checkpoints WHERE size = $1', [first.size])
+    const proof = (await tree().proveConsistency(first.size, size))!
+    expect(proof.from).toBeNull()
+    expect(() => checkProof(proof, [first.key])).toThrow(ProofFails)
+    // who asks has kept it
+    expect(checkProof({ ...proof, from: first.note }, [first.key])).toMatchObject({
+      from: first.size,
+      to: size,
+    })
+  })
+
+  test('is proven by no checkpoint that is not as it was signed, or of another size', async () => {
+    await append(1)
+    const older = (await tree().checkpoint())!
+    await append(1)
+    const { size, note } = (await tree().checkpoint())!
+    const { eventId } = (await bench.log.readAll({ after: LOG_START, maxCount: 1 })).events[0]!
+    const root = Buffer.alloc(32, 1)
+    const stranger = signerOf('compstream/x', Buffer.alloc(32, 9))
+    for (const [forged, error] of [
+      [signedNote({ ...readNote(note)!, root }, stranger), LogDiffers],
+      [older.note, LogDiffers],
+      [signedNote(readNote(note)!, stranger), UnknownSignature],
+    ] as const) {
+      await bench.database.pool.query('UPDATE runtime.log_checkpoints SET note = $2 WHERE size = $1', [
+        size,
+        forged,
+      ])
+      await expect(tree().prove(eventId, size)).rejects.toThrow(error)
+      await expect(tree().proveConsistency(older.size, size)).rejects.toThrow(error)
+      await expect(tree().proveConsistency(size, size)).rejects.toThrow(error)
+      expect(await tree().prove(eventId, older.size)).toMatchObject({ checkpoint: older.note })
+    }
   })
 
   test('is never made anew of what another process has made of it since', async () => {
@@ -217,7 +258,8 @@ describe('the tree over the log', () => {
 
   describe('that witnesses sign', () => {
     const witnesses = [newWitness('witness.example/1'), newWitness('witness.example/2')]
-    const witnessed = () => tree({ witnesses: witnesses.map(({ key }) => verifierOf(key)!) })
+    const witnessed = (parts: Partial<LogTreeParts> = {}) =>
+      tree({ witnesses: witnesses.map(({ key }) => verifierOf(key)!), ...parts })
     const verified = async () => {
       const memory = new PostgresLogMemory(bench.database.pool)
       return verifyLog({ log: bench.log, memory, tree: await witnessed().check() })
@@ -238,6 +280,47 @@ describe('the tree over the log', () => {
         `${note}${witnesses[0]!.cosign(note.replace(/\n/, 'x\n'), 1)}\n`,
       ])
       expect(await verified()).toMatchObject({ first_problem: { problem: 'unknown_signature' } })
+    })
+
+    test('has all of them in its copies, which processes write one after the other', async () => {
+      await append(1)
+      const { size, note } = (await witnessed().checkpoint())!
+      const kept = new CheckpointFolder(folder)
+      const isWaitedFor = async () => {
+        const { rows } = await bench.database.pool.query(
+          `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+        )
+        return rows.length > 0
+      }
+      let begun = 0
+      let atOnce = 0
+      const keep: CheckpointFolder['keep'] = async (checkpoint) => {
+        begun += 1
+        atOnce += 1
+        const isAlone = atOnce === 1
+        // the first waits for the second to come
+        if (begun === 1) await vi.waitUntil(async () => begun > 1 || (await isWaitedFor()), 10_000)
+        await kept.keep(checkpoint)
+        atOnce -= 1
+        expect(isAlone).toBe(true)
+      }
+      const copies = Object.assign(Object.create(kept), { keep }) as CheckpointFolder
+      const lines = witnesses.map((one) => one.cosign(note, 1_775_001_600))
+      await Promise.all(lines.map((line) => witnessed({ copies }).cosign(size, line)))
+      const texts = await Promise.all(
+        (await readdir(folder))
+          .filter((name) => name.endsWith('.checkpoint'))
+          .map((name) => readFile(join(folder, name), 'utf8')),
+      )
+      expect(texts.map((text) => text.split('\n').slice(-3, -1).sort())).toEqual(texts.map(() => lines))
+
+      // one that a witness did not make takes the place of none of them
+      await bench.database.pool.query('UPDATE runtime.log_checkpoints SET note = $1', [
+        texts[0]!.replace(/.{8}\n$/, 'AAAAAAAA\n'),
+      ])
+      await witnessed().checkpoint()
+      expect(await readFile(join(folder, 'latest.checkpoint'), 'utf8')).toBe(texts[0])
     })
 
     test('keeps of each day the last, and the last that a witness signed', async () => {

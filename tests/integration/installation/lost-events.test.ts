@@ -131,7 +131,7 @@ function losesEvents(name: 'PostgreSQL' | 'EventStoreDB', create: () => Promise<
     return Object.fromEntries(rows.map(({ name: reader, position }) => [reader, BigInt(position)]))
   }
   const problemOf = async () => {
-    const store = new PostgresLogTreeStore(place.database.pool)
+    const store = new PostgresLogTreeStore(place.database)
     const tree = await TreeCheck.open({ log, store, verifiers: async () => [], copies: async () => [] })
     return (await verifyLog({ log, memory, tree })).first_problem
   }

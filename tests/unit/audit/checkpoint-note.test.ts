@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import {
   type CosignatureRefused,
-  cosigned,
+  cosigned as cosignedAsOf,
+  isSignedFurther,
   readNote,
   signaturesOn,
   signedBy,
@@ -69,35 +70,63 @@ describe('a cosignature', () => {
   const note = signedNote(checkpoint, signer)
   const [one, other] = [newWitness('witness.example/1'), newWitness('witness.example/2')]
   const witnesses = [one, other].map(({ key }) => verifierOf(key)!)
-  const seen = { witness: 'witness.example/1', signed_at: '2026-04-01T00:00:00.000Z' }
-  const at = Date.parse(seen.signed_at) / 1_000
+  const idOf = ({ key }: typeof one) => key.split('+')[1]
+  const seen = { witness: 'witness.example/1', key_id: idOf(one), signed_at: '2026-04-01T00:00:00.000Z' }
+  const now = Date.parse(seen.signed_at)
+  const at = now / 1_000
+  const cosigned = (of: string, lines: string, by = witnesses) => cosignedAsOf(of, lines, by, now)
   const refusal = (lines: string, of = note) => {
     try {
-      return cosigned(of, lines, witnesses)
+      return cosigned(of, lines)
     } catch (error) {
       return (error as CosignatureRefused).reason
     }
   }
 
   test('stands behind the signature of the log, and says who saw the checkpoint when', () => {
-    const both = cosigned(note, `${one.cosign(note, at)}\n${other.cosign(note, at + 1)}\n`, witnesses)
+    const both = cosigned(note, `${one.cosign(note, at)}\n${other.cosign(note, at + 1)}\n`)
     expect(both.startsWith(`${note}— witness.example/1 `)).toBe(true)
     expect(signaturesOn(both, [...witnesses, verifier(signer)])).toEqual({
       signer: 'compstream/log',
-      cosignatures: [seen, { witness: 'witness.example/2', signed_at: '2026-04-01T00:00:01.000Z' }],
+      cosignatures: [
+        seen,
+        { witness: 'witness.example/2', key_id: idOf(other), signed_at: '2026-04-01T00:00:01.000Z' },
+      ],
     })
     expect(signaturesOn(both, [verifier(signer)])).toEqual({ signer: 'compstream/log', cosignatures: [] })
   })
 
   test('alone does not sign a checkpoint, and its key none by the form of a log', () => {
-    const both = cosigned(note, one.cosign(note, at), witnesses)
+    const both = cosigned(note, one.cosign(note, at))
     expect(signedBy(both, witnesses)).toBeNull()
     expect(() => cosigned(note, note.split('\n\n')[1]!, [...witnesses, verifier(signer)])).toThrow()
   })
 
-  test('of a witness that signed before changes nothing: the first one stays', () => {
-    const first = cosigned(note, one.cosign(note, at), witnesses)
-    expect(cosigned(first, `${one.cosign(note, at)}\n${one.cosign(note, at + 60)}`, witnesses)).toBe(first)
+  test('replaces an earlier one of the same witness, and no later one', () => {
+    const first = cosigned(note, `${one.cosign(note, at)}\n${other.cosign(note, at)}`)
+    const later = cosigned(first, `${one.cosign(note, at + 60)}\n${one.cosign(note, at + 30)}`)
+    expect(later).toBe(`${note}${other.cosign(note, at)}\n${one.cosign(note, at + 60)}\n`)
+    expect(cosigned(later, one.cosign(note, at + 59))).toBe(later)
+    expect([isSignedFurther(later, first), isSignedFurther(later, later)]).toEqual([true, false])
+    expect(isSignedFurther(first, `${first}x\n`)).toBe(false)
+    expect(isSignedFurther(note, first)).toBe(false)
+  })
+
+  test('is taken from an answer with lines of unknown keys, which are ignored', () => {
+    const long = `— witness.example/1 ${Buffer.alloc(4 + 8 + 2_420, 6).toString('base64')}`
+    const stranger = newWitness('witness.example/1').cosign(note, at)
+    const answer = `${long}\n${one.cosign(note, at)}\n${stranger}\n`
+    expect(cosigned(note, answer)).toBe(`${note}${one.cosign(note, at)}\n`)
+  })
+
+  test.each([
+    ['a wrong line of its witness', `${one.cosign(note.replace('1234', '1235'), at + 60)}\n`],
+    ['a wrong line of another witness', `${other.cosign(note.replace('1234', '1235'), at)}\n`],
+    ['a line that cannot be read', 'x\n'],
+    ['an empty line', '\nx\n'],
+    ['a line without an end', 'x'],
+  ])('takes the place of %s', (_, line) => {
+    expect(cosigned(`${note}${line}`, one.cosign(note, at))).toBe(`${note}${one.cosign(note, at)}\n`)
   })
 
   test('is refused of an unknown key, of another checkpoint, of another time, and where it cannot be read', () => {
@@ -115,6 +144,8 @@ describe('a cosignature', () => {
       'a second line that is none': refusal(`${good}\nmore`),
       'a whole note': refusal(`${note}${good}`),
       nothing: refusal(' '),
+      'no time': refusal(one.cosign(note, 0)),
+      'a time ahead of the clock': refusal(one.cosign(note, at + 301)),
     }).toEqual({
       'an unknown key': 'unknown_witness',
       'an unknown name': 'unknown_witness',
@@ -125,11 +156,14 @@ describe('a cosignature', () => {
       'a second line that is none': 'unreadable',
       'a whole note': 'unreadable',
       nothing: 'unreadable',
+      'no time': 'wrong_cosignature',
+      'a time ahead of the clock': 'wrong_cosignature',
     })
+    expect(cosigned(note, one.cosign(note, at + 300))).toContain('witness.example/1')
   })
 
   test('that is changed later has the whole note rejected by who knows the witness', () => {
-    const changed = cosigned(note, one.cosign(note, at), witnesses).replace(/(.)(.{20})\n$/, (_, a, rest) => {
+    const changed = cosigned(note, one.cosign(note, at)).replace(/(.)(.{20})\n$/, (_, a, rest) => {
       return `${a === 'A' ? 'B' : 'A'}${rest}\n`
     })
     expect(signaturesOn(changed, [...witnesses, verifier(signer)])).toBeNull()
