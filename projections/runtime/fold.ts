@@ -33,10 +33,6 @@ class Journal {
 }
 
 const KEY_SEPARATOR = '\u0000'
-/** Of JSON text; rows in memory take several times as much. */
-const REMEMBERED_BYTES = 16 * 1024 * 1024
-/** Of so many rows that are written one is measured. */
-const ROWS_PER_MEASURED = 16
 
 function idOf(key: readonly unknown[]): string {
   return key.length === 1 ? String(key[0]) : key.join(KEY_SEPARATOR)
@@ -62,8 +58,6 @@ class TableFold implements FoldedTable {
   changed: Rows = new Map()
   writing: Rows = new Map()
   readonly known: Rows = new Map()
-  /** Since rows were forgotten last. */
-  #measured = { rows: 0, bytes: 0 }
 
   constructor(definition: TableDefinition, journal: Journal) {
     this.definition = definition
@@ -124,27 +118,6 @@ class TableFold implements FoldedTable {
     this.#set(idOf(key), null)
   }
 
-  /** Remembers what was written. @returns about how many bytes are known by then, as JSON. */
-  remember(written: Rows): number {
-    let index = 0
-    for (const [id, row] of written) {
-      this.known.set(id, row)
-      if (index % ROWS_PER_MEASURED === 0) {
-        this.#measured.rows += 1
-        this.#measured.bytes += JSON.stringify(row).length
-      }
-      index += 1
-    }
-    return (this.known.size * this.#measured.bytes) / Math.max(1, this.#measured.rows)
-  }
-
-  /** @param isComplete whether the table holds nothing else. */
-  forget(isComplete: boolean): void {
-    this.known.clear()
-    this.#measured = { rows: 0, bytes: 0 }
-    this.isComplete = isComplete
-  }
-
   #set(id: string, row: Row | null): void {
     this.#journal.note(this.changed, id, this.changed.get(id))
     this.changed.set(id, row)
@@ -170,14 +143,14 @@ export class Fold {
   readonly #tables = new Map<string, TableFold>()
   readonly #byName: Readonly<Record<string, FoldedTable>>
   readonly #journal = new Journal()
-  readonly #rememberedBytes: number
+  readonly #rememberedRows: number
 
-  /** @param options.rememberedBytes how much of a table is kept after it was written, as JSON, default 16 MiB. */
-  constructor(tables: readonly TableDefinition[], options: { rememberedBytes?: number } = {}) {
+  /** @param options.rememberedRows rows per table kept after they were written, default 20,000. */
+  constructor(tables: readonly TableDefinition[], options: { rememberedRows?: number } = {}) {
     for (const definition of tables)
       this.#tables.set(definition.name, new TableFold(definition, this.#journal))
     this.#byName = Object.fromEntries(this.#tables)
-    this.#rememberedBytes = options.rememberedBytes ?? REMEMBERED_BYTES
+    this.#rememberedRows = options.rememberedRows ?? 20_000
   }
 
   /** Whether every row an event reads is in memory already. */
@@ -272,11 +245,14 @@ export class Fold {
   /** What was taken is in the database now. */
   written(): void {
     for (const table of this.#tables.values()) {
-      const { writing } = table
+      const { writing, known } = table
       table.writing = new Map()
       if (!table.isRead && !table.isComplete) continue
+      for (const [id, row] of writing) known.set(id, row)
+      if (known.size <= this.#rememberedRows) continue
       // what is still needed is fetched again, with the next page
-      if (table.remember(writing) > this.#rememberedBytes) table.forget(false)
+      known.clear()
+      table.isComplete = false
     }
   }
 
@@ -288,7 +264,8 @@ export class Fold {
     for (const table of this.#tables.values()) {
       table.changed = new Map()
       table.writing = new Map()
-      table.forget(empty)
+      table.known.clear()
+      table.isComplete = empty
     }
   }
 
