@@ -44,7 +44,7 @@ interface DatabaseOptions {
 /**
  * Connections at the most, by what they are for: whatever takes long, or hangs, holds up its own kind only. With the
  * reading and writing ones of the event log, the listener, the session that tells of its life, one that makes tables or
- * compares them, and one that asks after a silent connection, a process has 22 at the most, and 3 more while
+ * compares them, and one that asks after a silent connection, a process has 22 at the most, and 4 more while
  * a rebuild catches up (docs/operators/deployment.md).
  */
 const POOL_SIZE = { requests: 6, background: 5, leases: 2 }

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
+import type { TableDefinition } from '../../projections/runtime/projection.ts'
 import type { Comparison, GenerationRef } from '../../projections/runtime/store.ts'
 import { differingRows } from './differing-rows.ts'
 import { quoted, schemaOf } from './tables.ts'
@@ -31,10 +32,7 @@ export async function compareIn(
     const columns = Object.keys(one.columns)
       .filter((column) => one.columns[column] === other.columns[column])
       .sort()
-    const [a, b] = [
-      await digest(client, live, one.name, columns),
-      await digest(client, shadow, one.name, columns),
-    ]
+    const [a, b] = [await digest(client, live, one, columns), await digest(client, shadow, one, columns)]
     const equal = a.rows === b.rows && a.hash === b.hash
     const differing = equal ? null : await differingRows(client, { live, shadow, one, other, columns, limit })
     limit -= differing?.differences.length ?? 0
@@ -54,15 +52,19 @@ export async function compareIn(
 async function digest(
   client: ClientBase,
   generation: GenerationRef,
-  table: string,
+  table: TableDefinition,
   columns: readonly string[],
 ): Promise<{ rows: number; hash: string }> {
+  // jsonb has a hash that tells neither order nor pairs: its text does
+  const values = columns.map((column) =>
+    table.columns[column] === 'jsonb' ? `${quoted(column)}::text` : quoted(column),
+  )
   // hashes of rows are sums over their columns: hashed once more, values that rows have exchanged are told as well
   const { rows } = await client.query<{ rows: string; hash: string }>(
     `SELECT count(*) AS rows,
        concat(coalesce(bit_xor(h), 0)::text, ':', coalesce(sum(h::numeric), 0)::text) AS hash
-     FROM (SELECT hashtextextended(hash_record_extended(row(${columns.map(quoted).join(', ')}), 0)::text, 0) AS h
-           FROM ${schemaOf(generation)}.${quoted(table)}) AS hashes`,
+     FROM (SELECT hashtextextended(hash_record_extended(row(${values.join(', ')}), 0)::text, 0) AS h
+           FROM ${schemaOf(generation)}.${quoted(table.name)}) AS hashes`,
   )
   return { rows: Number(rows[0]!.rows), hash: rows[0]!.hash }
 }

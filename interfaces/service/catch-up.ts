@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { EventRegistry } from '../../application/commands/event-registry.ts'
 import { scaleTechnicalDeadlines } from '../../application/commands/technical-deadlines.ts'
@@ -23,13 +23,16 @@ async function main(task: CatchUpTask): Promise<void> {
   const say = (message: CatchUpMessage) => starter.postMessage(message)
   const standingStill = new AbortController()
   starter.once('message', () => standingStill.abort())
+  // a client of the log may reject where nobody can catch it
+  process.on('unhandledRejection', (error) => say({ kind: 'disturbed', reason: describeError(error) }))
   const progress: Progress = {
     reached: (position) => say({ kind: 'reached', position }),
     stored: (events, ms) => say({ kind: 'stored', events, ms }),
   }
   try {
-    await withStorage(task, (database, log) =>
-      catchUp(
+    await withStorage(task, (database, log) => {
+      say({ kind: 'opened' })
+      return catchUp(
         {
           projections,
           log,
@@ -39,12 +42,13 @@ async function main(task: CatchUpTask): Promise<void> {
         task.arrears,
         progress,
         standingStill.signal,
-      ),
-    )
+      )
+    })
   } catch (error) {
     say({ kind: 'failed', category: categoryOf(error), message: describeError(error) })
   }
-  starter.close()
+  // the thread ends, whatever a client has left open
+  process.exit(0)
 }
 
 async function withStorage(
@@ -75,5 +79,5 @@ async function openEventStore(url: string) {
 }
 
 // requests go first; elsewhere the priority would be that of the whole process
-if (process.platform === 'linux') setPriority(10)
+if (process.platform === 'linux' && getPriority() < 10) setPriority(10)
 void main(workerData)

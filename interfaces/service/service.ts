@@ -207,11 +207,14 @@ async function compose(
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
     heldBack: (rebuild) => recordHeldBack({ commands, randomness }, rebuild),
-    catchUp: inThreads({
-      databaseUrl: storage.url,
-      eventStoreUrl: config.eventStoreUrl,
-      technicalDeadlineScale: config.technicalDeadlineScale,
-    }),
+    catchUp: inThreads(
+      {
+        databaseUrl: storage.url,
+        eventStoreUrl: config.eventStoreUrl,
+        technicalDeadlineScale: config.technicalDeadlineScale,
+      },
+      (reason) => logger.warn('rebuild disturbed', { reason }),
+    ),
   })
   const clockWatch = new ClockWatch({
     pool: database.leases,

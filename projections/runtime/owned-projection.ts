@@ -146,6 +146,8 @@ export class OwnedProjection {
     const { name } = this.#projection
     const isLive = () => this.#live?.record.generation === record.generation
     const upToWhenFar = async (from: bigint) => {
+      // a rebuild that is live waits behind no other
+      if (isLive()) return null
       const head = await log.head()
       return (await log.count(from, head)) > FEW_EVENTS ? head : null
     }
@@ -180,7 +182,9 @@ export class OwnedProjection {
   }
 
   async #holdRunners(): Promise<void> {
-    await Promise.all([this.#live?.hold(), this.#shadow?.hold()])
+    // a rebuild may take its time to stand still: the live generation goes on meanwhile
+    await this.#shadow?.hold()
+    await this.#live?.hold()
   }
 
   #exclusively(task: () => Promise<void>): Promise<void> {

@@ -17,7 +17,10 @@ export const PendingAction = z
     expires_at: shownTime(),
     approved_by: z.string().nullable().describe('Id of the operator who did'),
     declined: z
-      .object({ declined_by: z.string(), reason: z.string() })
+      .object({
+        declined_by: z.string().describe('Id of the operator who did'),
+        reason: z.string(),
+      })
       .nullable()
       .describe('Who declined or withdrew it, and why; null: nobody did'),
   })

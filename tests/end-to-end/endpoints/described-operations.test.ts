@@ -49,7 +49,11 @@ const RULES: Readonly<Record<string, RegExp>> = {
   showStreamState: /^as_of and revision cannot be given together/,
   showStory:
     /^(position cannot be given together with as_of|since_position cannot be given together with since|tree_size must be the size of a checkpoint)/,
-  listEvents: /^(to_time must not be earlier|tree_size must be the size of a checkpoint)/,
+  listEvents:
+    /^(to must not lie before|to_time must not be earlier|tree_size must be the size of a checkpoint)/,
+  listBankTransactions: /^date_to must not lie before/,
+  summarizeBankTransactions: /^date_to must not lie before/,
+  listAchTransactions: /^to_date must not lie before/,
   listStreamEvents: /^(to_time must not be earlier|tree_size must be the size of a checkpoint)/,
   cosignCheckpoint: /^cosignature /,
   createOperator: /^expires_at must be in the future/,

@@ -31,10 +31,9 @@ afterEach(async () => {
 })
 
 async function catchUpOf(databaseUrl = database.url) {
-  return inThreads({
-    databaseUrl,
-    eventStoreUrl: await eventStoreOf(database.url),
-    technicalDeadlineScale: 1,
+  const eventStoreUrl = await eventStoreOf(database.url)
+  return inThreads({ databaseUrl, eventStoreUrl, technicalDeadlineScale: 1 }, (reason) => {
+    throw new Error(reason)
   })
 }
 

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { jsonb, table, text } from '../../../application/queries/table.ts'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
 import { catchUp } from '../../../projections/runtime/catch-up.ts'
 import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
-import type { Projection } from '../../../projections/runtime/projection.ts'
+import { type Projection, projection } from '../../../projections/runtime/projection.ts'
 import type { ProjectionRequest } from '../../../projections/runtime/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   accounts,
+  Opened,
   opened,
   openProcess,
   type ProjectionProcess,
@@ -183,6 +185,32 @@ describe('a rebuild', () => {
     await process.projections.rebuild('accounts')
     const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
     expect(rebuild!.comparison).toMatchObject({ equal: false, tables: [{ differing_rows: 2 }] })
+  })
+
+  it('is held back when lists differ only in where equal entries stand, or in pairs of them', async () => {
+    const outcomes = (of: string) => Array.from({ length: 32 }, () => ({ of }))
+    const batches = table('batches', { key: ['id'], columns: { id: text(), outcomes: jsonb() } })
+    const listing = projection({
+      name: 'accounts',
+      version: 1,
+      tables: [batches],
+      handlers: (on) => [
+        on(Opened, {
+          apply: ({ data }, tables) =>
+            tables.batches.put({ id: data.account, outcomes: outcomes('accepted') }),
+        }),
+      ],
+    })
+    const process = await start(listing)
+    await process.append('1', opened('1'))
+    await process.caughtUp()
+    const live = schemaName({ projection: 'accounts', generation: 1 })
+    await process.database.pool.query(`UPDATE "${live}".batches SET outcomes = $1`, [
+      JSON.stringify(outcomes('rejected')),
+    ])
+    await process.projections.rebuild('accounts')
+    const { rebuild } = await process.until((status) => status.rebuild?.comparison != null)
+    expect(rebuild!.comparison).toMatchObject({ equal: false, tables: [{ differing_rows: 1 }] })
   })
 
   it('shows the first 20 rows that differ column by column, and nothing personal', async () => {

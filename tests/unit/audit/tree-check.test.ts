@@ -87,7 +87,7 @@ describe('a checkpoint that the log signed', () => {
       'a wrong cosignature',
       (note: string) => `${note}${witnesses[0].cosign(note.replace('\n', 'x\n'), 1)}\n`,
     ],
-  ])('is compared although it has %s, which is told of a log that is whole', async (_, written) => {
+  ])('is compared although it has %s, a status of logs that are whole', async (_, written) => {
     expect((await checked(log, [written(forged)])).difference).toMatchObject({
       problem: 'differs_from_checkpoint',
     })
