@@ -17,7 +17,7 @@ export async function followThroughput(
     /** How far the last reader is behind the log. */
     readonly lag: () => Promise<{ readonly events: number; readonly seconds: number }>
     readonly failed: (error: unknown) => void
-    /** Real milliseconds between samples, default 30,000: each minute has one at least. */
+    /** Real milliseconds between samples, default 30,000. */
     readonly everyMs?: number
   },
   stopping: AbortSignal,
@@ -33,6 +33,7 @@ export async function followThroughput(
     async run(_lease, ended, progressed) {
       for (let last: { head: bigint; at: number } | null = null; !ended.aborted; ) {
         const behind = await lag()
+        if (ended.aborted) return
         const now: { head: bigint; at: number } = { head: await log.head(), at: performance.now() }
         await samples.add({
           seconds: last ? (now.at - last.at) / 1_000 : 0,

@@ -20,9 +20,11 @@ interface Line {
 /** Draws a line. Its description says what it shows to those who do not see it. */
 export function chart({ id, title, unit, values, from, to }: Line): Html {
   const known = values.filter((value) => value !== null)
-  const [most, last] = [Math.max(0, ...known), known.at(-1)]
-  const said =
-    last === undefined ? 'Not measured yet.' : `At most ${short(most)} ${unit}, last ${short(last)} ${unit}.`
+  const most = Math.max(0, ...known)
+  // the last part of the time may just have begun
+  const last = values.at(-1) ?? values.at(-2) ?? null
+  const now = last === null ? 'not measured at present' : `last ${short(last)} ${unit}`
+  const said = known.length === 0 ? 'Not measured yet.' : `At most ${short(most)} ${unit}, ${now}.`
   return html`<figure class="chart"><figcaption>${title} <span class="soft">${said}</span></figcaption>
 <svg viewBox="0 -4 ${WIDTH} ${HEIGHT + 8}" preserveAspectRatio="none" role="img" aria-labelledby="${id}-title ${id}-said"><title id="${id}-title">${title}</title><desc id="${id}-said">${said}</desc><path class="axis" d="M0 ${HEIGHT}H${WIDTH}M0 0H${WIDTH}"/><path class="line" d="${path(values, most)}"/></svg>
 <p class="ends small soft"><span>${from}</span><span>${to}</span></p></figure>`

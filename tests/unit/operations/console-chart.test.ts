@@ -22,5 +22,6 @@ test('a line of a chart is as high as its greatest value, and has gaps where not
   ])
   expect(drawn([0, 0])).toEqual(['M0 100h0L600 100', 'At most 0 s, last 0 s.'])
   expect(drawn([null, 1_234.56, null])).toEqual(['M300 0h0', 'At most 1235 s, last 1235 s.'])
+  expect(drawn([1, null, null])[1]).toBe('At most 1 s, not measured at present.')
   expect(drawn([null, null])).toEqual(['', 'Not measured yet.'])
 })
