@@ -8,6 +8,7 @@ import { bankFiles } from './banking/files/bank-files.ts'
 import { legacyCollections } from './banking/legacy/legacy-collections.ts'
 import { bankConnections, bankTransactions } from './banking/linking/bank-connections.ts'
 import { reconciliations } from './banking/reconciliation/reconciliations.ts'
+import { keptThings } from './operations/kept-things.ts'
 import { operatorAlerts } from './operations/operator-alerts.ts'
 import { employeeRegister } from './parties/employee-register.ts'
 import { employers } from './parties/employers.ts'
@@ -42,5 +43,6 @@ export const projections: readonly Projection[] = [
   subscriptions,
   webhookEvents,
   directory,
+  keptThings,
   searchTerms,
 ]

@@ -1,13 +1,9 @@
 import { apiClient } from '../../domain/access/api-client.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { tenant } from '../../domain/access/tenant.ts'
-import { debitCollection } from '../../domain/banking/debits/debit-collection.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
-import { financingSession } from '../../domain/payments/financing/financing-session.ts'
-import { processorNotice } from '../../domain/payments/processor/processor-notice.ts'
-import { intake } from '../../domain/policies/intake.ts'
 import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
@@ -20,7 +16,6 @@ type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
 interface DirectoryScope extends ListScope {
   readonly kind: DirectoryKind
   readonly status: string | null
-  readonly employer_id: string | null
 }
 
 /** What the directory has of a kind, newest first. */
@@ -32,7 +27,7 @@ export const DIRECTORY = pagedList(
       .select(['id', 'tenant_id', 'environment'])
       .where('kind', '=', $('kind'))
       .where((eb) => isOfTenant(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'status', 'employer_id'))
+      .where((eb) => equalIfGiven(eb, $, 'status'))
       .orderBy('seq', 'desc'),
 )
 
@@ -54,12 +49,10 @@ function listOfKind<State, Command, Event extends DomainEvent>(
 ) {
   return (
     app: Parts,
-    scope: Partial<Omit<DirectoryScope, 'kind'>>,
+    { tenant_id = null, environment = null, status = null }: Partial<Omit<DirectoryScope, 'kind'>>,
     page: PageRequest,
-  ): Promise<ListPage<State>> => {
-    const { tenant_id = null, environment = null, status = null, employer_id = null } = scope
-    return loadPage(app, aggregate, DIRECTORY, { kind, tenant_id, environment, status, employer_id }, page)
-  }
+  ): Promise<ListPage<State>> =>
+    loadPage(app, aggregate, DIRECTORY, { kind, tenant_id, environment, status }, page)
 }
 
 /** Tenants, newest first. */
@@ -70,11 +63,3 @@ export const listPayrollCompanies = listOfKind('payroll_company', payrollCompany
 export const listApiClients = listOfKind('api_client', apiClient)
 /** Inbound connections, newest first. */
 export const listInboundConnections = listOfKind('inbound_connection', inboundConnection)
-/** Intakes that were not refused, newest first. */
-export const listIntakes = listOfKind('intake', intake)
-/** Financing sessions, newest first. */
-export const listFinancingSessions = listOfKind('financing_session', financingSession)
-/** Debit collections that were accepted, newest first. */
-export const listDebitCollections = listOfKind('debit_collection', debitCollection)
-/** Notices of card processors that were not understood at first, newest first. */
-export const listProcessorNotices = listOfKind('processor_notice', processorNotice)

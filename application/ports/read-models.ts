@@ -3,8 +3,8 @@ import type { Aggregate } from '../../domain/kernel/decider.ts'
 /** Whether something is there cannot be told now: the read model has not come to where it would stand. */
 export class ReadModelsLate extends Error {
   override readonly name = 'ReadModelsLate'
-  constructor() {
-    super('What was stored last cannot be read yet; ask again in a moment')
+  constructor(options?: ErrorOptions) {
+    super('What was stored last cannot be read yet; ask again in a moment', options)
   }
 }
 

@@ -55,7 +55,7 @@ export async function listAll(
   scope: ListScope & { readonly status: string | null },
   page: PageRequest,
 ): Promise<ListPage<OperatedSubscription>> {
-  const { items, total } = await readPage(app, DIRECTORY, { kind, employer_id: null, ...scope }, page)
+  const { items, total } = await readPage(app, DIRECTORY, { kind, ...scope }, page)
   return { items: await at(app, items), total }
 }
 

@@ -17,7 +17,7 @@ export const webhookEvents = table('webhook_events', {
     /** Order of the log. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'environment', 'created_at', 'seq']],
+  indexes: [['tenant_id', 'environment', 'created_at', 'seq'], ['employer_id', 'seq desc'], ['seq desc']],
 })
 
 declare module '../queries/table.ts' {

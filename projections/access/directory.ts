@@ -5,20 +5,7 @@ import {
   InboundConnectionOpened,
 } from '../../domain/access/inbound-connection.ts'
 import { TenantRegistered } from '../../domain/access/tenant.ts'
-import { DebitCollectionAccepted } from '../../domain/banking/debits/debit-collection.ts'
 import { PayrollCompanyRegistered } from '../../domain/parties/payroll-company.ts'
-import { FinancingSessionCreated } from '../../domain/payments/financing/financing-session-events.ts'
-import {
-  ProcessorNoticeCarriedOut,
-  ProcessorNoticeNotUnderstood,
-  ProcessorNoticeResolved,
-} from '../../domain/payments/processor/processor-notice.ts'
-import {
-  IntakeCompleted,
-  IntakeReceived,
-  IntakeRefused,
-  IntakeUnfinished,
-} from '../../domain/policies/intake.ts'
 import {
   WebhookSubscriptionDeleted,
   WebhookSubscriptionDisabled,
@@ -29,10 +16,10 @@ import { projection } from '../runtime/projection.ts'
 
 const row = (kind: DirectoryKind, id: string) => ({ directory: [[kind, id]] }) as const
 
-/** Tenants, what opens the service to them and what else nothing but lists asks for; what they are stands in the log. */
+/** Tenants and what opens the service to them, as operators list them; what they are stands in the log. */
 export const directory = projection({
   name: 'directory',
-  version: 2,
+  version: 1,
   tables: [table],
   handlers: (on) => [
     on(TenantRegistered, {
@@ -77,57 +64,6 @@ export const directory = projection({
     }),
     on(WebhookSubscriptionDeleted, {
       apply: ({ data }, { directory }) => directory.remove('webhook_subscription', data.subscription_id),
-    }),
-    on(IntakeReceived, {
-      apply: ({ data, position: seq }, { directory }) => {
-        const { intake_id: id, tenant_id, environment, employer_id } = data
-        directory.put({ kind: 'intake', id, tenant_id, environment, employer_id, status: 'received', seq })
-      },
-    }),
-    on(IntakeUnfinished, {
-      reads: ({ data }) => row('intake', data.intake_id),
-      apply: ({ data: { intake_id } }, { directory }) => {
-        // a refused one is not there
-        if (directory.get('intake', intake_id))
-          directory.change(['intake', intake_id], { status: 'unfinished' })
-      },
-    }),
-    on(IntakeCompleted, {
-      reads: ({ data }) => row('intake', data.intake_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['intake', data.intake_id], { status: 'completed' }),
-    }),
-    on(IntakeRefused, {
-      apply: ({ data }, { directory }) => directory.remove('intake', data.intake_id),
-    }),
-    on(FinancingSessionCreated, {
-      apply: ({ data, position: seq }, { directory }) => {
-        const { financing_session_id: id, tenant_id, environment, employer_id } = data
-        directory.put({ kind: 'financing_session', id, tenant_id, environment, employer_id, seq })
-      },
-    }),
-    on(DebitCollectionAccepted, {
-      apply: ({ data, position: seq }, { directory }) => {
-        const { collection_id: id, tenant_id, environment, employer_id } = data
-        directory.put({ kind: 'debit_collection', id, tenant_id, environment, employer_id, seq })
-      },
-    }),
-    on(ProcessorNoticeNotUnderstood, {
-      apply: ({ data, position: seq }, { directory }) => {
-        const { notice_id: id, tenant_id, environment, employer_id } = data
-        const status = 'not_understood'
-        directory.put({ kind: 'processor_notice', id, tenant_id, environment, employer_id, status, seq })
-      },
-    }),
-    on(ProcessorNoticeCarriedOut, {
-      reads: ({ data }) => row('processor_notice', data.notice_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['processor_notice', data.notice_id], { status: 'carried_out' }),
-    }),
-    on(ProcessorNoticeResolved, {
-      reads: ({ data }) => row('processor_notice', data.notice_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['processor_notice', data.notice_id], { status: 'resolved' }),
     }),
   ],
 })

@@ -5,7 +5,7 @@ import { projection } from '../runtime/projection.ts'
 /** Events for partners as they are listed, whether or not anybody had subscribed to them. */
 export const webhookEvents = projection({
   name: 'webhook-events',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(WebhookEventRaised, {

@@ -39,6 +39,8 @@ export const legacyCollections = table('legacy_collections', {
     ['policy_id'],
     // of an employer, and what a debit of the same amount would collect again
     ['employer_id', 'amount_cents'],
+    // newest first, read backwards: rows come in its order, which fills its pages; those of one that descends stay half empty
+    ['seq'],
   ],
 })
 

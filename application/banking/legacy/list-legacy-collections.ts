@@ -19,11 +19,10 @@ const RECORDS = pagedList(
       .selectAll()
       .where((eb) => isOfTenant(eb, $))
       .where((eb) => equalIfGiven(eb, $, 'employer_id', 'carrier_id', 'policy_id', 'status'))
-      .orderBy('created_at', 'desc')
       .orderBy('seq', 'desc'),
 )
 
-/** Records of the legacy service as the ledger has them, the latest dated first. Amounts are cents. */
+/** Records of the legacy service as the ledger has them, newest first. Amounts are cents. */
 export function listLegacyCollections(
   app: Pick<Application, 'read' | 'readModels' | 'log'>,
   scope: LegacyScope,

@@ -18,10 +18,7 @@ export const bankConnections = table('bank_connections', {
     /** Order of linking. */
     seq: bigint(),
   },
-  indexes: [
-    ['tenant_id', 'environment', 'seq desc'],
-    ['employer_id', 'seq desc'],
-  ],
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['employer_id', 'seq desc'], ['seq desc']],
 })
 
 /** Transactions of linked accounts, as the bank link tells of them. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listDebitCollections } from '../../../application/access/list-directory.ts'
+import { listDebitCollections } from '../../../application/operations/list-kept-things.ts'
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
@@ -48,13 +48,8 @@ export const debitCollectionEndpoints = [
         employer: 'employer_id',
       },
     },
-    async handle({ host: { app }, query }) {
-      const read = async (wanted: Parameters<typeof listDebitCollections>[2]) => {
-        const { items, total } = await listDebitCollections(app, query, wanted)
-        return { items: items.filter((one) => one !== 'refused'), total }
-      }
-      return listed(query, read, shown)
-    },
+    handle: ({ host: { app }, query }) =>
+      listed(query, (wanted) => listDebitCollections(app, query, wanted), shown),
   }),
   endpoint({
     operation: 'showDebitCollection',

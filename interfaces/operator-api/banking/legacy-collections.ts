@@ -184,7 +184,7 @@ export const legacyCollectionEndpoints = [
   endpoint({
     operation: 'listLegacyCollections',
     route: 'GET /legacy-collections',
-    summary: 'List records of the legacy service, the latest dated first',
+    summary: 'List records of the legacy service, newest first',
     query: z.object({
       ...page,
       ...scope,

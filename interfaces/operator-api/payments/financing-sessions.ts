@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { listFinancingSessions } from '../../../application/access/list-directory.ts'
 import { MASK } from '../../../application/commands/sealed-fields.ts'
+import { listFinancingSessions } from '../../../application/operations/list-kept-things.ts'
 import {
   FINANCING_STATUSES,
   type FinancingSession,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listProcessorNotices } from '../../../application/access/list-directory.ts'
+import { listProcessorNotices } from '../../../application/operations/list-kept-things.ts'
 import { resolveNotice } from '../../../application/payments/parked-notices.ts'
 import { processorKind } from '../../../domain/payments/processor/processor-kinds.ts'
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listIntakes } from '../../../application/access/list-directory.ts'
+import { listIntakes } from '../../../application/operations/list-kept-things.ts'
 import { type Intake, intake } from '../../../domain/policies/intake.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
@@ -70,7 +70,7 @@ function shown({ received, completed, isReportedUnfinished }: Intake) {
     tenant_id,
     environment,
     carrier_id,
-    employer_id: completed?.employer_id ?? employer_id,
+    employer_id,
     policy_id: completed?.policy_id ?? null,
     policy_number: policy.policy_number,
     status: completed ? 'completed' : open,

@@ -19,7 +19,7 @@ const ofRecord = ({ data }: { data: { transaction_id: string } }) =>
 /** Records of the legacy service, as the ledger lists them and as duplicates are looked for. */
 export const legacyCollections = projection({
   name: 'legacy-collections',
-  version: 3,
+  version: 4,
   tables: [table],
   handlers: (on) => [
     on(LegacyCollectionsImported, {

@@ -19,7 +19,7 @@ const ofConnection = ({ data }: { data: { connection_id: string } }) =>
 /** Linked items as they are listed. */
 export const bankConnections = projection({
   name: 'bank-connections',
-  version: 2,
+  version: 3,
   tables: [connectionsTable],
   handlers: (on) => [
     on(BankConnectionLinked, {

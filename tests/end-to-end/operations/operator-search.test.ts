@@ -153,20 +153,16 @@ describe('the lists', () => {
     const bank = achDebitsOf(service, made)
     const { tenantId: tenant_id, employerId: employer_id, carrierId: carrier_id } = made
     const linking = { user_id: 'Ada Payer', public_token: `public-sandbox-${word}`, employer_id, carrier_id }
+    const record = { employer_id, premium_cents: 100, status: 'at_sb' }
+    const january = { period_start: '2026-01-01', period_end: '2026-01-31' }
+    // of a later period, and recorded earlier
+    await bank.ops('/legacy-collections', { ...record, period_start: '2026-02-01', period_end: '2026-02-28' })
     const ids: Record<string, string> = {
       'financing-sessions': (await bank.made(200, checkout(service, made, checkoutBody(made)))).session_id,
       'bank-connections': (await bank.made(201, bank.ask('POST', '/bankconnect/exchange', linking)))._id,
       'debit-collections': '',
       intakes: '',
-      'legacy-collections': (
-        await bank.ops('/legacy-collections', {
-          employer_id,
-          period_start: '2026-01-01',
-          period_end: '2026-01-31',
-          premium_cents: 100,
-          status: 'at_sb',
-        })
-      ).transaction_id,
+      'legacy-collections': (await bank.ops('/legacy-collections', { ...record, ...january })).transaction_id,
       'webhook-events': '',
     }
     await bank.made(

@@ -1,5 +1,6 @@
 // @module-tag once: its subject is the same whatever holds the log
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ReadModelsLate } from '../../../application/ports/read-models.ts'
 import { type Database, openDatabase } from '../../../infrastructure/database/database.ts'
 import { PostgresReadDatabase } from '../../../infrastructure/read-models/read-database.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -54,5 +55,15 @@ describe('reading', () => {
       )
     })
     expect(await read.query(statement, {})).toEqual([{ value: 'one' }])
+  })
+
+  it.each([
+    ['table', 'SELECT 1 FROM read_model.next_release'],
+    ['column', 'SELECT next_release FROM (SELECT 1 AS this_release) AS rows'],
+  ])('is to be tried again while a %s is not there that another release has', async (what, text) => {
+    const read = new PostgresReadDatabase(database.pool)
+    await expect(read.query({ name: `test/no-${what}`, text, parameters: [] }, {})).rejects.toThrow(
+      ReadModelsLate,
+    )
   })
 })
