@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
 import { auditCheckCommand } from './audit-check.ts'
 import { backupCommands } from './backup-commands.ts'
-import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
+import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
 import { partnerOptions } from './partner-client.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
@@ -71,7 +71,7 @@ const OPERATOR_ALONE = {
  * Runs one command line.
  * @param args without program names.
  * @returns the exit code: 0, 1 when the verb failed (why is on stderr, with `--json` as one JSON document
- *   `{ ok: false, error, message }`), 2 for wrong usage; `payroll submit`: 3 when the file failed, 4 when it is
+ *   `{ ok: false, error, message }`, of a refusal with `code` and `field`), 2 for wrong usage; `payroll submit`: 3 when the file failed, 4 when it is
  *   stored and not finished in time or not to be followed, 5 when it is done and the tool server did not tell why rows are red.
  */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
@@ -93,8 +93,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   }
 }
 
-function writeError(io: CliIo, isJson: boolean, { error, message, text }: CliError): void {
-  io.stderr.write(isJson ? `${JSON.stringify({ ok: false, error, message })}\n` : `error: ${text}\n`)
+function writeError(io: CliIo, isJson: boolean, failure: CliError): void {
+  const { error, message, text } = failure
+  const details = failure instanceof Refusal ? failure.details : {}
+  const json = () => `${JSON.stringify({ ok: false, error, message, ...details })}\n`
+  io.stderr.write(isJson ? json() : `error: ${text}\n`)
 }
 
 function usageMessage({ code, message }: CommanderError): string {

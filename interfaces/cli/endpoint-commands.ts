@@ -62,7 +62,8 @@ function define<Options extends object>(
   for (const field of [...fields.query, ...fields.body]) {
     if (!operands.includes(field.name)) for (const option of optionsOf(field)) command.addOption(option)
   }
-  if (fields.body.length > 0) command.option('--json-file <file>', JSON_FILE)
+  if (fields.body.some(({ name }) => !operands.includes(name)))
+    command.option('--json-file <file>', JSON_FILE)
   options?.(command)
   if (description) command.description(`${plain(summary)}\n\n${description.replaceAll('`', '')}`)
   verb<Options & { readonly jsonFile?: string }>(io, command, (given) => {

@@ -50,11 +50,14 @@ export class UsageError extends CliError {
 export class Refusal extends CliError {
   override readonly name = 'Refusal'
   readonly status: number
+  /** The code and the field of the answer, as it has them. */
+  readonly details: { readonly code?: unknown; readonly field?: unknown }
 
   constructor(status: number, body: unknown) {
-    const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown }
+    const { error, message, code, field } = (body ?? {}) as Readonly<Record<string, unknown>>
     super(String(message ?? 'no message'), { error: String(error ?? status) })
     this.status = status
+    this.details = { code, field }
   }
 
   override get text(): string {

@@ -5,7 +5,7 @@ export function wordsPage(rules) {
 # Words
 
 How comments, descriptions, messages and pages say things. What a word means is in the [glossary](glossary.md). \`npm run
-check:language\` names each text that does otherwise, and \`.ci/run\` runs it; what stands in code style is quoted, and may.
+check:language\` names texts that do otherwise, as far as a list can find them, and \`.ci/run\` runs it; what stands in code style is quoted, and may.
 A new rule needs a text that breaks it and the same one mended.
 
 | Write | Not | Why |

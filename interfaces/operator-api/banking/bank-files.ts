@@ -139,7 +139,10 @@ export const bankFileEndpoints = [
     ...one,
     body: z.object({ note }),
     answers: { 200: File, 202: PendingAction },
-    errors,
+    errors: {
+      ...errors,
+      429: 'Too many requests without the token of an operator; or as many files were made on that day as their names can tell apart',
+    },
     command: { name: 'bank-files expose-again' },
     refuses: { 409: [...BANK_FILE_STATES, 'bank_file_too_late'], 429: ['no_file_modifier'] },
     async handle(call) {

@@ -24,7 +24,9 @@ const subjects = {
 }
 
 const body = z.object({
-  subject: optional(dataSubject()).describe('`person/<24 hex>` or `employer/<24 hex>`'),
+  subject: optional(dataSubject()).describe(
+    '`person/<24 hex>` or `employer/<24 hex>`: `data_subject` of the register or of `employers show`, no id of theirs',
+  ),
   employer_id: optional(id()).describe('Instead: a person by what the reports of this employer say'),
   employee_id: optional(text()),
   ssn: optional(text()),

@@ -60,6 +60,7 @@ export const pendingActionEndpoints = [
     errors: {
       ...one.errors,
       409: 'Its author cannot approve it; or another operator did, or the present state does not allow it any more',
+      429: 'Too many requests without the token of an operator; or as many files were made on that day as their names can tell apart',
     },
     command: { name: 'pending-actions approve' },
     refuses: {

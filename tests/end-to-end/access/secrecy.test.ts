@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { NO_FAULTS } from '../../../application/ports/faults.ts'
-import { openDatabase } from '../../../infrastructure/database/database.ts'
+import { openDatabase, SERVICE_ROLE } from '../../../infrastructure/database/database.ts'
 import { SimulatedBankLink } from '../../../infrastructure/providers/bank-link/simulated.ts'
 import { employeeRecord, reportBody, serviceTime, sign } from '../../support/core.ts'
 import { installationName, isLogInEventStore } from '../../support/installation.ts'
@@ -603,12 +603,12 @@ async function work(): Promise<void> {
   await forbid('runtime.secrets', async () => [
     await operator('failure', 'POST', '/inbound-connections', { tenant_id }),
   ])
-  await client.query('ALTER SCHEMA read_model RENAME TO out_of_reach')
+  await client.query(`REVOKE USAGE ON SCHEMA read_model FROM ${SERVICE_ROLE}`)
   const unread = [
     await ask('failure', `${service.coreUrl}/api/v1/files/status/${file_id}`, { headers: clientHeaders }),
     await tool('get_validation_errors', { file_id }),
   ]
-  await client.query('ALTER SCHEMA out_of_reach RENAME TO read_model')
+  await client.query(`GRANT USAGE ON SCHEMA read_model TO ${SERVICE_ROLE}`)
   expect([unread[0]!.status, unread[1]!.body.error.code]).toEqual([500, -32603])
   expect(unread[1]!.text).not.toMatch(/read_model|relation|select|\.ts|at /i)
   expect((await core('report', reports, body)).status).toBe(202)
