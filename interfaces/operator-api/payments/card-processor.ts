@@ -22,6 +22,14 @@ const errors = {
 const NOTE =
   'For the simulated card processor only, live or sandbox. Of a subscription it is the payment that comes next.'
 
+/** By the state of a session, a link or a subscription. */
+const CLOSED = {
+  409: [
+    ...(['checkout_closed', 'session_not_payable', 'instalment_not_due'] as const),
+    ...(['processor_not_simulated', 'subscription_canceled', 'too_many_played'] as const),
+  ],
+} as const
+
 type SimulationCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly id: string } }
 
 export const cardProcessorEndpoints = [
@@ -36,15 +44,7 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor succeed' },
     asksOutside: true,
-    refuses: {
-      409: [
-        'checkout_closed',
-        'instalment_not_due',
-        'processor_not_simulated',
-        'subscription_canceled',
-        'too_many_played',
-      ],
-    },
+    refuses: CLOSED,
     handle: (call) => simulated(call, null),
   }),
   endpoint({
@@ -58,15 +58,7 @@ export const cardProcessorEndpoints = [
     errors,
     command: { name: 'card-processor decline' },
     asksOutside: true,
-    refuses: {
-      409: [
-        'checkout_closed',
-        'instalment_not_due',
-        'processor_not_simulated',
-        'subscription_canceled',
-        'too_many_played',
-      ],
-    },
+    refuses: CLOSED,
     handle: (call) => simulated(call, call.body.failure_code),
   }),
 ]

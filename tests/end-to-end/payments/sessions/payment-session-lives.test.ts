@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from '../../../support/payment-sessions.ts'
 import { newLink, partner } from '../../../support/payments.ts'
-import { operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
+import { askOperator, operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
 import { type SharedService, sharedService, startService } from '../../../support/service.ts'
 
 /** What becomes of payment sessions, on a clock and with faults of their own. */
@@ -57,6 +57,15 @@ describe('a session that is cancelled', () => {
     expect((await cancel(id)).body.data).toEqual({ id, status: 'cancelled' })
     expect(await shown(id)).toEqual(read)
     expect((await eventsOf(id)).filter((type) => type === 'PaymentSessionCancelled')).toHaveLength(1)
+  })
+
+  test('cannot be paid or declined by simulation', async () => {
+    const { id } = await session()
+    await cancel(id)
+    for (const outcome of ['succeed', 'decline']) {
+      const { status, body } = await askOperator(service, 'POST', `/card-processor/${id}/${outcome}`, {})
+      expect([outcome, status, body.code]).toEqual([outcome, 409, 'session_not_payable'])
+    }
   })
 
   test('has no plan any more', async () => {
