@@ -32,7 +32,7 @@ import { checkClosed } from '../../endpoints/unknown-fields.ts'
 import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
 import { contextOf, endpoint, keyed, notFound, operatorApi } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { ofPolicy, scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
 const Input = z.object({
@@ -188,9 +188,7 @@ export const legacyCollectionEndpoints = [
     query: z.object({
       ...page,
       ...scope,
-      employer_id: narrowing(id()),
-      carrier_id: narrowing(id()),
-      policy_id: narrowing(id()),
+      ...ofPolicy,
       status: narrowing(word(...LEGACY_STATUSES)),
     }),
     ...listOf(ListedRecord),

@@ -10,7 +10,7 @@ import {
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { ofPolicy, scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -42,9 +42,7 @@ export const paymentSessionEndpoints = [
     query: z.object({
       ...page,
       ...scope,
-      employer_id: narrowing(id()),
-      carrier_id: narrowing(id()),
-      policy_id: narrowing(id()),
+      ...ofPolicy,
       status: narrowing(word(...SESSION_STATUSES)),
     }),
     ...listOf(Session),

@@ -5,7 +5,7 @@ import { SUBSCRIPTION_STATUSES } from '../../../domain/payments/subscriptions/su
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { ofPolicy, scope } from '../host/lists.ts'
 import { shownTime } from '../host/values.ts'
 
 const PlanOfCharges = z
@@ -39,9 +39,7 @@ export const subscriptionEndpoints = [
     query: z.object({
       ...page,
       ...scope,
-      employer_id: narrowing(id()),
-      carrier_id: narrowing(id()),
-      policy_id: narrowing(id()),
+      ...ofPolicy,
       status: narrowing(word(...SUBSCRIPTION_STATUSES)),
     }),
     ...listOf(PlanOfCharges),
