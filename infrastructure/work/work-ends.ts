@@ -19,7 +19,7 @@ const ending = (set: string) =>
   `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${IS_MINE} AND NOT again RETURNING state`
 
 /** The order in which statements on several pieces lock them, so that no two of them wait for each other. */
-export const IN_LOCK_ORDER = 'ORDER BY process_manager COLLATE "C", kind COLLATE "C", key COLLATE "C"'
+const IN_LOCK_ORDER = 'ORDER BY process_manager COLLATE "C", kind COLLATE "C", key COLLATE "C"'
 
 /**
  * Claims in the order in which all statements on several of them lock them. The commit does not wait for the disk: work whose

@@ -26,19 +26,9 @@ import {
   NEXT_DELIVERY,
 } from '../webhooks/delivery-queue.ts'
 import { CLAIM, CLAIM_DELIVERIES, claimParameters, MAKE_DUE } from './work-claims.ts'
-import { IN_LOCK_ORDER, shown, WorkEnds } from './work-ends.ts'
+import { shown, WorkEnds } from './work-ends.ts'
 
 type ClaimedRow = Omit<ClaimedWork, 'token'> & { readonly token: number | string; readonly order: number }
-
-/** What is there already is locked first: what is stored has an order of its own, what is cancelled has none. */
-const LOCK = `
-  SELECT count(*) AS pieces FROM (
-    SELECT FROM runtime.work AS work
-    WHERE EXISTS (SELECT 1 FROM moved) AND (process_manager, kind, key) IN (
-        SELECT process_manager, kind, key
-        FROM jsonb_to_recordset($1::jsonb || $2::jsonb) AS named (process_manager text, kind text, key text))
-    ${IN_LOCK_ORDER} FOR UPDATE OF work
-  ) AS locked`
 
 /** Work stored again loses what failed attempts and holds left behind; leased work is done once more. */
 const STORE = `
@@ -49,7 +39,7 @@ const STORE = `
   FROM jsonb_to_recordset($1::jsonb) AS wanted (process_manager text, kind text, key text, payload jsonb,
     concurrency_key text, due_at bigint, state text, correlation_id text, causation_id text, tenant_id text,
     environment text, traceparent text)
-  WHERE EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0
+  WHERE EXISTS (SELECT FROM locked)
   ON CONFLICT (process_manager, kind, key) DO UPDATE SET
     payload = excluded.payload, concurrency_key = excluded.concurrency_key, due_at = excluded.due_at,
     correlation_id = excluded.correlation_id, causation_id = excluded.causation_id,
@@ -58,12 +48,6 @@ const STORE = `
     again = work.state = 'leased',
     attempts = CASE WHEN work.state = 'leased' THEN work.attempts ELSE 0 END,
     paused_until = NULL, held_at = NULL, last_error = NULL`
-
-const CANCEL = `
-  DELETE FROM runtime.work AS work
-  USING jsonb_to_recordset($2::jsonb) AS unwanted (process_manager text, kind text, key text)
-  WHERE work.process_manager = unwanted.process_manager AND work.kind = unwanted.kind
-    AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0`
 
 const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
@@ -141,11 +125,10 @@ export class PostgresWorkStore implements WorkStore {
       : await this.#pool.query({
           name: 'work/advance',
           text: `WITH moved AS (${move(3)}),
-                 locked AS MATERIALIZED (${LOCK}),
+                 locked AS MATERIALIZED (SELECT runtime.lock_and_cancel($1, $2) FROM moved),
                  stored AS (${STORE}),
-                 cancelled AS (${CANCEL}),
                  ${add(7, 'EXISTS (SELECT 1 FROM moved)')}
-                 SELECT leased.* FROM moved LEFT JOIN (${ADDED_LEASED}) AS leased ON true`,
+                 SELECT leased.* FROM locked LEFT JOIN (${ADDED_LEASED}) AS leased ON true`,
           values: [...changeValues(changes), ...checkpoint, ...addedBy(changes.store)],
         })
     if (result.rowCount === 0) throw new CheckpointMoved(processManager)
