@@ -20,19 +20,16 @@ export interface NewDataKey {
 
 const READ = `
   SELECT subject, generation, wrapped, master_key_id AS "masterKeyId"
-  FROM runtime.data_keys WHERE subject = ANY (string_to_array($1, ','))`
+  FROM runtime.data_keys_of(string_to_array($1, ','))`
 
 // subjects travel as one text and keys as one run of bytes: arrays would have to be escaped element by element;
-// each subject is one look in the index, however large the planner takes the table for;
 // two processes that store the same ones do so in one order, and do not wait crosswise
 const STORE_MISSING = `
   WITH fresh AS MATERIALIZED (
     SELECT fresh.*, present.generation AS last, present.wrapped, present.master_key_id
     FROM unnest(string_to_array($1, ','), string_to_array($2, ',')::int[])
       WITH ORDINALITY AS fresh (subject, generation, place)
-    LEFT JOIN LATERAL (
-      SELECT generation, wrapped, master_key_id FROM runtime.data_keys
-      WHERE subject = fresh.subject LIMIT 1) AS present ON true
+    LEFT JOIN runtime.data_keys_of(string_to_array($1, ',')) AS present USING (subject)
   ), stored AS (
     INSERT INTO runtime.data_keys AS present (subject, generation, wrapped, master_key_id, created_at)
     SELECT subject, generation, substring($3::bytea FROM (place::int - 1) * ${WRAPPED_BYTES} + 1 FOR ${WRAPPED_BYTES}),

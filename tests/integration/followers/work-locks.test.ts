@@ -1,4 +1,3 @@
-import { Pool } from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ClaimedWork } from '../../../application/followers/work-store.ts'
 import { PostgresWorkStore } from '../../../infrastructure/work/work-store.ts'
@@ -48,31 +47,4 @@ test('pieces that are stored again while they end do not wait for each other', a
   } finally {
     other.release()
   }
-})
-
-test('a checkpoint looks at its own pieces alone, however few there were when its statement was planned', async () => {
-  // one session, whose transaction counts what its statements read
-  const pool = new Pool({ ...bench.database.pool.options, max: 1 })
-  const store = new PostgresWorkStore(pool)
-  const position = await store.takeOver('p', 1)
-  const advance = (stored: string, cancelled: string) =>
-    store.advance('p', { position, epoch: 1 }, position, {
-      store: [piece(stored)],
-      cancel: [{ processManager: 'p', kind: 'k', key: cancelled }],
-    })
-  await advance('first', 'none')
-  await pool.query('ANALYZE runtime.work')
-  // often enough for one plan that stays
-  for (let time = 0; time < 8; time++) await advance('first', 'none')
-  await pool.query(`INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id)
-    SELECT 'p', 'k', 'many ' || n, '{}', 0, 'later', 'c', 'c' FROM generate_series(1, 2000) AS n`)
-  await pool.query('BEGIN')
-  await advance('many 7', 'many 8')
-  const { rows } = await pool.query(
-    `SELECT pg_stat_get_xact_tuples_returned('runtime.work'::regclass)::int AS scanned,
-       (SELECT count(*)::int FROM runtime.work) AS left`,
-  )
-  await pool.query('COMMIT')
-  await pool.end()
-  expect(rows).toEqual([{ scanned: 0, left: 2000 }])
 })

@@ -2,17 +2,30 @@ import { sql } from 'kysely'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /**
- * Locks what is there already of the work that a checkpoint stores or cancels, in the order of all statements on several
- * pieces, and deletes what is cancelled. Each piece is looked up by the primary key, whatever the planner believes of the
- * size of the table: statistics of a table that was nearly empty then would lead to a look at all of it, for each checkpoint.
+ * Lookups of many rows by their keys, each by the index, whatever the planner believes of the size of the table: a plan
+ * that was made when it was nearly empty stays until statistics are taken anew, and would look at all rows for each key.
  */
-export const workLocks: SchemaMigration = {
+export const lookups: SchemaMigration = {
   async up(db) {
+    await sql`
+      CREATE FUNCTION runtime.data_keys_of(subjects text[])
+      RETURNS TABLE (subject text, generation integer, wrapped bytea, master_key_id text)
+      LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+      #variable_conflict use_column
+      BEGIN
+        -- LIMIT keeps each lookup by itself, here and below
+        RETURN QUERY
+          SELECT found.* FROM unnest(subjects) AS wanted (subject) CROSS JOIN LATERAL (
+            SELECT subject, generation, wrapped, master_key_id FROM runtime.data_keys
+            WHERE data_keys.subject = wanted.subject LIMIT 1
+          ) AS found;
+      END $$`.execute(db)
+    // work that a checkpoint stores or cancels: what is there already is locked in the order of all statements on several
+    // pieces, and what is cancelled deleted
     await sql`
       CREATE FUNCTION runtime.lock_and_cancel(stored jsonb, cancelled jsonb) RETURNS void
       LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
       BEGIN
-        -- LIMIT keeps each look by itself
         PERFORM FROM (
           SELECT * FROM jsonb_to_recordset(stored || cancelled) AS named (process_manager text, kind text, key text)
           ORDER BY process_manager COLLATE "C", kind COLLATE "C", key COLLATE "C"
