@@ -1,7 +1,7 @@
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { operatorList } from '../queries/lists.ts'
 import type { ListScope } from '../queries/pages.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 

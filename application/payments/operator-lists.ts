@@ -1,7 +1,7 @@
 import { paymentLink } from '../../domain/payments/links/payment-link.ts'
 import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
 import { subscription } from '../../domain/payments/subscriptions/subscription.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { operatorList } from '../queries/lists.ts'
 
 /** Payment links. */
 export const listAllLinks = operatorList(paymentLink, {

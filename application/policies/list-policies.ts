@@ -1,6 +1,6 @@
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { ListPage } from '../ports/read-database.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { operatorList } from '../queries/lists.ts'
 
 const POLICIES = operatorList(policy, {
   projection: 'policies',

@@ -1,5 +1,5 @@
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { operatorList } from '../queries/lists.ts'
 
 /** Events for partners. */
 export const listAllEvents = operatorList(webhookEvent, {

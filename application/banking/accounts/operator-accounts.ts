@@ -1,6 +1,6 @@
 import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
 import { bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
-import { operatorList } from '../../queries/operator-list.ts'
+import { operatorList } from '../../queries/lists.ts'
 
 /** Accounts of the metadata layer. Deleted ones are not listed. */
 export const listAllBankAccounts = operatorList(bankAccount, {

@@ -4,7 +4,7 @@ import type { Rejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
-import { operatorList } from '../../queries/operator-list.ts'
+import { operatorList } from '../../queries/lists.ts'
 
 /** Bank debits. */
 export const listDebits = operatorList(bankDebit, {

@@ -1,5 +1,5 @@
 import { bankConnection } from '../../../domain/banking/linking/bank-connection.ts'
-import { operatorList } from '../../queries/operator-list.ts'
+import { operatorList } from '../../queries/lists.ts'
 
 /** Bank connections. */
 export const listAllConnections = operatorList(bankConnection, {
