@@ -4,13 +4,10 @@ import { tenant } from '../../domain/access/tenant.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
-import type { Application } from '../commands/application.ts'
-import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
+import { OF_TENANT, operatorList } from '../queries/lists.ts'
+import { isOfTenant, type ListScope, pagedList } from '../queries/pages.ts'
 import { equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
 import type { DirectoryKind } from './directory-table.ts'
-
-type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
 
 /** What a list of the directory is narrowed to; null is everything. */
 interface DirectoryScope extends ListScope {
@@ -43,23 +40,23 @@ export const DIRECTORY_ENTRY = statement(
 )
 
 /** Lists what the directory has of a kind. */
-function listOfKind<State, Command, Event extends DomainEvent>(
-  kind: DirectoryKind,
-  aggregate: Decider<State | null, Command, Event>,
-) {
-  return (
-    app: Parts,
-    { tenant_id = null, environment = null, status = null }: Partial<Omit<DirectoryScope, 'kind'>>,
-    page: PageRequest,
-  ): Promise<ListPage<State>> =>
-    loadPage(app, aggregate, DIRECTORY, { kind, tenant_id, environment, status }, page)
+function listOfKind<
+  State,
+  Command,
+  Event extends DomainEvent,
+  By extends 'tenant_id' | 'environment' | 'status' = never,
+>(kind: DirectoryKind, aggregate: Decider<State | null, Command, Event>, by: readonly By[]) {
+  return operatorList(aggregate, { projection: 'directory', table: 'directory', id: 'id', kind, by })
 }
 
-/** Tenants, newest first. */
-export const listTenants = listOfKind('tenant', tenant)
-/** Payroll companies, newest first. */
-export const listPayrollCompanies = listOfKind('payroll_company', payrollCompany)
-/** API clients, newest first. */
-export const listApiClients = listOfKind('api_client', apiClient)
-/** Inbound connections, newest first. */
-export const listInboundConnections = listOfKind('inbound_connection', inboundConnection)
+/** Tenants. */
+export const listTenants = listOfKind('tenant', tenant, [])
+/** Payroll companies. */
+export const listPayrollCompanies = listOfKind('payroll_company', payrollCompany, ['tenant_id'])
+/** API clients. */
+export const listApiClients = listOfKind('api_client', apiClient, ['tenant_id', 'status'])
+/** Inbound connections. */
+export const listInboundConnections = listOfKind('inbound_connection', inboundConnection, [
+  ...OF_TENANT,
+  'status',
+])

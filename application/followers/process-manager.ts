@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import type { RecordedEvent } from '../commands/event-registry.ts'
@@ -205,12 +205,15 @@ export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kin
   return { intent: 'cancel', kind, key }
 }
 
-/** Declares a kind of work and how it is done. */
-export function work<Payload>(
-  declared: Pick<WorkKind<Payload>, 'payload' | 'retry' | 'timeLimitMs' | 'perKey' | 'isBegunAsStored'> & {
-    readonly slots?: number
-  },
+/**
+ * Declares a kind of work and how it is done.
+ * @param declared default: its key says it all, {@link backoff} of 12 tries, 60 seconds for each, 4 slots.
+ */
+export function work<Payload = Record<string, never>>(
+  declared: Partial<Omit<WorkKind<Payload>, 'run'>>,
   run: WorkKind<Payload>['run'],
 ): WorkKind<Payload> {
-  return { slots: 4, ...declared, run }
+  // without a schema it is the default type that is inferred
+  const payload = z.object({}) as z.ZodType<unknown> as z.ZodType<Payload>
+  return { payload, retry: backoff(), timeLimitMs: 60_000, slots: 4, ...declared, run }
 }

@@ -33,7 +33,7 @@ const FORMER: Readonly<Record<RaisedAlert['kind'], string>> = {
 }
 
 /** How such work is tried. */
-export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
+export const ofProvider = { retry: backoff(TRIES) } as const
 
 /**
  * Does what a provider has to do; one that is away for all tries is asked again later, once at a time, for as long as

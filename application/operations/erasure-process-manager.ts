@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { erasedGeneration, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import type { Application } from '../commands/application.ts'
-import { backoff, on, perform, processManager, work } from '../followers/process-manager.ts'
+import { on, perform, processManager, work } from '../followers/process-manager.ts'
 
 /**
  * Carries out erasures that were recorded: destroys the data key that each names. The command does so
@@ -22,7 +22,6 @@ export function erasure({ personalData }: Pick<Application, 'personalData'>) {
       'destroy-key': work(
         {
           payload: z.object({ subject: z.string(), generation: z.number() }),
-          retry: backoff(),
           timeLimitMs: 30_000,
         },
         async ({ payload: { subject, generation } }) => {

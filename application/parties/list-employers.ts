@@ -1,7 +1,7 @@
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { OF_TENANT, operatorList } from '../queries/lists.ts'
 import type { ListScope } from '../queries/pages.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 
@@ -9,6 +9,7 @@ const EMPLOYERS = operatorList(employer, {
   projection: 'employers',
   table: 'employers',
   id: 'employer_id',
+  by: OF_TENANT,
 })
 
 /** Employers, newest first. */

@@ -43,7 +43,6 @@ export function checkoutSettings(app: Application) {
         {
           payload: z.object({ logo_url: z.string() }),
           retry: ladder(10 * MINUTE_MS, HOUR_MS, 24 * HOUR_MS),
-          timeLimitMs: 60_000,
         },
         async (item) => {
           const { logo_url } = item.payload
@@ -58,7 +57,6 @@ export function checkoutSettings(app: Application) {
         {
           payload: z.object({ web_address: z.string() }),
           retry: ladder(HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS),
-          timeLimitMs: 60_000,
         },
         async (item) => {
           const { state } = await app.commands.load(settings, item.key)

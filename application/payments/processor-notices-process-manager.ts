@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { isRejection, orThrow } from '../../domain/kernel/rejection.ts'
 import {
   ProcessorNoticeNotUnderstood,
@@ -13,15 +12,7 @@ import {
 import type { Application } from '../commands/application.ts'
 import { derivedId } from '../commands/event-registry.ts'
 import { changed } from '../commands/verbs.ts'
-import {
-  backoff,
-  cancel,
-  contextOf,
-  on,
-  perform,
-  processManager,
-  work,
-} from '../followers/process-manager.ts'
+import { cancel, contextOf, on, perform, processManager, work } from '../followers/process-manager.ts'
 import { ofProvider, throughOutages } from '../followers/through-outages.ts'
 import { placeOf, readAgain } from './parked-notices.ts'
 import { applyNotice } from './processor-notices.ts'
@@ -43,14 +34,14 @@ export function processorNotices(app: Application) {
       on(SubscriptionEnded, ({ data }) => [cancel('find-overdue', data.subscription_id)]),
     ],
     work: {
-      'carry-out': work({ ...ofProvider, payload: z.object({}) }, async (item) => {
+      'carry-out': work(ofProvider, async (item) => {
         let why: string | null = null
         const outcome = await throughOutages(app, item, async () => {
           why = await carryOut(app, item.key, contextOf(item))
         })
         return why === null ? outcome : { outcome: 'stop', why }
       }),
-      'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
+      'find-overdue': work({}, async (item) => {
         const command = { type: 'FindOverdue', at: item.dueAt } as const
         // each month is another command of the same work
         const commandId = derivedId(item.commandId, String(item.dueAt))

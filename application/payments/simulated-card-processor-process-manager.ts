@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { subscription } from '../../domain/payments/subscriptions/subscription.ts'
 import {
   SubscriptionChargeFailed,
@@ -9,7 +8,6 @@ import {
 import type { Application } from '../commands/application.ts'
 import type { RecordedEvent } from '../commands/event-registry.ts'
 import {
-  backoff,
   cancel,
   contextOf,
   on,
@@ -35,9 +33,7 @@ export function simulatedCardProcessor(app: Application) {
       on(SubscriptionEnded, ({ data }) => [cancel('charge', data.subscription_id)]),
     ],
     work: {
-      charge: work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, (item) =>
-        chargeWhatIsDue(app, item),
-      ),
+      charge: work({}, (item) => chargeWhatIsDue(app, item)),
     },
   })
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
 import { orThrow } from '../../domain/kernel/rejection.ts'
 import {
@@ -88,13 +87,10 @@ export function payrollPipeline(parts: Parts) {
       }),
     ],
     work: {
-      'process-file': work(
-        { payload: z.object({}), retry: backoff(TRIES), timeLimitMs: 5 * TURN_MS },
-        (item) => processFile(parts, item),
+      'process-file': work({ retry: backoff(TRIES), timeLimitMs: 5 * TURN_MS }, (item) =>
+        processFile(parts, item),
       ),
-      'abandoned-upload': work({ payload: z.object({}), retry: backoff(), timeLimitMs: TURN_MS }, (item) =>
-        failAbandonedUpload(parts, item),
-      ),
+      'abandoned-upload': work({ timeLimitMs: TURN_MS }, (item) => failAbandonedUpload(parts, item)),
     },
   })
 }

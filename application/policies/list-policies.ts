@@ -1,12 +1,12 @@
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { ListPage } from '../ports/read-database.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { OF_TENANT, operatorList } from '../queries/lists.ts'
 
 const POLICIES = operatorList(policy, {
   projection: 'policies',
   table: 'policies',
   id: 'policy_id',
-  by: ['employer_id'],
+  by: [...OF_TENANT, 'employer_id'],
 })
 
 /** A policy with the status it has today. */

@@ -1,16 +1,7 @@
-import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { IntakeCompleted, IntakeReceived, IntakeRefused, intake } from '../../domain/policies/intake.ts'
 import type { Application } from '../commands/application.ts'
-import {
-  backoff,
-  cancel,
-  contextOf,
-  on,
-  perform,
-  processManager,
-  work,
-} from '../followers/process-manager.ts'
+import { cancel, contextOf, on, perform, processManager, work } from '../followers/process-manager.ts'
 
 /** How long an intake may be incomplete before the operator is told, in service-clock milliseconds. */
 export const UNFINISHED_INTAKE_MS = 60 * 60_000
@@ -33,14 +24,11 @@ export function policyIntakes(app: Application) {
       on(IntakeRefused, ({ data }) => [cancel('tell-unfinished', data.intake_id)]),
     ],
     work: {
-      'tell-unfinished': work(
-        { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 },
-        async (item) => {
-          const command = { type: 'RecordUnfinished' } as const
-          const outcome = await app.commands.execute(intake, item.key, command, contextOf(item))
-          return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
-        },
-      ),
+      'tell-unfinished': work({}, async (item) => {
+        const command = { type: 'RecordUnfinished' } as const
+        const outcome = await app.commands.execute(intake, item.key, command, contextOf(item))
+        return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
+      }),
     },
   })
 }

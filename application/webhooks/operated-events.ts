@@ -1,10 +1,10 @@
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
-import { operatorList } from '../queries/operator-list.ts'
+import { OF_TENANT, operatorList } from '../queries/lists.ts'
 
 /** Events for partners. */
 export const listAllEvents = operatorList(webhookEvent, {
   projection: 'webhook-events',
   table: 'webhook_events',
   id: 'event_id',
-  by: ['employer_id', 'carrier_id', 'event_type'],
+  by: [...OF_TENANT, 'employer_id', 'carrier_id', 'event_type'],
 })

@@ -87,7 +87,7 @@ export function webhookDeliveries(parts: DeliveryParts) {
       ),
       redeliver: work({ ...attempts, slots: LATER_SLOTS }, (item) => deliver(parts, item)),
       'forget-secret': work(
-        { payload: z.object({ secret_ref: z.string() }), retry: backoff(), timeLimitMs: TIME_LIMIT_MS },
+        { payload: z.object({ secret_ref: z.string() }), timeLimitMs: TIME_LIMIT_MS },
         async ({ payload }) => {
           await parts.vault.remove(payload.secret_ref)
           return { outcome: 'done' }
@@ -96,7 +96,6 @@ export function webhookDeliveries(parts: DeliveryParts) {
       wake: work(
         {
           payload: z.object({ subscription_id: z.string(), enabled_by: z.number().nullable() }),
-          retry: backoff(),
           timeLimitMs: TIME_LIMIT_MS,
         },
         async ({ payload: { subscription_id, enabled_by } }) => {

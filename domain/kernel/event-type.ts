@@ -27,6 +27,12 @@ export interface DomainEvent<Name extends string = string, Data = unknown> {
 export type EventOf<T extends EventType> =
   T extends EventType<infer Name, infer Schema> ? DomainEvent<Name, z.output<Schema>> : never
 
+/** The data of one type among the events of an aggregate. */
+export type DataOf<Event extends DomainEvent, Type extends Event['type']> = Extract<
+  Event,
+  { type: Type }
+>['data']
+
 type SchemaOf<Fields extends z.core.$ZodShape | z.ZodType> = Fields extends z.ZodType
   ? Fields
   : Fields extends z.core.$ZodShape

@@ -56,7 +56,8 @@ export function proofIn({ text }: ConsoleAnswer, action: string): string {
 }
 
 /** The proof that the session of a cookie would put into a form: what somebody can make who has the cookie. */
-export function formOf(cookie: string, action: string, nonce = randomUUID()): string {
+export function formOf(cookie: string, action: string): string {
+  const nonce = randomUUID()
   const secret = cookie.slice(cookie.indexOf('=') + 1)
   return `${nonce}.${createHmac('sha256', secret).update(`form ${nonce} ${action}`).digest('base64url')}`
 }

@@ -91,17 +91,16 @@ export async function listed(
 }
 
 /** A ONE_TIME link for a policy that was taken in, as sold in full. */
-export function payInFull(
-  ids: { readonly employer_id: string; readonly policy_id: string },
-  overrides: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
+export function payInFull(ids: {
+  readonly employer_id: string
+  readonly policy_id: string
+}): Record<string, unknown> {
   return {
     ...ids,
     premium_cents: 412_300,
     payment_type: 'ONE_TIME',
     payment_context: 'full_payment',
     customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
-    ...overrides,
   }
 }
 

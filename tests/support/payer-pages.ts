@@ -81,7 +81,6 @@ type Service = SeedableService & { readonly paymentsUrl: string }
 export async function sessionsInAllStates(
   service: Service,
   tenant: SeededTenant,
-  overrides: Readonly<Record<string, unknown>> = {},
 ): Promise<Readonly<Record<string, string>>> {
   const session = (more: Readonly<Record<string, unknown>> = {}) =>
     newSession(service, tenant, {
@@ -89,7 +88,6 @@ export async function sessionsInAllStates(
       fee_cents: 500,
       description: 'Workers’ compensation premium 2026',
       fee_breakdown: [{ label: 'Filing fee', amount_cents: 500 }],
-      ...overrides,
       ...more,
     })
   const plan = { total_installments: 10, down_payment_percent: 20 }

@@ -103,7 +103,7 @@ export function sessionCallsOf(at: () => readonly [SharedService, SeededTenant])
     cancel: (id: string) => ask('DELETE', `/payment-sessions/${id}`),
     pay: (id: string) => operated(`/card-processor/${id}/succeed`),
     advance: (seconds: number) => operated('/clock/advance', { seconds }),
-    fault: (point: string, mode: string, times = 1) => operated('/faults', { point, mode, times }),
+    fault: (point: string, mode: string) => operated('/faults', { point, mode, times: 1 }),
     /** Nobody can pay it any more; its page still tells how it stands. */
     async expectClosed(token: string, status: string, word: string): Promise<void> {
       expect(refusalOf(await checkout(token))).toEqual(unavailable(word))

@@ -226,12 +226,8 @@ export async function seedTenant(service: SeedableService, options: SeedOptions 
 }
 
 /** Creates a further carrier of a tenant, whose money nobody tells of. @returns its id. */
-export async function seedCarrier(
-  service: SeedableService,
-  tenantId: string,
-  name = 'Second Mutual',
-): Promise<string> {
-  const body = { tenant_id: tenantId, name, settlement_type: null }
+export async function seedCarrier(service: SeedableService, tenantId: string): Promise<string> {
+  const body = { tenant_id: tenantId, name: 'Second Mutual', settlement_type: null }
   return (await create(service, '/carriers', body)).carrier_id
 }
 

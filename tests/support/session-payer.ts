@@ -67,8 +67,8 @@ export class SoldSession {
     return this.#ask('DELETE', '')
   }
 
-  reissue(body: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
-    return this.#ask('POST', '/reissue', body)
+  reissue(): Promise<Answer> {
+    return this.#ask('POST', '/reissue', {})
   }
 
   /** Another session in its place, which is answered. */

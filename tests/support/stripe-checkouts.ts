@@ -84,13 +84,10 @@ export class StripeCheckouts {
     return this.#current(id)
   }
 
-  /**
-   * Somebody pays by card. @param amount cents that are taken, default what is asked for.
-   * @throws Refusal where nobody can pay any more.
-   */
-  payByCard(clientSecret: string, amount?: number): readonly StripeAct[] {
+  /** Somebody pays by card. @throws Refusal where nobody can pay any more. */
+  payByCard(clientSecret: string): readonly StripeAct[] {
     const { checkout, payment } = this.#attempt(clientSecret)
-    const paid = this.#succeeded(payment, amount ?? payment.amount)
+    const paid = this.#succeeded(payment, payment.amount)
     const complete = this.#change(checkout.id, { status: 'complete', payment_status: 'paid' })
     return [
       { type: 'payment_intent.succeeded', object: paid },
@@ -99,9 +96,9 @@ export class StripeCheckouts {
   }
 
   /** A card is declined: the checkout stays open. */
-  decline(clientSecret: string, message = 'Your card was declined.'): readonly StripeAct[] {
+  decline(clientSecret: string): readonly StripeAct[] {
     const { payment } = this.#attempt(clientSecret)
-    const failed = this.#failed(payment, { code: 'card_declined', message })
+    const failed = this.#failed(payment, { code: 'card_declined', message: 'Your card was declined.' })
     return [{ type: 'payment_intent.payment_failed', object: failed }]
   }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../domain/banking/accounts/ach-account-events.ts'
 import { BankAccountCreated, bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
 import type { Application } from '../../commands/application.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { RETURNABLE_MS, removeNumbers } from './account-numbers.ts'
 import { sendMicroDeposits } from './account-verification.ts'
@@ -20,7 +20,6 @@ import { choosePrimary, ofAchAccount, ofBankAccount, primaryIdOf } from './prima
  * corrections that broke off began, and of numbers that nobody needs any more.
  */
 export function bankAccounts(app: Application) {
-  const kind = { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }
   return processManager({
     name: 'bank-accounts',
     startAt: 'beginning',
@@ -42,13 +41,13 @@ export function bankAccounts(app: Application) {
     ],
     work: {
       // the request that created it chooses it as well, unless its process died
-      'choose-primary': work(kind, async (item) => {
+      'choose-primary': work({}, async (item) => {
         const candidate = await chosenAtCreation(app, item.key)
         if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
         return { outcome: 'done' }
       }),
       // the request that gave it disabled numbers disables it as well, unless its process died
-      'check-numbers': work(kind, async (item) => {
+      'check-numbers': work({}, async (item) => {
         const { state } = await app.commands.load(achAccount, item.key)
         await disableIfNumbersAre(app, state!, contextOf(item))
         return { outcome: 'done' }
@@ -58,7 +57,7 @@ export function bankAccounts(app: Application) {
           sendMicroDeposits(app, item.payload.ach_account_id, item.key, contextOf(item)),
         ),
       ),
-      'remove-numbers': work(kind, (item) =>
+      'remove-numbers': work({}, (item) =>
         unlessLate(async () => {
           const at = await removeNumbers(app, item.key, contextOf(item))
           return at === null ? { outcome: 'done' } : { outcome: 'again', at }

@@ -1,13 +1,13 @@
 import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
 import { bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
-import { operatorList } from '../../queries/operator-list.ts'
+import { OF_TENANT, operatorList } from '../../queries/lists.ts'
 
 /** Accounts of the metadata layer. Deleted ones are not listed. */
 export const listAllBankAccounts = operatorList(bankAccount, {
   projection: 'bank-accounts',
   table: 'bank_accounts',
   id: 'bank_account_id',
-  by: ['employer_id', 'carrier_id', 'status'],
+  by: [...OF_TENANT, 'employer_id', 'carrier_id', 'status'],
 })
 
 /** Accounts that money is moved with. Deleted ones are not listed. */
@@ -15,5 +15,5 @@ export const listAllAchAccounts = operatorList(achAccount, {
   projection: 'bank-accounts',
   table: 'ach_accounts',
   id: 'ach_account_id',
-  by: ['employer_id', 'carrier_id', 'status'],
+  by: [...OF_TENANT, 'employer_id', 'carrier_id', 'status'],
 })

@@ -26,7 +26,7 @@ import { paymentSession } from '../../../domain/payments/sessions/payment-sessio
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { disableNumbers } from '../accounts/ach-accounts.ts'
@@ -46,7 +46,6 @@ import {
 import { raiseDebitCreated } from './payroll-debits.ts'
 import { recordDebitFailed, recordReturned } from './session-debits.ts'
 
-const nothing = z.object({})
 /** Of a batch that has closed; whether its debits have passed the gates once more. */
 const closed = z.object({ is_gated: z.boolean().optional() })
 /** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
@@ -66,7 +65,6 @@ const RECORDED_AFTER_CLOSE_MS = 60_000
  * @param intervalMs between two runs of the batch worker, in service-clock milliseconds.
  */
 export function bankDebits(app: Application, intervalMs: number) {
-  const kind = { retry: backoff(), timeLimitMs: 60_000 }
   /** One run for all that wait by then. @param since when a debit began to wait. */
   const nextRun = (since: string) => {
     const waitsFrom = Date.parse(since)
@@ -120,7 +118,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
     ],
     work: {
-      'run-batch': work({ ...kind, slots: 1, timeLimitMs: 600_000, payload: nothing }, (item) =>
+      'run-batch': work({ slots: 1, timeLimitMs: 600_000 }, (item) =>
         unlessLate(async () => {
           await runBatch(app, contextOf(item))
           return { outcome: 'done' }
@@ -143,14 +141,14 @@ export function bankDebits(app: Application, intervalMs: number) {
           )
         })
       }),
-      'match-credit': work({ ...kind, payload: nothing }, (item) =>
+      'match-credit': work({}, (item) =>
         unlessLate(async () => {
           await matchCredit(app, item.key, contextOf(item))
           return { outcome: 'done' }
         }),
       ),
       // the bank may have shown its money before
-      'find-credit': work({ ...kind, slots: MANY, payload: shownBefore }, (item) => {
+      'find-credit': work({ slots: MANY, payload: shownBefore }, (item) => {
         const { leg_id, credits } = item.payload
         return unlessLate(async () => {
           if (credits === undefined) {
@@ -166,7 +164,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       }),
       // what waits for a batch is not debited from an account that is disabled
       'fail-debits': work(
-        { ...kind, slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
+        { slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
         (item) =>
           unlessLate(async () => {
             const { state } = await app.commands.load(achAccount, item.key)
@@ -177,7 +175,7 @@ export function bankDebits(app: Application, intervalMs: number) {
             return { outcome: 'done' }
           }),
       ),
-      process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
+      process: work({ slots: MANY }, async (item) => {
         const after = await changed(
           app,
           bankDebit,
@@ -193,7 +191,6 @@ export function bankDebits(app: Application, intervalMs: number) {
       // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
       settle: work(
         {
-          ...kind,
           payload: z.object({
             leg_id: z.string(),
             settled_on: z.string(),
@@ -208,14 +205,14 @@ export function bankDebits(app: Application, intervalMs: number) {
           return { outcome: 'done' }
         },
       ),
-      clear: work({ ...kind, payload: BankDebitMatched.schema }, async (item) => {
+      clear: work({ payload: BankDebitMatched.schema }, async (item) => {
         const debit = await load(app, item.payload.leg_id)
         if (debit.source !== 'session') return { outcome: 'done' }
         await confirm(app, debit, 'bank', contextOf(item))
         await raiseWebhookEvent(app, clearedPayload(debit, item.payload), contextOf(item))
         return { outcome: 'done' }
       }),
-      'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
+      'take-back': work({ payload: BankDebitReturned.schema }, async (item) => {
         const debit = await load(app, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: debitId } = debit
         const { return_code } = item.payload
@@ -228,7 +225,7 @@ export function bankDebits(app: Application, intervalMs: number) {
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
         return { outcome: 'done' }
       }),
-      'tell-cancelled': work({ ...kind, payload: ended }, async (item) => {
+      'tell-cancelled': work({ payload: ended }, async (item) => {
         const debit = await load(app, item.key)
         const { note, at } = item.payload
         // partners hear of what was sent once as returned
@@ -243,7 +240,7 @@ export function bankDebits(app: Application, intervalMs: number) {
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
         return { outcome: 'done' }
       }),
-      'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, (item) =>
+      'disable-account': work({ payload: BankDebitReturned.schema }, (item) =>
         unlessLate(async () => {
           const debit = await load(app, item.payload.leg_id)
           const { tenant_id, environment, bank_account_id } = debit

@@ -1,8 +1,7 @@
-import { z } from 'zod'
 import { DebitCollectionAccepted, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import type { Application } from '../../commands/application.ts'
 import { within } from '../../commands/verbs.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { createDebitsOf } from './collections.ts'
 
 /** Creates the debits of batch collections that were accepted, where the request did not come to it. */
@@ -12,15 +11,12 @@ export function debitCollections(app: Application) {
     startAt: 'beginning',
     on: [on(DebitCollectionAccepted, ({ data }) => [perform('create-debits', data.collection_id, {})])],
     work: {
-      'create-debits': work(
-        { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 },
-        async (item) => {
-          const { state } = await app.commands.load(debitCollection, item.key)
-          if (state === null || state === 'refused') return { outcome: 'done' }
-          await createDebitsOf(app, state, within(contextOf(item), state))
-          return { outcome: 'done' }
-        },
-      ),
+      'create-debits': work({}, async (item) => {
+        const { state } = await app.commands.load(debitCollection, item.key)
+        if (state === null || state === 'refused') return { outcome: 'done' }
+        await createDebitsOf(app, state, within(contextOf(item), state))
+        return { outcome: 'done' }
+      }),
     },
   })
 }

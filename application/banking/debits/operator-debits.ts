@@ -4,14 +4,14 @@ import type { Rejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
-import { operatorList } from '../../queries/operator-list.ts'
+import { OF_TENANT, operatorList } from '../../queries/lists.ts'
 
 /** Bank debits. */
 export const listDebits = operatorList(bankDebit, {
   projection: 'bank-debits',
   table: 'bank_debits',
   id: 'leg_id',
-  by: ['employer_id', 'status'],
+  by: [...OF_TENANT, 'employer_id', 'status'],
 })
 
 /** What an operator makes of a debit in quarantine, or of one that the legacy service was thought to have collected. */

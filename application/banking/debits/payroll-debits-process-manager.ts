@@ -4,7 +4,7 @@ import {
   PayrollPremiumCalculated,
 } from '../../../domain/payroll/payroll-file-events.ts'
 import type { Application } from '../../commands/application.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { unlessLate } from '../../followers/through-outages.ts'
 import { raisePayrollDebit } from './payroll-debits.ts'
 
@@ -28,7 +28,7 @@ export function payrollDebits(app: Application) {
     ],
     work: {
       // the id of the debit derives from file and policy: a repetition changes nothing
-      'raise-debit': work({ payload: due, retry: backoff(), timeLimitMs: 60_000 }, (item) =>
+      'raise-debit': work({ payload: due }, (item) =>
         unlessLate(async () => {
           const { amount_cents: amountCents, ach_account_id: achAccountId } = item.payload
           await raisePayrollDebit(app, { fileId: item.key, amountCents, achAccountId }, contextOf(item))

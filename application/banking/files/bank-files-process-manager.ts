@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { closeOf } from '../../../domain/banking/debits/banking-days.ts'
 import { bankFile, firstDayOf } from '../../../domain/banking/files/bank-file.ts'
 import {
@@ -13,7 +12,7 @@ import {
 } from '../../../domain/banking/files/bank-report.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { returnByHand } from './apply-by-hand.ts'
@@ -55,12 +54,12 @@ export function bankFiles(app: Application) {
       ]),
     ],
     work: {
-      'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
+      'find-overdue': work({}, async (item) => {
         const command = { type: 'RecordOverdue', at: app.clock.now() } as const
         const outcome = await app.commands.execute(bankFile, item.key, command, contextOf(item))
         return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
       }),
-      'tell-debits': work({ ...kind, payload: z.object({}) }, async (item) => {
+      'tell-debits': work(kind, async (item) => {
         await reportInFile(app, item.key, contextOf(item), item.signal)
         return { outcome: 'done' }
       }),
@@ -79,14 +78,12 @@ export function bankFiles(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      expose: work({ ...kind, payload: z.object({}) }, (item) =>
+      expose: work(kind, (item) =>
         throughOutages(app, item, () => exposeFile(withFiles(app), item.key, contextOf(item))),
       ),
       // the call that applied the item returns its debit; this does it where that call died
       'return-debit': work(
         {
-          retry: backoff(),
-          timeLimitMs: 60_000,
           payload: BankReportItemApplied.schema.pick({
             report_id: true,
             line: true,
@@ -102,7 +99,7 @@ export function bankFiles(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      'read-report': work({ ...kind, payload: z.object({}) }, (item) =>
+      'read-report': work(kind, (item) =>
         unlessLate(() =>
           throughOutages(app, item, () => readReport(withFiles(app), item.key, contextOf(item), item.signal)),
         ),

@@ -2,31 +2,15 @@ import type { BankFileStatus } from '../../../domain/banking/files/bank-file.ts'
 import type { BANK_REPORT_STATUSES } from '../../../domain/banking/files/bank-report.ts'
 import type { Application } from '../../commands/application.ts'
 import type { ListPage, PageRequest, ResultOf } from '../../ports/read-database.ts'
+import { operatorRows } from '../../queries/lists.ts'
 import { pagedList, readPage } from '../../queries/pages.ts'
 import { equalIfGiven, type Parameter, statement } from '../../queries/statement.ts'
 
 type Parts = Pick<Application, 'read' | 'readModels' | 'log'>
 const projection = 'bank-files'
 
-interface FileScope {
-  readonly status: BankFileStatus | null
-}
-const FILES = pagedList({ projection, name: 'bank-files' }, (db, $: Parameter<FileScope>) =>
-  db
-    .selectFrom('bank_files')
-    .selectAll()
-    .where((eb) => equalIfGiven(eb, $, 'status'))
-    .orderBy('seq', 'desc'),
-)
-
-/** Files for banks, newest first. */
-export function listBankFiles(
-  app: Parts,
-  scope: FileScope,
-  page: PageRequest,
-): Promise<ListPage<ResultOf<typeof FILES.rows>>> {
-  return readPage(app, FILES, scope, page)
-}
+/** Files for banks. */
+export const listBankFiles = operatorRows({ projection, table: 'bank_files', by: ['status'] })
 
 interface ReportScope {
   readonly status: (typeof BANK_REPORT_STATUSES)[number] | null

@@ -66,15 +66,10 @@ const COLLECTED = statement('legacy-collected', (db, $: Parameter<Candidates>) =
     ),
 )
 
-/** Whether the legacy service collected a debit, or is about to. @throws ReadModelsLate when that cannot be told. */
-export async function isCollectedByLegacy(
-  app: Pick<Application, 'log' | 'read' | 'readModels'>,
-  debit: CollectedBefore,
-): Promise<boolean> {
-  return (await collectedByLegacy(app, [debit])).has(debit)
-}
-
-/** Those of some debits that {@link isCollectedByLegacy} holds for, by one look. @throws ReadModelsLate. */
+/**
+ * Those of some debits that the legacy service collected, or is about to, by one look.
+ * @throws ReadModelsLate when that cannot be told.
+ */
 export async function collectedByLegacy<Debit extends CollectedBefore>(
   app: Pick<Application, 'log' | 'read' | 'readModels'>,
   debits: readonly Debit[],

@@ -20,12 +20,11 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import { createdId } from '../../commands/command-context.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { unlessLate } from '../../followers/through-outages.ts'
 import { compareReturnRates } from '../debits/return-rates.ts'
 import { reconcile } from './reconcile.ts'
 
-const nothing = z.object({})
 /** By these, too, a debit goes from one account into another, or into none. */
 const MOVING = [
   ...[BankDebitInFile, BankDebitSubmitted, BankDebitReported, BankDebitMatched, BankDebitRepresented],
@@ -37,7 +36,7 @@ const MOVING = [
  * comes back is held against what may.
  */
 export function moneyAccounted(app: Application) {
-  const kind = { retry: backoff(), slots: 1 }
+  const kind = { slots: 1 }
   return processManager({
     name: 'money-accounted',
     startAt: 'registration',
@@ -54,7 +53,7 @@ export function moneyAccounted(app: Application) {
       ]),
     ],
     work: {
-      reconcile: work({ ...kind, payload: nothing, timeLimitMs: 1_800_000 }, (item) =>
+      reconcile: work({ ...kind, timeLimitMs: 1_800_000 }, (item) =>
         unlessLate(async () => {
           const context = contextOf(item)
           const before = await app.commands.load(reconciliation, createdId(context, reconciliation))
@@ -63,13 +62,11 @@ export function moneyAccounted(app: Application) {
           return { outcome: 'done' }
         }),
       ),
-      'compare-return-rates': work(
-        { ...kind, payload: z.object({ tenant_id: z.string() }), timeLimitMs: 60_000 },
-        (item) =>
-          unlessLate(async () => {
-            await compareReturnRates(app, item.payload.tenant_id, contextOf(item))
-            return { outcome: 'done' }
-          }),
+      'compare-return-rates': work({ ...kind, payload: z.object({ tenant_id: z.string() }) }, (item) =>
+        unlessLate(async () => {
+          await compareReturnRates(app, item.payload.tenant_id, contextOf(item))
+          return { outcome: 'done' }
+        }),
       ),
     },
   })

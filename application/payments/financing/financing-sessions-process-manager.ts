@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { financingSession } from '../../../domain/payments/financing/financing-session.ts'
 import {
@@ -9,15 +8,7 @@ import {
 } from '../../../domain/payments/financing/financing-session-events.ts'
 import type { Application } from '../../commands/application.ts'
 import { within } from '../../commands/verbs.ts'
-import {
-  backoff,
-  cancel,
-  contextOf,
-  on,
-  perform,
-  processManager,
-  work,
-} from '../../followers/process-manager.ts'
+import { cancel, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { submitRequest } from './submit.ts'
 
@@ -36,10 +27,10 @@ export function financingSessions(app: Application) {
     ],
     work: {
       // a provider that is not reached is asked again, for as long as the session is open
-      submit: work({ ...ofProvider, payload: z.object({}) }, (item) =>
+      submit: work(ofProvider, (item) =>
         throughOutages(app, item, () => submitRequest(app, item.key, contextOf(item), item.signal)),
       ),
-      expire: work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
+      expire: work({}, async (item) => {
         const { state } = await app.commands.load(financingSession, item.key)
         const command = { type: 'Expire', by: 'time', at: item.dueAt } as const
         const context = within(contextOf(item), state!)

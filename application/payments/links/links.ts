@@ -1,8 +1,6 @@
-import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../../domain/kernel/rejection.ts'
 import {
   type PaymentLink,
-  type PaymentLinkStatus,
   paymentLink,
   refuseUnlessOpen,
   statusAt,
@@ -12,15 +10,7 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import type { Reads } from '../../commands/command-handler.ts'
 import { readable } from '../../commands/verbs.ts'
-import type { ListPage, PageRequest } from '../../ports/read-database.ts'
-import {
-  isWithinKey,
-  keyScope,
-  type KeyScope as ListedScope,
-  loadPage,
-  pagedList,
-} from '../../queries/pages.ts'
-import { equalIfGiven, type Parameter, readsStatus, type StatusWanted } from '../../queries/statement.ts'
+import { partnerList } from '../../queries/lists.ts'
 import { heldUp, processorToAsk } from '../processor/processor-of.ts'
 
 /** A payment link that a partner names. */
@@ -29,36 +19,14 @@ export async function linkOf(app: Reads, client: KeyScope, linkId: string): Prom
   return ownedBy(client, link, 'payment link', (one) => mayReach(client, one))
 }
 
-/** What a list of payment links is narrowed to; null is everything. */
-interface LinkScope extends ListedScope, StatusWanted {
-  readonly carrier_id: string | null
-  readonly employer_id: string | null
-  readonly status: PaymentLinkStatus | null
-}
-
-const LINKS = pagedList(
-  { projection: 'payment-links', name: 'payment-links' },
-  (db, $: Parameter<LinkScope>) =>
-    db
-      .selectFrom('payment_links')
-      .select('payment_link_id as id')
-      .where((eb) => isWithinKey(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'carrier_id', 'employer_id'))
-      .where((eb) => readsStatus(eb, $))
-      .orderBy('seq', 'desc'),
-)
-
-/** The payment links within the scope of a key, newest first. */
-export async function listLinks(
-  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
-  client: KeyScope,
-  filter: Pick<LinkScope, 'carrier_id' | 'employer_id' | 'status'>,
-  page: PageRequest,
-): Promise<ListPage<PaymentLink>> {
-  const now = isoTime(app.clock.now())
-  const scope = { ...keyScope(client), ...filter, now, expired: 'expired' as const }
-  return loadPage(app, paymentLink, LINKS, scope, page)
-}
+/** The payment links within the scope of a key. */
+export const listLinks = partnerList(paymentLink, {
+  projection: 'payment-links',
+  table: 'payment_links',
+  id: 'payment_link_id',
+  by: ['carrier_id', 'employer_id', 'status'],
+  expires: true,
+})
 
 /**
  * Cancels a payment link: nobody can pay it any more, at the card processor first. Money that was on its way still

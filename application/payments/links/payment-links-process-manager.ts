@@ -17,7 +17,6 @@ import { pendingRefund } from '../../../domain/payments/links/payment-link-refun
 import type { Application } from '../../commands/application.ts'
 import { within } from '../../commands/verbs.ts'
 import {
-  backoff,
   cancel,
   contextOf,
   on,
@@ -45,7 +44,6 @@ const PENDING_REFUND_MS = 6 * 3_600_000
 /** Real milliseconds until it is asked again whether a policy can be read as active. */
 const LOOK_AGAIN_MS = 1_000
 
-const nothing = z.object({})
 const ofLink = z.object({ payment_link_id: z.string() })
 
 /**
@@ -53,7 +51,6 @@ const ofLink = z.object({ payment_link_id: z.string() })
  * plan, and what partners are told.
  */
 export function paymentLinks(app: Application) {
-  const kind = { retry: backoff(), timeLimitMs: 60_000 }
   return processManager({
     name: 'payment-links',
     startAt: 'beginning',
@@ -104,11 +101,11 @@ export function paymentLinks(app: Application) {
           deliverLink(app, item.payload.payment_link_id, item.payload.channel, contextOf(item)),
         ),
       ),
-      expire: work({ ...kind, payload: nothing }, async (item) => {
+      expire: work({}, async (item) => {
         const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
         return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
       }),
-      deactivate: work({ ...ofProvider, payload: nothing }, (item) =>
+      deactivate: work(ofProvider, (item) =>
         throughOutages(
           app,
           item,
@@ -121,7 +118,7 @@ export function paymentLinks(app: Application) {
         ),
       ),
       // the policy first: a receiver of the webhook finds it active; one that cannot become so holds nothing back
-      complete: work({ ...kind, payload: nothing }, async (item) => {
+      complete: work({}, async (item) => {
         const link = await linkOf(app, item.key)
         await activatePolicyOf(app, link, contextOf(item))
         if (!(await readsActive(app, link.policy_id))) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
@@ -129,12 +126,11 @@ export function paymentLinks(app: Application) {
         return { outcome: 'done' }
       }),
       // beside what is told: a processor that is away holds nothing back
-      'start-plan': work({ ...ofProvider, payload: nothing }, (item) =>
+      'start-plan': work(ofProvider, (item) =>
         throughOutages(app, item, () => startPlan(app, item), tellHeldUp(app, 'payment_link', item)),
       ),
       'tell-failed': work(
         {
-          ...kind,
           payload: z.object({
             payment_link_id: z.string(),
             failure_message: z.string(),
@@ -161,7 +157,7 @@ export function paymentLinks(app: Application) {
           ? { outcome: 'again', at: app.clock.now() + PENDING_REFUND_MS, awaySince: null }
           : outcome
       }),
-      'tell-refunded': work({ ...kind, payload: PaymentLinkRefunded.schema }, async (item) => {
+      'tell-refunded': work({ payload: PaymentLinkRefunded.schema }, async (item) => {
         const link = await linkOf(app, item.payload.payment_link_id)
         await raiseWebhookEvent(app, refundedPayload(link, item.payload), contextOf(item))
         return { outcome: 'done' }

@@ -14,15 +14,7 @@ import {
 import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { createSessionDebit } from '../../banking/debits/create-debit.ts'
 import type { Application } from '../../commands/application.ts'
-import {
-  backoff,
-  cancel,
-  contextOf,
-  on,
-  perform,
-  processManager,
-  work,
-} from '../../followers/process-manager.ts'
+import { cancel, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { tellHeldUp } from '../processor/processor-of.ts'
@@ -43,7 +35,6 @@ const charge = ofSession.extend({
 
 /** What follows from what happens to payment sessions: their end in time, and what partners are told. */
 export function paymentSessions(app: Application) {
-  const kind = { retry: backoff(), timeLimitMs: 60_000 }
   return processManager({
     name: 'payment-sessions',
     startAt: 'beginning',
@@ -80,7 +71,7 @@ export function paymentSessions(app: Application) {
     ],
     work: {
       // what the card processor could still take is ended first; money that it had taken wins
-      expire: work({ ...ofProvider, payload: z.object({}) }, async (item) => {
+      expire: work(ofProvider, async (item) => {
         const session = await load(app, item.key)
         const at = Date.parse(session.expires_at)
         if (app.clock.now() < at) return { outcome: 'again', at }
@@ -93,13 +84,13 @@ export function paymentSessions(app: Application) {
           tellHeldUp(app, 'payment_session', item),
         )
       }),
-      'create-debit': work({ ...kind, payload: ofSession }, async (item) => {
+      'create-debit': work({ payload: ofSession }, async (item) => {
         const session = await load(app, item.payload.payment_session_id)
         await createSessionDebit(app, session, signingDebit(session, item.key), contextOf(item))
         return { outcome: 'done' }
       }),
       // the session decides whether it is still due, and the debit's id derives from it: a repetition changes nothing
-      mint: work({ ...kind, slots: CREATED_AT_ONCE, payload: installment }, async (item) => {
+      mint: work({ slots: CREATED_AT_ONCE, payload: installment }, async (item) => {
         await createInstallmentDebit(
           app,
           item.payload.payment_session_id,
@@ -108,13 +99,13 @@ export function paymentSessions(app: Application) {
         )
         return { outcome: 'done' }
       }),
-      'tell-completed': work({ ...kind, payload: charge }, async (item) => {
+      'tell-completed': work({ payload: charge }, async (item) => {
         const session = await load(app, item.payload.payment_session_id)
         await raiseWebhookEvent(app, completedPayload(session, item.payload), contextOf(item))
         return { outcome: 'done' }
       }),
       'tell-failed': work(
-        { ...kind, payload: ofSession.extend({ failure_message: z.string(), failed_at: z.string() }) },
+        { payload: ofSession.extend({ failure_message: z.string(), failed_at: z.string() }) },
         async (item) => {
           const session = await load(app, item.payload.payment_session_id)
           await raiseWebhookEvent(app, failedPayload(session, item.payload), contextOf(item))

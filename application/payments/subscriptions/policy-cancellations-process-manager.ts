@@ -5,7 +5,7 @@ import { SubscriptionStarted } from '../../../domain/payments/subscriptions/subs
 import { PolicyCancelled, policy } from '../../../domain/policies/policy.ts'
 import type { Application } from '../../commands/application.ts'
 import { within } from '../../commands/verbs.ts'
-import { backoff, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { plansOfPolicy } from './plan-subscriptions.ts'
 
 /** Real milliseconds until it is asked again whether the plans of a policy can be found. */
@@ -24,26 +24,23 @@ export function policyCancellations(app: Application) {
       ),
     ],
     work: {
-      'end-plans': work(
-        { payload: z.object({ position: z.string() }), retry: backoff(), timeLimitMs: 60_000 },
-        async (item) => {
-          const { state } = await app.commands.load(policy, item.key)
-          if (state?.status !== 'cancelled') return { outcome: 'done' }
-          const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
-          if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
-          for (const plan of await plansOfPolicy(app, item.key)) {
-            orThrow(
-              await app.commands.execute(
-                subscription,
-                plan.subscription_id,
-                { type: 'RequestCancellation', reason: 'policy_cancelled', at: app.clock.now() },
-                within(contextOf(item), plan),
-              ),
-            )
-          }
-          return { outcome: 'done' }
-        },
-      ),
+      'end-plans': work({ payload: z.object({ position: z.string() }) }, async (item) => {
+        const { state } = await app.commands.load(policy, item.key)
+        if (state?.status !== 'cancelled') return { outcome: 'done' }
+        const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
+        if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
+        for (const plan of await plansOfPolicy(app, item.key)) {
+          orThrow(
+            await app.commands.execute(
+              subscription,
+              plan.subscription_id,
+              { type: 'RequestCancellation', reason: 'policy_cancelled', at: app.clock.now() },
+              within(contextOf(item), plan),
+            ),
+          )
+        }
+        return { outcome: 'done' }
+      }),
     },
   })
 }

@@ -1,4 +1,3 @@
-import type { ApiClient } from '../../../domain/access/api-client.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import {
   dueAt,
@@ -6,13 +5,10 @@ import {
   type Subscription,
   subscription,
 } from '../../../domain/payments/subscriptions/subscription.ts'
-import type { SubscriptionStatus } from '../../../domain/payments/subscriptions/subscription-events.ts'
-import type { Application } from '../../commands/application.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { runInTimeSlices } from '../../commands/time-slices.ts'
-import type { ListPage, PageRequest } from '../../ports/read-database.ts'
-import { isWithinKey, type KeyScope, keyScope, loadPage, pagedList } from '../../queries/pages.ts'
-import { equalIfGiven, type Parameter } from '../../queries/statement.ts'
+import type { ListPage } from '../../ports/read-database.ts'
+import { partnerList } from '../../queries/lists.ts'
 
 /** One of the monthly charges, made or to come. */
 export interface ScheduledPayment {
@@ -68,32 +64,18 @@ function scheduledPayments(state: Subscription): readonly ScheduledPayment[] {
   })
 }
 
-/** What a list of subscriptions is narrowed to; null is everything. */
-interface Scope extends KeyScope {
-  readonly carrier_id: string | null
-  readonly status: SubscriptionStatus | null
-}
+const SUBSCRIPTIONS = partnerList(subscription, {
+  projection: 'subscriptions',
+  table: 'subscriptions',
+  id: 'subscription_id',
+  by: ['carrier_id', 'status'],
+})
 
-const SUBSCRIPTIONS = pagedList(
-  { projection: 'subscriptions', name: 'partner-subscriptions' },
-  (db, $: Parameter<Scope>) =>
-    db
-      .selectFrom('subscriptions')
-      .select('subscription_id as id')
-      .where((eb) => isWithinKey(eb, $))
-      .where((eb) => equalIfGiven(eb, $, 'carrier_id', 'status'))
-      .orderBy('seq', 'desc'),
-)
-
-/** Subscriptions within the scope of a key, newest first. */
+/** The subscriptions within the scope of a key, newest first. */
 export async function listSubscriptions(
-  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
-  client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
-  wanted: { readonly carrier_id: string | null; readonly status: SubscriptionStatus | null },
-  page: PageRequest,
+  ...parameters: Parameters<typeof SUBSCRIPTIONS>
 ): Promise<ListPage<ShownSubscription>> {
-  const scope = { ...keyScope(client), ...wanted }
-  const { items, total } = await loadPage(app, subscription, SUBSCRIPTIONS, scope, page)
+  const { items, total } = await SUBSCRIPTIONS(...parameters)
   return { items: await runInTimeSlices(shownOneByOne(items)), total }
 }
 

@@ -14,7 +14,6 @@ import type { Application } from '../../commands/application.ts'
 import type { RecordedEvent } from '../../commands/event-registry.ts'
 import { readable, within } from '../../commands/verbs.ts'
 import {
-  backoff,
   cancel,
   contextOf,
   on,
@@ -38,14 +37,12 @@ export const FIRST_PAYMENT_MS = 23 * HOUR_MS
 /** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
 const CANCELLING_MS = 15 * MINUTE_MS
 
-const nothing = z.object({})
 const reportedCharge = z.object({
   number: z.int(),
   amount_cents: z.int(),
   at: z.string(),
   is_paid: z.boolean(),
 })
-const telling = { retry: backoff(), timeLimitMs: 60_000 }
 
 /** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
 export function subscriptions(app: Application) {
@@ -53,7 +50,7 @@ export function subscriptions(app: Application) {
   const atProcessor = (
     run: (item: WorkItem, state: Subscription, raise: () => Promise<void>) => Promise<unknown>,
   ) =>
-    work({ ...ofProvider, payload: nothing }, (item) => {
+    work(ofProvider, (item) => {
       const raise = tellHeldUp(app, 'subscription', item)
       return throughOutages(app, item, async () => run(item, await load(app, item), raise), raise)
     })
@@ -133,17 +130,17 @@ export function subscriptions(app: Application) {
         const outcome = await app.commands.execute(subscription, item.key, command, context)
         orThrow(await readable(app, subscription, outcome))
       }),
-      'tell-created': work({ payload: nothing, ...telling }, async (item) => {
+      'tell-created': work({}, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)
         await raise(app, item, state!, 'subscription.created')
         return { outcome: 'done' }
       }),
-      'tell-cancelled': work({ payload: nothing, ...telling }, async (item) => {
+      'tell-cancelled': work({}, async (item) => {
         await raise(app, item, await load(app, item), 'subscription.cancelled')
         return { outcome: 'done' }
       }),
       'tell-charge': work(
-        { payload: reportedCharge.extend({ subscription_id: z.string() }), ...telling },
+        { payload: reportedCharge.extend({ subscription_id: z.string() }) },
         async (item) => {
           const { subscription_id, number, amount_cents, at, is_paid } = item.payload
           const { state } = await app.commands.load(subscription, subscription_id)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { debitedAccount } from '../debits/debited-account.ts'
 import { CONNECTION_TYPES } from './bank-account.ts'
@@ -137,7 +137,4 @@ export const achAccountEvents = [
   AchAccountNumbersRemoved,
 ] as const
 export type AchAccountEvent = EventOf<(typeof achAccountEvents)[number]>
-export type AchAccountData<Type extends AchAccountEvent['type']> = Extract<
-  AchAccountEvent,
-  { type: Type }
->['data']
+export type AchAccountData<Type extends AchAccountEvent['type']> = DataOf<AchAccountEvent, Type>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { date, type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, date, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { debitedAccount } from './debited-account.ts'
 
@@ -211,7 +211,4 @@ export const bankDebitEvents = [
   BankDebitRepresented,
 ] as const
 export type BankDebitEvent = EventOf<(typeof bankDebitEvents)[number]>
-export type BankDebitData<Type extends BankDebitEvent['type']> = Extract<
-  BankDebitEvent,
-  { type: Type }
->['data']
+export type BankDebitData<Type extends BankDebitEvent['type']> = DataOf<BankDebitEvent, Type>

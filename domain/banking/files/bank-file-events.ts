@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { date, type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, date, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { id } from '../../kernel/ids.ts'
 import { debitedAccount } from '../debits/debited-account.ts'
 
@@ -113,7 +113,7 @@ export const bankFileEvents = [
   BankFileCaughtUp,
 ] as const
 export type BankFileEvent = EventOf<(typeof bankFileEvents)[number]>
-export type BankFileData<Type extends BankFileEvent['type']> = Extract<BankFileEvent, { type: Type }>['data']
+export type BankFileData<Type extends BankFileEvent['type']> = DataOf<BankFileEvent, Type>
 
 /** What some entries of a file are for, in their order; trace numbers ascend by one from the first. */
 export const BankFileEntriesRecorded = eventType('BankFileEntriesRecorded', {

@@ -1,5 +1,5 @@
 import type { BankCreditEvent } from '../credits/bank-credit.ts'
-import type { BankDebitEvent } from '../debits/bank-debit-events.ts'
+import type { BankDebitData, BankDebitEvent } from '../debits/bank-debit-events.ts'
 import type { BankDebit } from '../debits/bank-debit-state.ts'
 
 /**
@@ -34,10 +34,9 @@ export interface BookedDebit {
   readonly place: Place
 }
 
-type DebitData<Type extends BankDebitEvent['type']> = Extract<BankDebitEvent, { type: Type }>['data']
 /** The place of a debit after an event, by what it was before. */
 type Moves = {
-  readonly [Type in BankDebitEvent['type']]: (data: DebitData<Type>, before: BookedDebit) => Place
+  readonly [Type in BankDebitEvent['type']]: (data: BankDebitData<Type>, before: BookedDebit) => Place
 }
 
 const stays = (_data: unknown, { place }: BookedDebit): Place => place

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../../kernel/sealed.ts'
 
@@ -158,7 +158,7 @@ export const financingSessionEvents = [
   FinancingSessionCancelled,
 ] as const
 export type FinancingSessionEvent = EventOf<(typeof financingSessionEvents)[number]>
-export type FinancingSessionData<Type extends FinancingSessionEvent['type']> = Extract<
+export type FinancingSessionData<Type extends FinancingSessionEvent['type']> = DataOf<
   FinancingSessionEvent,
-  { type: Type }
->['data']
+  Type
+>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { sealContext, sealed } from '../../kernel/sealed.ts'
 import { PAYMENT_CONTEXTS } from '../pages/payment-contexts.ts'
@@ -161,7 +161,4 @@ export const paymentLinkEvents = [
   PaymentLinkRefundFailed,
 ] as const
 export type PaymentLinkEvent = EventOf<(typeof paymentLinkEvents)[number]>
-export type PaymentLinkData<Type extends PaymentLinkEvent['type']> = Extract<
-  PaymentLinkEvent,
-  { type: Type }
->['data']
+export type PaymentLinkData<Type extends PaymentLinkEvent['type']> = DataOf<PaymentLinkEvent, Type>

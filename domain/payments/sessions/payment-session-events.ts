@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { debitedAccount } from '../../banking/debits/debited-account.ts'
-import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
+import { type DataOf, type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../../kernel/sealed.ts'
 import { deliveryChannel } from '../links/payment-link-events.ts'
@@ -201,7 +201,4 @@ export const paymentSessionEvents = [
   PaymentSessionReplaced,
 ] as const
 export type PaymentSessionEvent = EventOf<(typeof paymentSessionEvents)[number]>
-export type PaymentSessionData<Type extends PaymentSessionEvent['type']> = Extract<
-  PaymentSessionEvent,
-  { type: Type }
->['data']
+export type PaymentSessionData<Type extends PaymentSessionEvent['type']> = DataOf<PaymentSessionEvent, Type>

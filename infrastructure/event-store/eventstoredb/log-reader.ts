@@ -107,8 +107,8 @@ export class LogReader {
   }
 
   /** The last event of a stream. */
-  async last(stream: string, inTurn: InTurn = rightAway): Promise<StoredEvent | undefined> {
-    return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }, inTurn))[0]
+  async last(stream: string): Promise<StoredEvent | undefined> {
+    return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }))[0]
   }
 
   /** Position of the last event. */

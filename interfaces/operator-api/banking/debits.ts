@@ -18,17 +18,14 @@ import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, whose } from '../host/values.ts'
 
 const shownDate = () => z.string().meta({ format: 'date' })
 
 const Debit = z
   .object({
     transaction_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
-    employer_id: id(),
-    carrier_id: id(),
+    ...whose,
     policy_id: id(),
     source: debitSource.describe('Where it comes from'),
     status: z.enum(DEBIT_STATUSES),

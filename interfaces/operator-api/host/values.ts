@@ -10,6 +10,14 @@ export function environment() {
   return withDefault(word('live', 'sandbox'), 'live')
 }
 
+/** Whose something is that a policy brings about. */
+export const whose = {
+  tenant_id: id(),
+  environment: z.enum(['live', 'sandbox']),
+  employer_id: id(),
+  carrier_id: id(),
+}
+
 /** A list of 2,000 elements at the most. @param words for what is no list. */
 export function list<Item extends z.ZodType>(item: Item, words: Parameters<typeof z.array>[1] = undefined) {
   return z.array(item, words).max(MAX_ITEMS)

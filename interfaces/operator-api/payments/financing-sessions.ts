@@ -12,16 +12,13 @@ import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
 const Session = z
   .object({
     financing_session_id: id().describe('The `session_id` of its partner'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
-    employer_id: id(),
-    carrier_id: id(),
+    ...whose,
     policy_id: id(),
     status: z.enum(['pending', 'cancelled', 'expired']),
     financing_status: z.enum(FINANCING_STATUSES).describe('How the request to the provider stands'),

@@ -11,16 +11,13 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
 import { ofPolicy, scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
 const Session = z
   .object({
     payment_session_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
-    employer_id: id(),
-    carrier_id: id(),
+    ...whose,
     policy_id: id(),
     status: z.enum(SESSION_STATUSES).describe('An open one whose time is over reads `expired`'),
     amount_cents: z.int(),

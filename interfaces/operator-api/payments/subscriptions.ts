@@ -6,15 +6,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { ofPolicy, scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, whose } from '../host/values.ts'
 
 const PlanOfCharges = z
   .object({
     subscription_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
-    employer_id: id(),
-    carrier_id: id(),
+    ...whose,
     policy_id: id(),
     source: z.enum(['api', 'plan']).describe('A partner asked for it, or it is what remains of a plan'),
     payment_link_id: id().nullable().describe('The link whose plan it is'),

@@ -9,7 +9,7 @@ import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { given } from '../host/values.ts'
+import { given, whose } from '../host/values.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 
 const billingType = word('PAY_AS_YOU_GO', 'DIRECT_BILLING')
@@ -18,10 +18,7 @@ const Policy = z
   .object({
     policy_id: id(),
     policy_number: z.string(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
-    employer_id: id(),
-    carrier_id: id(),
+    ...whose,
     status: z
       .enum(['active', 'in_progress', 'cancelled', 'expired'])
       .describe('`expired`: active, and past its expiration date'),

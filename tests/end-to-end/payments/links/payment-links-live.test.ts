@@ -33,8 +33,8 @@ const link = (overrides: Record<string, unknown> = {}) => newLink(service, tenan
 const shown = (id: string) => linkOf(service, tenant, id)
 const refund = (id: string, body: unknown = {}, key?: string) =>
   ask('POST', `/payment-links/${id}/refund`, body, key)
-const paidLink = async (overrides: Record<string, unknown> = {}) => {
-  const { _id } = await link(overrides)
+const paidLink = async () => {
+  const { _id } = await link()
   await pay(_id)
   return _id as string
 }

@@ -167,8 +167,8 @@ describe('a request for a subscription', () => {
 })
 
 describe('an outage of the card processor', () => {
-  const fault = (mode: string, times = 1) =>
-    operate(service, 'POST', '/faults', { point: 'card-processor', mode, times })
+  const fault = (mode: string) =>
+    operate(service, 'POST', '/faults', { point: 'card-processor', mode, times: 1 })
   const count = async (tenant: SeededTenant) =>
     (await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.pagination.total
 
