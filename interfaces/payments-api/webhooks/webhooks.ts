@@ -365,6 +365,9 @@ export const webhookEndpoints = [
         .object({
           id: id().describe('The subscription'),
           resent: z.int().describe('Events that are sent again; each is among the deliveries'),
+          from: isoMoment()
+            .optional()
+            .describe('Of a span: from when on events are sent again, `from`, but no more than 30 days ago'),
         })
         .meta({ id: 'ResentEvents' }),
     },
