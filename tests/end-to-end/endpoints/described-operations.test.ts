@@ -42,7 +42,7 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)|cannot be changed$/,
   setFinancing: /cannot be changed$/,
   advanceClock:
-    /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time (that exists|before the year)/,
+    /^(seconds is required: send seconds or to|to cannot be given together with seconds)|^(seconds|to) must be a time (that exists|before the year)/,
   redriveWork: /^(process_manager|kind|key) is required/,
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,
