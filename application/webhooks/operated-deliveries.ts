@@ -49,7 +49,7 @@ export async function resendTo(
   id: string,
   what: Resending,
   context: CommandContext,
-): Promise<{ readonly resent: number } | Rejection> {
+): ReturnType<typeof resend> {
   const found = await find(app, tenantId, id)
   if (isRejection(found)) return found
   return resend(app, everythingOf(found), id, what, context, () => undefined)

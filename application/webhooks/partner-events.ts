@@ -50,15 +50,13 @@ interface EventFilter {
   readonly from: string | null
   readonly to: string | null
 }
-/** @property since ISO 8601: what is older is past. */
-type EventScope = KeyScope & EventFilter & { readonly since: string }
+type EventScope = KeyScope & EventFilter
 
 const within = (db: Reading, $: Parameter<EventScope>) =>
   db
     .selectFrom('webhook_events')
     .where('tenant_id', '=', $('tenantId'))
     .where('environment', '=', $('environment'))
-    .where('created_at', '>=', $('since'))
     .where((eb) => equalIfGiven(eb, $, 'event_type'))
     .where((eb) => isBetween(eb, 'created_at', { from: $('from'), to: $('to') }))
     // what names none is judged by the other alone
@@ -95,17 +93,20 @@ const BY_IDS = statement(
 type EventRow = ResultOf<typeof BY_IDS>
 type Listed = Pick<EventRow, 'event_id' | 'created_at'>
 
-/** The events of the last 30 days within the scope of a key, by their time. */
+/**
+ * The events of the last 30 days within the scope of a key, by their time.
+ * @returns `from`: the moment from which they are listed, in ISO 8601.
+ */
 export async function listEvents(
   app: Reads,
   caller: WebhookCaller,
   filter: EventFilter,
   order: keyof typeof LISTS,
   page: PageRequest,
-): Promise<ListPage<PartnerEvent>> {
-  const scope = { ...keyScope(caller), ...filter, since: since(app) }
-  const { items, total } = await readPage(app, LISTS[order], scope, page)
-  return { items: await withPayloads(app, items), total }
+): Promise<ListPage<PartnerEvent> & { readonly from: string }> {
+  const from = reachedFrom(app, filter.from)
+  const { items, total } = await readPage(app, LISTS[order], { ...keyScope(caller), ...filter, from }, page)
+  return { items: await withPayloads(app, items), total, from }
 }
 
 /** An event that a partner names. @throws ReadModelsLate when it may be there and cannot be found yet. */
@@ -127,7 +128,7 @@ export type Resending =
  * Sends events to a subscription again: of its types and within its scope, each a delivery of its own under the id and with
  * the body that it always had.
  * @param admit counts events against the limit of the subscription, and says why where it is used up.
- * @returns how many.
+ * @returns how many, and of a span the moment from which they were looked for, in ISO 8601.
  * @throws ReadModelsLate when not all events that there are can be found yet.
  */
 export async function resend(
@@ -137,8 +138,9 @@ export async function resend(
   what: Resending,
   context: CommandContext,
   admit: (events: number) => Rejection | undefined,
-): Promise<{ readonly id: string; readonly resent: number } | Rejection> {
-  const events = await toResend(app, caller, id, what)
+): Promise<{ readonly id: string; readonly resent: number; readonly from?: string } | Rejection> {
+  const reached = 'eventIds' in what ? what : { from: reachedFrom(app, what.from), to: what.to }
+  const events = await toResend(app, caller, id, reached)
   if (isRejection(events)) return events
   const { subscription, rows } = events
   const refusal = admit(rows.length)
@@ -156,7 +158,8 @@ export async function resend(
       body: payload,
     })),
   })
-  return { id, resent: rows.length }
+  const count = { id, resent: rows.length }
+  return 'from' in reached ? { ...count, from: reached.from } : count
 }
 
 /** A subscription and which events go there again, oldest first. */
@@ -189,7 +192,6 @@ async function toResend(
     event_type: null,
     from: what.from,
     to: what.to,
-    since: since(app),
     types: subscription.events,
     limit: MAX_RESENT + 1,
   })
@@ -234,6 +236,13 @@ async function current({ readModels, log }: Reads): Promise<void> {
   if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
 }
 
+/** Older events are past, in ISO 8601. */
 function since({ clock }: Reads): string {
   return isoTime(clock.now() - DAYS * 24 * 60 * 60 * 1000)
+}
+
+/** Where a span begins that is asked for; null is everything. */
+function reachedFrom(app: Reads, from: string | null): string {
+  const oldest = since(app)
+  return from !== null && from > oldest ? from : oldest
 }

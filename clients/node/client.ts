@@ -48,6 +48,12 @@ export type ResultOf<Types extends OperationTypes> =
 export type ItemOf<Types extends OperationTypes> =
   ResultOf<Types> extends readonly (infer Item)[] ? Item : never
 
+/** What an operation answers that answers a list in pages. */
+export type PageOf<Types extends OperationTypes> = Extract<
+  BodiesOf<Types['responses']>,
+  { pagination: unknown }
+>
+
 type Arguments<Asked> =
   Record<never, never> extends Asked
     ? [request?: Asked, options?: CallOptions]
@@ -66,6 +72,11 @@ export type Client<Types extends { [Name in keyof Types]: OperationTypes }> = {
     name: Name,
     ...given: Arguments<RequestOf<Types[Name]>>
   ) => AsyncGenerator<ItemOf<Types[Name]>, void, undefined>
+  /** One page of such a list as `data`, and as `pagination` which part of the list it is. */
+  readonly page: <Name extends NamesOf<Types>>(
+    name: Name,
+    ...given: Arguments<RequestOf<Types[Name]>>
+  ) => Promise<PageOf<Types[Name]>>
 }
 
 /** Makes a client of operations. @param operations what the methods call, by name. */
@@ -86,6 +97,8 @@ export function clientOf<Types extends { [Name in keyof Types]: OperationTypes }
     ...Object.fromEntries(methods),
     each: (name: keyof Types & string, request: Request = {}, options?: CallOptions) =>
       elements(name, operations[name], request, client, options),
+    page: async (name: keyof Types & string, request: Request = {}, options?: CallOptions) =>
+      call(name, paged(name, operations[name]), request, client, options),
   } as Client<Types>
 }
 
@@ -94,20 +107,30 @@ interface Wrapped {
   readonly pagination?: { readonly has_more?: boolean; readonly next?: string | number | null }
 }
 
+interface PagedOperation extends Operation {
+  readonly pagedBy: 'page' | 'from'
+}
+
 function dataOf({ wrapped }: Operation, body: unknown): unknown {
   return wrapped ? (body as Wrapped).data : body
 }
 
+/** @throws TypeError for what is no operation that answers in pages. */
+function paged(name: string, operation: Operation | undefined): PagedOperation {
+  if (!operation) throw new TypeError(`There is no operation ${name}`)
+  if (operation.pagedBy === null) throw new TypeError(`${name} does not answer in pages`)
+  return operation as PagedOperation
+}
+
 async function* elements(
   name: string,
-  operation: Operation | undefined,
+  given: Operation | undefined,
   request: Request,
   client: ClientOptions,
   options: CallOptions | undefined,
 ): AsyncGenerator<unknown, void, undefined> {
-  if (!operation) throw new TypeError(`There is no operation ${name}`)
+  const operation = paged(name, given)
   const { pagedBy } = operation
-  if (pagedBy === null) throw new TypeError(`${name} does not answer in pages`)
   let at = request[pagedBy] ?? (pagedBy === 'page' ? 1 : undefined)
   for (;;) {
     const { data, pagination } = (await call(

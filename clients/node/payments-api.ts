@@ -1134,7 +1134,24 @@ export interface components {
             /** @description What the operation answers */
             data: components["schemas"]["Event"][];
             /** @description Which part of the list the answer shows */
-            pagination: components["schemas"]["Pagination"];
+            pagination: components["schemas"]["EventPagination"];
+        };
+        EventPagination: {
+            /** @description The number of the page, from 1 */
+            page: number;
+            /** @description How many elements a page has at the most */
+            limit: number;
+            /** @description How many elements the whole list has */
+            total: number;
+            /** @description How many pages the whole list has */
+            total_pages: number;
+            /** @description Whether a later page holds more */
+            has_more: boolean;
+            /**
+             * Format: date-time
+             * @description From when on events are listed: `from`, but no more than 30 days ago
+             */
+            from: string;
         };
         EventResponse: {
             /**
@@ -2331,6 +2348,11 @@ export interface components {
             id: string;
             /** @description Events that are sent again; each is among the deliveries */
             resent: number;
+            /**
+             * Format: date-time
+             * @description Of a span: from when on events are sent again, `from`, but no more than 30 days ago
+             */
+            from?: string;
         };
         ResentEventsResponse: {
             /**

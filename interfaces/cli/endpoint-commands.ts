@@ -103,7 +103,7 @@ export function outputOf({ command, pagination }: CommandEndpoint, answer: Opera
 }
 
 /** Where a list goes on. */
-function moreOf(pagination: unknown): string {
+export function moreOf(pagination: unknown): string {
   const { next, page, has_more } = (pagination ?? {}) as Readonly<Record<string, unknown>>
   if (next !== undefined && next !== null) return `\nMore with --from ${String(next)}`
   return has_more === true ? `\nMore with --page ${Number(page) + 1}` : ''

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
+import { moreOf } from './endpoint-commands.ts'
 import { type CliIo, UsageError } from './io.ts'
 import { resource, rows } from './output.ts'
 import { PartnerClient, type PartnerOptions, partnerOptions } from './partner-client.ts'
@@ -38,7 +39,9 @@ export function webhookCommands(io: CliIo, program: Command): void {
       const client = await PartnerClient.from(io, options, 'payments')
       const answer = await client.send('GET', `/events?${new URLSearchParams(given as [string, string][])}`)
       const columns = { 'event id': 'event_id', type: 'event_type', raised: 'created_at', payload: 'payload' }
-      return { json: answer, text: rows(answer.data as readonly unknown[], columns, 'events') }
+      const { from: listedFrom } = answer.pagination as { readonly from: string }
+      const text = rows(answer.data as readonly unknown[], columns, 'events')
+      return { json: answer, text: `${text}${moreOf(answer.pagination)}\nListed from ${listedFrom} on` }
     },
   )
   verb<PartnerOptions & SpanOptions & { readonly event?: readonly string[] }>(

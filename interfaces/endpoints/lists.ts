@@ -48,16 +48,16 @@ export async function listed<Item, Shown = Item>(
   return listAnswer(wanted, { items: items.map(show), total })
 }
 
-/** A page of a list. */
+/** A page of a list. @param options.span between which moments records were looked for. */
 export function listAnswer<Item>(
   request: PageRequest,
   { items, total }: ListPage<Item>,
-  options: { readonly textBytes?: number } = {},
+  { span, ...options }: { readonly textBytes?: number; readonly span?: { readonly from: string } } = {},
 ): Answer<200, readonly Item[]> {
   const { page, limit } = request
   const total_pages = Math.ceil(total / limit)
   return new Answer(200, items, {
     ...options,
-    pagination: { page, limit, total, total_pages, has_more: page < total_pages },
+    pagination: { page, limit, total, total_pages, has_more: page < total_pages, ...span },
   })
 }

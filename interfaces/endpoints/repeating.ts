@@ -14,6 +14,12 @@ export function repeating<Change extends z.ZodObject>(shown: z.ZodObject, change
   return change.extend(Object.fromEntries(repeated)) as unknown as Change
 }
 
+/** What is said of a change without any field that it takes, of the first of them. */
+export function noneGiven(change: z.ZodObject): { readonly path: string[]; readonly error: string } {
+  const names = Object.keys(change.shape)
+  return { path: names.slice(0, 1), error: `is required: send at least one of ${names.join(', ')}` }
+}
+
 /**
  * What a body of {@link repeating} may change.
  * @param shown the resource as it is shown at this moment.

@@ -145,12 +145,8 @@ ${[...required, ...optional].map((each) => `        ${each},`).join('\n')}
         ${docstring(text)}
         return cast("${answer}", self.${values}(${operation}, ${sent}))
 `
-  const item =
-    call.pagedBy &&
-    types.of(
-      types.propertyOf(responses[answers[0][0]].content['application/json'].schema, 'data').items ?? {},
-      `${title}Item`,
-    )
+  const whole = responses[answers[0]?.[0]]?.content['application/json']?.schema
+  const item = call.pagedBy && types.of(types.propertyOf(whole, 'data').items ?? {}, `${title}Item`)
   return [
     write(snake(operationId), result, summary, 'call'),
     ...(item
@@ -160,6 +156,12 @@ ${[...required, ...optional].map((each) => `        ${each},`).join('\n')}
             `Iterator[${item}]`,
             `${summary}: every element; pages are read as they are needed`,
             'each',
+          ),
+          write(
+            `page_${snake(operationId)}`,
+            types.of(whole, `${title}Page`),
+            `${summary}: one page, and which part of the list it is`,
+            'page',
           ),
         ]
       : []),

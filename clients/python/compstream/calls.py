@@ -143,6 +143,18 @@ class Client:
                 if at is None:
                     return
 
+    def page(
+        self,
+        operation: Operation,
+        parameters: Mapping[str, Any],
+        body: Any,
+        idempotency_key: str | None,
+        timeout: float | None,
+        total: float | None,
+    ) -> Any:
+        """One page of such a list as `data`, and as `pagination` which part of the list it is."""
+        return self._call(operation, parameters, body, idempotency_key, timeout, total)
+
     def _call(
         self,
         operation: Operation,

@@ -246,6 +246,17 @@ class CoreClient(Client):
         """List employers, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerEmployer]", self.each(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
 
+    def page_list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerEmployerListResponse:
+        """List employers, newest first: one page, and which part of the list it is"""
+        return cast("PartnerEmployerListResponse", self.page(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
     def show_employer(
         self,
         *,
@@ -286,6 +297,21 @@ class CoreClient(Client):
         """List policies, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerPolicy]", self.each(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
 
+    def page_list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerPolicyListResponse:
+        """List policies, newest first: one page, and which part of the list it is"""
+        return cast("PartnerPolicyListResponse", self.page(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
     def show_policy(
         self,
         *,
@@ -317,6 +343,17 @@ class CoreClient(Client):
     ) -> Iterator[PartnerCarrier]:
         """List carriers, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerCarrier]", self.each(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerCarrierListResponse:
+        """List carriers, newest first: one page, and which part of the list it is"""
+        return cast("PartnerCarrierListResponse", self.page(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
 
     def show_carrier(
         self,

@@ -503,7 +503,19 @@ class Event(TypedDict):
 class EventListResponse(TypedDict):
     ok: Literal[True]
     data: Sequence[Event]
-    pagination: Pagination
+    pagination: EventPagination
+
+EventPagination = TypedDict(
+    "EventPagination",
+    {
+        "page": "int",
+        "limit": "int",
+        "total": "int",
+        "total_pages": "int",
+        "has_more": "bool",
+        "from": "str",
+    },
+)
 
 class EventResponse(TypedDict):
     ok: Literal[True]
@@ -1046,9 +1058,14 @@ class ReissuePaymentSessionResponse(TypedDict):
 
 ResendWebhookEventsRequest: TypeAlias = "EventsById | EventsOfSpan"
 
-class ResentEvents(TypedDict):
-    id: str
-    resent: int
+ResentEvents = TypedDict(
+    "ResentEvents",
+    {
+        "id": "str",
+        "resent": "int",
+        "from": "NotRequired[str]",
+    },
+)
 
 class ResentEventsResponse(TypedDict):
     ok: Literal[True]
@@ -1333,6 +1350,20 @@ class PaymentsClient(Client):
         """List payment links, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PaymentLink]", self.each(Operation("listPaymentLinks", "GET", "/api/v1/payment-links", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "carrier_id": carrier_id, "employer_id": employer_id, "status": status}, None, None, timeout, total))
 
+    def page_list_payment_links(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        carrier_id: str | None = None,
+        employer_id: str | None = None,
+        status: Literal["created", "sent", "cancelled", "paid", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PaymentLinkListResponse:
+        """List payment links, newest first: one page, and which part of the list it is"""
+        return cast("PaymentLinkListResponse", self.page(Operation("listPaymentLinks", "GET", "/api/v1/payment-links", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "carrier_id": carrier_id, "employer_id": employer_id, "status": status}, None, None, timeout, total))
+
     def show_payment_link(
         self,
         *,
@@ -1448,6 +1479,21 @@ class PaymentsClient(Client):
         """List payment sessions, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PaymentSession]", self.each(Operation("listPaymentSessions", "GET", "/api/v1/payment-sessions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "policy_id": policy_id, "carrier_id": carrier_id, "status": status}, None, None, timeout, total))
 
+    def page_list_payment_sessions(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        policy_id: str | None = None,
+        carrier_id: str | None = None,
+        status: Literal["pending", "opened", "scheduled", "paid", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PaymentSessionListResponse:
+        """List payment sessions, newest first: one page, and which part of the list it is"""
+        return cast("PaymentSessionListResponse", self.page(Operation("listPaymentSessions", "GET", "/api/v1/payment-sessions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "policy_id": policy_id, "carrier_id": carrier_id, "status": status}, None, None, timeout, total))
+
     def show_payment_session(
         self,
         *,
@@ -1559,6 +1605,20 @@ class PaymentsClient(Client):
         """List bank connections, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[BankConnection]", self.each(Operation("listBankConnections", "GET", "/api/v1/bankconnect/connections", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"employer_id": employer_id, "carrier_id": carrier_id, "status": status, "page": page, "limit": limit}, None, None, timeout, total))
 
+    def page_list_bank_connections(
+        self,
+        *,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        status: Literal["active", "login_required"] | None = None,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> BankConnectionListResponse:
+        """List bank connections, newest first: one page, and which part of the list it is"""
+        return cast("BankConnectionListResponse", self.page(Operation("listBankConnections", "GET", "/api/v1/bankconnect/connections", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"employer_id": employer_id, "carrier_id": carrier_id, "status": status, "page": page, "limit": limit}, None, None, timeout, total))
+
     def show_bank_connection(
         self,
         *,
@@ -1602,6 +1662,23 @@ class PaymentsClient(Client):
     ) -> Iterator[BankTransaction]:
         """List transactions of linked accounts, the latest date first: every element; pages are read as they are needed"""
         return cast("Iterator[BankTransaction]", self.each(Operation("listBankTransactions", "GET", "/api/v1/bankconnect/transactions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"employer_id": employer_id, "bankconnect_item_id": bankconnect_item_id, "date_from": date_from, "date_to": date_to, "bankconnect_account_id": bankconnect_account_id, "pending": pending, "page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_list_bank_transactions(
+        self,
+        *,
+        employer_id: str | None = None,
+        bankconnect_item_id: str | None = None,
+        date_from: str | None = None,
+        date_to: str | None = None,
+        bankconnect_account_id: str | None = None,
+        pending: bool | None = None,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> BankTransactionListResponse:
+        """List transactions of linked accounts, the latest date first: one page, and which part of the list it is"""
+        return cast("BankTransactionListResponse", self.page(Operation("listBankTransactions", "GET", "/api/v1/bankconnect/transactions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"employer_id": employer_id, "bankconnect_item_id": bankconnect_item_id, "date_from": date_from, "date_to": date_to, "bankconnect_account_id": bankconnect_account_id, "pending": pending, "page": page, "limit": limit}, None, None, timeout, total))
 
     def summarize_bank_transactions(
         self,
@@ -1677,6 +1754,21 @@ class PaymentsClient(Client):
     ) -> Iterator[AchAccount]:
         """List ACH accounts, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[AchAccount]", self.each(Operation("listAchAccounts", "GET", "/api/v1/bank-accounts/ach", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "owner_id": owner_id, "owner_type": owner_type, "status": status, "connection_type": connection_type}, None, None, timeout, total))
+
+    def page_list_ach_accounts(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        owner_id: str | None = None,
+        owner_type: Literal["employer", "carrier"] | None = None,
+        status: Literal["unverified", "active", "disabled"] | None = None,
+        connection_type: Literal["manual", "bankconnect"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> AchAccountListResponse:
+        """List ACH accounts, newest first: one page, and which part of the list it is"""
+        return cast("AchAccountListResponse", self.page(Operation("listAchAccounts", "GET", "/api/v1/bank-accounts/ach", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "owner_id": owner_id, "owner_type": owner_type, "status": status, "connection_type": connection_type}, None, None, timeout, total))
 
     def show_ach_account(
         self,
@@ -1774,6 +1866,22 @@ class PaymentsClient(Client):
     ) -> Iterator[BankAccount]:
         """List bank accounts of the metadata layer, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[BankAccount]", self.each(Operation("listBankAccounts", "GET", "/api/v1/bank-accounts", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "connection_type": connection_type, "status": status, "primary": primary}, None, None, timeout, total))
+
+    def page_list_bank_accounts(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        connection_type: Literal["manual", "bankconnect"] | None = None,
+        status: Literal["unverified", "active", "disabled"] | None = None,
+        primary: bool | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> BankAccountListResponse:
+        """List bank accounts of the metadata layer, newest first: one page, and which part of the list it is"""
+        return cast("BankAccountListResponse", self.page(Operation("listBankAccounts", "GET", "/api/v1/bank-accounts", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "connection_type": connection_type, "status": status, "primary": primary}, None, None, timeout, total))
 
     def show_bank_account(
         self,
@@ -1898,6 +2006,25 @@ class PaymentsClient(Client):
         """List bank debits and records of the legacy service, newest first unless sorted otherwise: every element; pages are read as they are needed"""
         return cast("Iterator[AchTransaction]", self.each(Operation("listAchTransactions", "GET", "/api/v1/ach/transactions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "carrier_id": carrier_id, "employer_id": employer_id, "policy_id": policy_id, "status": status, "from_date": from_date, "to_date": to_date, "sort_by": sort_by, "sort_order": sort_order}, None, None, timeout, total))
 
+    def page_list_ach_transactions(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        carrier_id: str | None = None,
+        employer_id: str | None = None,
+        policy_id: str | None = None,
+        status: str | None = None,
+        from_date: str | None = None,
+        to_date: str | None = None,
+        sort_by: Literal["created_at", "amount_cents", "status", "effective_date"] | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> AchTransactionListResponse:
+        """List bank debits and records of the legacy service, newest first unless sorted otherwise: one page, and which part of the list it is"""
+        return cast("AchTransactionListResponse", self.page(Operation("listAchTransactions", "GET", "/api/v1/ach/transactions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "carrier_id": carrier_id, "employer_id": employer_id, "policy_id": policy_id, "status": status, "from_date": from_date, "to_date": to_date, "sort_by": sort_by, "sort_order": sort_order}, None, None, timeout, total))
+
     def show_ach_transaction_history(
         self,
         *,
@@ -1921,6 +2048,18 @@ class PaymentsClient(Client):
     ) -> Iterator[AchTransactionHistoryEntry]:
         """Show what happened to a transaction, oldest first: every element; pages are read as they are needed"""
         return cast("Iterator[AchTransactionHistoryEntry]", self.each(Operation("showAchTransactionHistory", "GET", "/api/v1/ach/transactions/{transaction_id}/history", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"transaction_id": transaction_id, "page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_show_ach_transaction_history(
+        self,
+        *,
+        transaction_id: str,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> AchTransactionHistoryEntryListResponse:
+        """Show what happened to a transaction, oldest first: one page, and which part of the list it is"""
+        return cast("AchTransactionHistoryEntryListResponse", self.page(Operation("showAchTransactionHistory", "GET", "/api/v1/ach/transactions/{transaction_id}/history", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"transaction_id": transaction_id, "page": page, "limit": limit}, None, None, timeout, total))
 
     def show_ach_transaction_fees(
         self,
@@ -1968,6 +2107,19 @@ class PaymentsClient(Client):
     ) -> Iterator[Subscription]:
         """List subscriptions, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[Subscription]", self.each(Operation("listSubscriptions", "GET", "/api/v1/subscriptions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"carrier_id": carrier_id, "status": status, "page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_list_subscriptions(
+        self,
+        *,
+        carrier_id: str | None = None,
+        status: Literal["active", "past_due", "canceled", "incomplete"] | None = None,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> SubscriptionListResponse:
+        """List subscriptions, newest first: one page, and which part of the list it is"""
+        return cast("SubscriptionListResponse", self.page(Operation("listSubscriptions", "GET", "/api/v1/subscriptions", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"carrier_id": carrier_id, "status": status, "page": page, "limit": limit}, None, None, timeout, total))
 
     def show_subscription(
         self,
@@ -2022,6 +2174,17 @@ class PaymentsClient(Client):
         """List employers, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerEmployer]", self.each(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
 
+    def page_list_employers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerEmployerListResponse:
+        """List employers, newest first: one page, and which part of the list it is"""
+        return cast("PartnerEmployerListResponse", self.page(Operation("listEmployers", "GET", "/api/v1/employers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
     def show_employer(
         self,
         *,
@@ -2062,6 +2225,21 @@ class PaymentsClient(Client):
         """List policies, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerPolicy]", self.each(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
 
+    def page_list_policies(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        employer_id: str | None = None,
+        carrier_id: str | None = None,
+        policy_number: str | None = None,
+        status: Literal["active", "in_progress", "cancelled", "expired"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerPolicyListResponse:
+        """List policies, newest first: one page, and which part of the list it is"""
+        return cast("PartnerPolicyListResponse", self.page(Operation("listPolicies", "GET", "/api/v1/policies", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "employer_id": employer_id, "carrier_id": carrier_id, "policy_number": policy_number, "status": status}, None, None, timeout, total))
+
     def show_policy(
         self,
         *,
@@ -2093,6 +2271,17 @@ class PaymentsClient(Client):
     ) -> Iterator[PartnerCarrier]:
         """List carriers, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[PartnerCarrier]", self.each(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_list_carriers(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> PartnerCarrierListResponse:
+        """List carriers, newest first: one page, and which part of the list it is"""
+        return cast("PartnerCarrierListResponse", self.page(Operation("listCarriers", "GET", "/api/v1/carriers", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
 
     def show_carrier(
         self,
@@ -2136,6 +2325,17 @@ class PaymentsClient(Client):
     ) -> Iterator[WebhookSubscription]:
         """List the subscriptions within the scope of the key, newest first, without secrets: every element; pages are read as they are needed"""
         return cast("Iterator[WebhookSubscription]", self.each(Operation("listWebhooks", "GET", "/api/v1/webhooks", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
+
+    def page_list_webhooks(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> WebhookSubscriptionListResponse:
+        """List the subscriptions within the scope of the key, newest first, without secrets: one page, and which part of the list it is"""
+        return cast("WebhookSubscriptionListResponse", self.page(Operation("listWebhooks", "GET", "/api/v1/webhooks", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit}, None, None, timeout, total))
 
     def change_webhook(
         self,
@@ -2216,6 +2416,18 @@ class PaymentsClient(Client):
         """List what became of deliveries, newest first: every element; pages are read as they are needed"""
         return cast("Iterator[WebhookDelivery]", self.each(Operation("listWebhookDeliveries", "GET", "/api/v1/webhooks/{id}/deliveries", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"id": id, "page": page, "limit": limit}, None, None, timeout, total))
 
+    def page_list_webhook_deliveries(
+        self,
+        *,
+        id: str,
+        page: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> WebhookDeliveryListResponse:
+        """List what became of deliveries, newest first: one page, and which part of the list it is"""
+        return cast("WebhookDeliveryListResponse", self.page(Operation("listWebhookDeliveries", "GET", "/api/v1/webhooks/{id}/deliveries", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"id": id, "page": page, "limit": limit}, None, None, timeout, total))
+
     def list_events(
         self,
         *,
@@ -2245,6 +2457,21 @@ class PaymentsClient(Client):
     ) -> Iterator[Event]:
         """List the events of the last 30 days, newest first, whether or not a webhook took them: every element; pages are read as they are needed"""
         return cast("Iterator[Event]", self.each(Operation("listEvents", "GET", "/api/v1/events", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "type": type, "from": from_, "to": to, "sort_order": sort_order}, None, None, timeout, total))
+
+    def page_list_events(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        type: Literal["payment.completed", "payment.failed", "payment.refunded", "subscription.created", "subscription.cancelled", "installment.paid", "installment.failed", "payment.debit_minted", "payment.debit_cancelled", "payment.debit_cleared", "payment.debit_settled"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout: float | None = None,
+        total: float | None = None,
+    ) -> EventListResponse:
+        """List the events of the last 30 days, newest first, whether or not a webhook took them: one page, and which part of the list it is"""
+        return cast("EventListResponse", self.page(Operation("listEvents", "GET", "/api/v1/events", "client", takes_key=False, wrapped=True, paged_by="page", produces=None), {"page": page, "limit": limit, "type": type, "from": from_, "to": to, "sort_order": sort_order}, None, None, timeout, total))
 
     def show_event(
         self,

@@ -125,10 +125,10 @@ export const streamEndpoints = [
         as_of: timeText(),
         revision: optionalWholeNumberText({ min: 0 }).describe('Up to this revision'),
       })
-      .refine(
-        ({ as_of, revision }) => as_of === undefined || revision === undefined,
-        'as_of and revision cannot be given together',
-      ),
+      .refine(({ as_of, revision }) => as_of === undefined || revision === undefined, {
+        path: ['revision'],
+        error: 'cannot be given together with as_of',
+      }),
     answers: { 200: StreamState },
     errors: {
       404: 'There is no such stream, or it was empty at that point',

@@ -29,8 +29,14 @@ export const clockEndpoints = [
         seconds: optional(z.number(wrongType(AMOUNT)).min(0, AMOUNT)),
         to: optional(time()).describe('Instead: the time to move to'),
       })
-      .refine(({ seconds, to }) => seconds === null || to === null, 'seconds and to cannot be given together')
-      .refine(({ seconds, to }) => seconds !== null || to !== null, 'seconds or to is required'),
+      .refine(({ seconds, to }) => seconds === null || to === null, {
+        path: ['to'],
+        error: 'cannot be given together with seconds',
+      })
+      .refine(({ seconds, to }) => seconds !== null || to !== null, {
+        path: ['seconds'],
+        error: 'is required: send seconds or to',
+      }),
     example: { seconds: 3600 },
     answers: { 200: Clock },
     errors: {

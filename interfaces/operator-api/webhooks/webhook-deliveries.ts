@@ -11,7 +11,7 @@ import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { inOrder } from '../../endpoints/bounds.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { id, optional, text, time } from '../../endpoints/fields.ts'
+import { id, isoMoment, optional, text, time } from '../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
 import { badRequest, contextOf, endpoint, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
@@ -111,7 +111,16 @@ export const webhookDeliveryEndpoints = [
       'to',
     ),
     example: { event_id: '66838f2a5b1c4d7e9f012345', reason: 'The receiver was away' },
-    answers: { 200: z.object({ resent: z.int() }).meta({ id: 'ResentByOperator' }) },
+    answers: {
+      200: z
+        .object({
+          resent: z.int(),
+          from: isoMoment()
+            .optional()
+            .describe('Of a span: from when on events are sent again, `from`, but no more than 30 days ago'),
+        })
+        .meta({ id: 'ResentByOperator' }),
+    },
     errors: {
       404: 'The tenant has no such webhook subscription, or there is no such event of the last 30 days',
       409: 'The subscription is disabled, or does not receive the event',
@@ -135,8 +144,8 @@ export const webhookDeliveryEndpoints = [
       const outcome = await resendTo(call.host.app, tenant_id, subscription_id, what, contextOf(call))
       // one event is named here
       const isOfEvent = isRejection(outcome) && outcome.field?.startsWith('event_ids')
-      const { resent } = accepted(isOfEvent ? { ...outcome, field: 'event_id' } : outcome)
-      return { resent }
+      const { resent, from: sentFrom } = accepted(isOfEvent ? { ...outcome, field: 'event_id' } : outcome)
+      return sentFrom === undefined ? { resent } : { resent, from: sentFrom }
     },
   }),
 ]

@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, ofOne, word } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, narrowing, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, narrowing, page, pageOf, pagination } from '../../endpoints/lists.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
 import { endpoint } from '../host/api.ts'
 
@@ -26,7 +26,8 @@ export const eventEndpoints = [
     summary: 'List the events of the last 30 days, newest first, whether or not a webhook took them',
     description:
       'Shows those of the key’s environment whose carrier and employer lie within its scope, of all types and also from ' +
-      'before any subscription. `sort_order=asc` lists them as they happened: read from `from` on to catch up.',
+      'before any subscription. `sort_order=asc` lists them as they happened: read from `from` on to catch up. A `from` more ' +
+      'than 30 days ago is no fault: `pagination.from` is later then, and what was raised in between is not listed.',
     query: inOrder(
       z.object({
         ...page,
@@ -38,14 +39,19 @@ export const eventEndpoints = [
       'from',
       'to',
     ),
-    ...listOf(Event),
+    answers: { 200: z.array(Event).readonly() },
+    pagination: pagination
+      .extend({
+        from: isoMoment().describe('From when on events are listed: `from`, but no more than 30 days ago'),
+      })
+      .meta({ id: 'EventPagination' }),
     async handle({ host: { app }, caller, query }) {
       const { type: event_type, sort_order } = query
       const filter = { event_type, from: firstMoment(query.from), to: lastMoment(query.to) }
       const wanted = pageOf(query)
-      const { items, total } = await events.listEvents(app, caller.client, filter, sort_order, wanted)
+      const { items, total, from } = await events.listEvents(app, caller.client, filter, sort_order, wanted)
       const textBytes = items.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
-      return listAnswer(wanted, { items: items.map(shown), total }, { textBytes })
+      return listAnswer(wanted, { items: items.map(shown), total }, { textBytes, span: { from } })
     },
   }),
   endpoint({

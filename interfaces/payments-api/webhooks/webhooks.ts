@@ -15,7 +15,7 @@ import { FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/boun
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { dateOrTime, id, idOf, isoMoment, optional, text, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
-import { changeOf, repeating } from '../../endpoints/repeating.ts'
+import { changeOf, noneGiven, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
 import { RateLimiter } from '../../http/rate-limit.ts'
@@ -235,7 +235,7 @@ export const webhookEndpoints = [
     params,
     body: repeating(Subscription, changes).refine(
       ({ url, events, status }) => url !== null || events !== null || status !== null,
-      'url, events or status is required',
+      noneGiven(changes),
     ),
     example: { status: 'disabled' },
     answers: { 200: Subscription },
@@ -365,6 +365,9 @@ export const webhookEndpoints = [
         .object({
           id: id().describe('The subscription'),
           resent: z.int().describe('Events that are sent again; each is among the deliveries'),
+          from: isoMoment()
+            .optional()
+            .describe('Of a span: from when on events are sent again, `from`, but no more than 30 days ago'),
         })
         .meta({ id: 'ResentEvents' }),
     },

@@ -27,6 +27,18 @@ describe.skipIf(!has('python3'))('the Python client (needs python3)', () => {
     const env = await quickstartOf(await sharedService())
     const example = await exampleIn(join(folder, 'README.md'), 'python')
     for (const RUN_ID of ['p-17', 'p-17']) expectQuickstart(await python(example, { ...env, RUN_ID }))
+    const { stdout } = await python(
+      `
+import os
+from compstream import PaymentsClient
+env = os.environ
+payments = PaymentsClient(env["COMPSTREAM_PAYMENTS_URL"], env["COMPSTREAM_CLIENT_ID"], env["COMPSTREAM_CLIENT_SECRET"])
+page = payments.page_list_events(limit=1, from_="2020-01-01")
+print(len(page["data"]), page["pagination"]["limit"], page["pagination"]["from"] > "2020-01-01")
+`,
+      env,
+    )
+    expect(stdout).toBe('1 1 True\n')
     const refused = await python(example, { ...env, EMPLOYER_FEIN: '12-0000000', RUN_ID: 'p-18' })
     expect(refused).toMatchObject({ code: 1 })
     expect(refused.stderr).toMatch(/^404 Employer not found: .* \(request [0-9a-f]{24}\)\n$/)

@@ -42,11 +42,11 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)|cannot be changed$/,
   setFinancing: /cannot be changed$/,
   advanceClock:
-    /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time (that exists|before the year)/,
+    /^(seconds is required: send seconds or to|to cannot be given together with seconds)|^(seconds|to) must be a time (that exists|before the year)/,
   redriveWork: /^(process_manager|kind|key) is required/,
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,
-  showStreamState: /^as_of and revision cannot be given together/,
+  showStreamState: /^revision cannot be given together with as_of/,
   showStory:
     /^(position cannot be given together with as_of|since_position cannot be given together with since|tree_size must be the size of a checkpoint)/,
   listEvents:
@@ -78,13 +78,13 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,
   simulateCompletion: /^Completion can be simulated/,
   refundPaymentLink: /^amount_cents /,
-  changeBankAccount: /^The body must have at least one of|cannot be changed$/,
+  changeBankAccount: /^\w+ is required: send at least one of |cannot be changed$/,
   createAchAccount: /must not hold a number of the account$/,
   changeAchAccount:
-    /^The body must have at least one of|cannot be changed$|must not hold a number of the account$/,
+    /^\w+ is required: send at least one of |cannot be changed$|must not hold a number of the account$/,
   registerWebhook: /^url /,
   resendWebhookEvents: /^to must not lie before/,
-  changeWebhook: /^url( |, events or status is required)|cannot be changed$/,
+  changeWebhook: /^url |cannot be changed$/,
 }
 
 let service: RunningService

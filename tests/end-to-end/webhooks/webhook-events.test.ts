@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { verifyWebhook } from '../../../clients/node/index.ts'
+import { createPaymentsClient, verifyWebhook } from '../../../clients/node/index.ts'
 import { cli } from '../../support/cli.ts'
 import { serviceTime } from '../../support/core.ts'
 import { newPartner, type Partner, registerWebhook } from '../../support/partners.ts'
@@ -92,6 +92,20 @@ describe('what a partner missed', () => {
     expect((await read(`/events/${missed[0]!.event_id}`)).data).toEqual(missed[0])
   })
 
+  test('is listed from a moment that the answer names, since what is older than 30 days is past', async () => {
+    const now = await serviceTime(service)
+    const [oldest, yesterday] = [30, 1].map((days) => new Date(now - days * 86_400_000).toISOString())
+    const from = async (asked: string) => (await read(`/events?limit=1${asked}`)).pagination.from
+    expect(Date.parse(await from('&from=2020-01-01'))).toBeGreaterThanOrEqual(Date.parse(oldest!))
+    expect((await from('&from=2020-01-01')) < yesterday!).toBe(true)
+    expect((await from('')) < yesterday!).toBe(true)
+    expect(await from(`&from=${yesterday}`)).toBe(yesterday)
+    const { clientId, clientSecret } = partner
+    const client = createPaymentsClient({ baseUrl: service.paymentsUrl, clientId, clientSecret })
+    const { data, pagination } = await client.page('listEvents', { from: yesterday, sort_order: 'asc' })
+    expect({ data, from: pagination.from }).toEqual({ data: missed, from: yesterday })
+  })
+
   test('is sent again to one address, under its id and with its body, once for a key', async () => {
     const { id, secret } = await registerWebhook(partner, `${receiver.url}/again`, ['payment.completed'])
     await registerWebhook(partner, `${receiver.url}/not-again`)
@@ -99,7 +113,9 @@ describe('what a partner missed', () => {
       partner.call('POST', `/webhooks/${id}/resend`, body, key ? { 'Idempotency-Key': key } : {})
     const span = { from: '2020-01-01', to: '2100-01-01' }
     const first = await resend(span, 'catch-up')
-    expect([first.status, first.body.data]).toEqual([200, { id, resent: 2 }])
+    const from = expect.stringMatching(/^20/)
+    expect([first.status, first.body.data]).toEqual([200, { id, resent: 2, from }])
+    expect(first.body.data.from > span.from).toBe(true)
     const again = await resend(span, 'catch-up')
     expect([again.body, again.headers.get('idempotent-replayed')]).toEqual([first.body, 'true'])
     await operate(service, 'POST', '/drain')

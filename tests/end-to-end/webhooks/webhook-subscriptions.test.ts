@@ -178,9 +178,12 @@ describe('a change', () => {
   })
 
   test.each([
-    [{}, /url, events or status/],
+    [{}, /^url is required: send at least one of url, events, status$/],
     [{ unknown: 1 }, /^unknown is an unknown field; known here: url, events, status, _id, /],
-    [{ url: null, events: null, status: null }, /url, events or status/],
+    [
+      { url: null, events: null, status: null },
+      /^url is required: send at least one of url, events, status$/,
+    ],
     [{ url: 'http://127.0.0.1:64999/x' }, /url/],
     [{ url: 'https://192.168.1.1/x' }, /url/],
     [{ status: 'disabled', events: [] }, /events/],
@@ -193,6 +196,7 @@ describe('a change', () => {
       400,
       expect.objectContaining({ ok: false, error: 'Bad Request', message: expect.stringMatching(message) }),
     ])
+    expect(body.errors?.[0].field ?? body.field).toMatch(/^\w+$/)
     expect(await listed(id)).toEqual(before)
   })
 })

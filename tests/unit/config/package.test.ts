@@ -44,6 +44,15 @@ describe('the package that npm pack makes', () => {
     }
   })
 
+  test.each(['clients/node', 'clients/python'])(
+    'says in %s, which is handed out alone, all by itself',
+    async (folder) => {
+      const page = await read(`${folder}/README.md`)
+      const targets = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target!)
+      expect(targets.filter((one) => !/^(https:|#)/.test(one))).toEqual([])
+    },
+  )
+
   test('has the package of the client, which is the same whenever it is made', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'compstream-client-'))
     onTestFinished(() => rm(folder, { recursive: true }))

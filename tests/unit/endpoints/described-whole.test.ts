@@ -6,6 +6,8 @@ import { FIELD_TEXTS } from '../../../interfaces/endpoints/field-texts.ts'
 import { type OpenApi, openApiOf } from '../../../interfaces/endpoints/openapi.ts'
 import { TAG_TEXTS } from '../../../interfaces/endpoints/tag-texts.ts'
 import { agentCredentialEndpoints } from '../../../interfaces/mcp/access/agent-credentials.ts'
+import { jsonSchemaOf } from '../../../interfaces/mcp/arguments.ts'
+import { tools } from '../../../interfaces/mcp/tools.ts'
 
 // CommonJS whose named exports Node does not find
 const require = createRequire(import.meta.url)
@@ -32,6 +34,12 @@ describe.each(Object.entries(apis))('the description of the %s API', (_name, doc
     )
     expect(bodies).toEqual([])
   })
+})
+
+test('no text that is served leads to a file of the project', () => {
+  const shown = tools.map(({ description, input }) => [description, jsonSchemaOf(input)])
+  const texts = JSON.stringify([documents, shown])
+  expect(texts.match(/\]\((?!https:|\?)[^)]*\)|[\w/-]+\.md\b/g)).toBeNull()
 })
 
 test('every text of a field or a group is used', () => {

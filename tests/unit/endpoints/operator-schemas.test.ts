@@ -94,8 +94,8 @@ describe('an employer', () => {
 })
 
 test.for([
-  ['advanceClock', {}, 'seconds or to is required'],
-  ['advanceClock', { seconds: 1, to: '2099-01-01T00:00:00Z' }, 'seconds and to cannot be given together'],
+  ['advanceClock', {}, 'seconds is required: send seconds or to'],
+  ['advanceClock', { seconds: 1, to: '2099-01-01T00:00:00Z' }, 'to cannot be given together with seconds'],
   ['redriveWork', { kind: 'advance' }, 'process_manager is required'],
   ['injectFault', { point: 'pipeline' }, 'mode is required'],
 ] as const)('%s refuses %j', ([operation, body, words]) => {

@@ -4,7 +4,7 @@ import type { ShownBankAccount } from '../../../../application/banking/accounts/
 import { ACH_ACCOUNT_STATUSES } from '../../../../domain/banking/accounts/ach-account.ts'
 import { BANK_ACCOUNT_STATUSES, CONNECTION_TYPES } from '../../../../domain/banking/accounts/bank-account.ts'
 import { id, isoMoment, optional, text, withDefault, word, wrongType } from '../../../endpoints/fields.ts'
-import { repeating } from '../../../endpoints/repeating.ts'
+import { noneGiven, repeating } from '../../../endpoints/repeating.ts'
 
 const NAME = 200
 const accountType = () => word('checking', 'savings')
@@ -118,7 +118,7 @@ export function changing<Change extends z.ZodObject>(shown: z.ZodObject, change:
   const names = Object.keys(change.shape)
   return repeating(shown, change).refine(
     (sent) => names.some((name) => Object.hasOwn(sent, name)),
-    `The body must have at least one of ${names.join(', ')}`,
+    noneGiven(change),
   )
 }
 
