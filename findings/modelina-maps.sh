@@ -3,7 +3,7 @@
 # Expected: what marshal() writes is valid against the schema that the class was made from, and unmarshal() reads it back:
 # hours by class code are an object with additionalProperties, dollars before and after a pair of integers.
 # Seen: the field's type is a Map, which marshal() hands to JSON.stringify, so the hours are lost without an error; 0 in the
-# pair leaves nothing after its comma; unmarshal() puts a plain object where the type promises a Map, so its first get() is a TypeError.
+# pair leaves nothing after its comma; unmarshal() puts a plain object, without get(), where the type promises a Map.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 npm init -y >/dev/null; npm install --silent --no-audit --no-fund @asyncapi/modelina@5.10.1 esbuild@0.28.2
