@@ -10,7 +10,7 @@ import { LINK_STATUSES, paymentLink } from '../../../../domain/payments/links/pa
 import { refundedCents } from '../../../../domain/payments/links/payment-link-refunds.ts'
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, ofOne, word } from '../../../endpoints/fields.ts'
+import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import {
@@ -75,8 +75,8 @@ export const paymentLinkEndpoints = [
     summary: 'List payment links, newest first',
     query: z.object({
       ...page,
-      carrier_id: narrowing(id()),
-      employer_id: narrowing(id()),
+      carrier_id: narrowing(reference()),
+      employer_id: narrowing(reference()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
     ...listOf(ShownPaymentLink),
