@@ -68,7 +68,6 @@ export const paymentSessionEndpoints = [
     refuses: {
       400: [
         'amount_missing',
-        'amount_refused',
         'amounts_disagree',
         'carrier_id_required',
         'down_payment_exceeds_total',

@@ -51,15 +51,15 @@ export const subscriptionEndpoints = [
       400: 'A field is missing or wrong, or `payment_method_id` is no method that the employer can be charged by',
       403: 'What is named lies outside the scope of the key, or the key does not open this API',
       404: 'Employer, policy or carrier does not exist in the account and environment of the key',
-      409: 'The employer has no customer at the card processor yet, or the key was used for another body',
+      409: 'The employer has no customer at the card processor yet, the processor does not take the amount, or the key was used for another body',
       502: PROCESSOR_AWAY,
     },
     asksOutside: true,
     refuses: {
-      400: ['amount_refused', 'carrier_id_required', 'email_refused', 'payment_method_refused'],
+      400: ['carrier_id_required', 'email_refused', 'payment_method_refused'],
       403: ['carrier_out_of_scope', 'employer_out_of_scope'],
       404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
-      409: ['no_processor_customer'],
+      409: ['amount_refused', 'no_processor_customer'],
     },
     handle(call) {
       const { host, caller, body } = call
