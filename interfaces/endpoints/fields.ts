@@ -46,6 +46,11 @@ export function id() {
   return z.string().regex(/^[0-9a-f]{24}$/, 'must be an id of 24 lower-case hex characters')
 }
 
+/** An id that partners send in a body or a filter: text that cannot be one is like an id that does not exist. */
+export function reference() {
+  return z.string().trim().min(1).meta({ pattern: '\\S' })
+}
+
 /** An id in a path: one that is no id is not found. @param what it names. */
 export function idOf(what: NamedThing) {
   return inPath(NOT_FOUND_CODES[what], z.string().describe(`The id of the ${what}`))

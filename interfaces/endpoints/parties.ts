@@ -9,7 +9,7 @@ import type { ShownEmployer } from '../../application/parties/show-employers.ts'
 import { listPoliciesInScope, policyInScope } from '../../application/policies/policies-in-scope.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { accepted, type endpointsOf } from './endpoint.ts'
-import { id, idOf, text, word } from './fields.ts'
+import { id, idOf, reference, text, word } from './fields.ts'
 import { listed, listOf, narrowing, page } from './lists.ts'
 import { NOT_FOUND_CODES, noSuch } from './not-found.ts'
 import type { AuthenticatedClient, PartnerHost } from './partner-access.ts'
@@ -68,7 +68,7 @@ const Carrier = z
   .meta({ id: 'PartnerCarrier' })
 
 const WITHIN = 'Shows what lies within the environment and the scope of the key.'
-const of = (what: 'employer' | 'carrier') => narrowing(text().describe(`Policies of this ${what} only`))
+const of = (what: 'employer' | 'carrier') => narrowing(reference().describe(`Policies of this ${what} only`))
 
 /**
  * Reads of employers, policies and carriers for the endpoints of a host.

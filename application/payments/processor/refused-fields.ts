@@ -25,6 +25,8 @@ export async function unlessRefused<Answer>(
     const about = error instanceof ProviderRefused ? (error.about as Refusable | null) : null
     const field = about && fields[about]
     if (!field) throw error
-    return reject('invalid', `${about}_refused`, `${field} ${REFUSED[about]}`, field)
+    // an amount has the right form: how much is too much, or too little, is for the processor to say
+    const kind = about === 'amount' ? 'conflict' : 'invalid'
+    return reject(kind, `${about}_refused`, `${field} ${REFUSED[about]}`, field)
   }
 }

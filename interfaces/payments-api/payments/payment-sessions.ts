@@ -12,7 +12,7 @@ import { isRejection, reject } from '../../../domain/kernel/rejection.ts'
 import { SESSION_STATUSES } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
-import { id, ofOne, word } from '../../endpoints/fields.ts'
+import { id, ofOne, reference, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from '../host/api.ts'
 import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing/financing.ts'
@@ -68,7 +68,6 @@ export const paymentSessionEndpoints = [
     refuses: {
       400: [
         'amount_missing',
-        'amount_refused',
         'amounts_disagree',
         'carrier_id_required',
         'down_payment_exceeds_total',
@@ -105,9 +104,9 @@ export const paymentSessionEndpoints = [
     access: seller,
     query: z.object({
       ...page,
-      employer_id: narrowing(id()),
-      policy_id: narrowing(id()),
-      carrier_id: narrowing(id()),
+      employer_id: narrowing(reference()),
+      policy_id: narrowing(reference()),
+      carrier_id: narrowing(reference()),
       status: narrowing(word(...SESSION_STATUSES)),
     }),
     ...listOf(ShownPaymentSession),

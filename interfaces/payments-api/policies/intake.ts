@@ -4,7 +4,7 @@ import { oneYearLater } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { readFein } from '../../../domain/parties/fein.ts'
 import { createOrFind } from '../../endpoints/creations.ts'
-import { date, id, optional, state, text, withDefault, wrongType } from '../../endpoints/fields.ts'
+import { date, id, optional, reference, state, text, withDefault, wrongType } from '../../endpoints/fields.ts'
 import { HttpError } from '../../http/errors.ts'
 import { endpoint, keyed } from '../host/api.ts'
 
@@ -57,7 +57,7 @@ const body = z.object({
     .regex(/\S/, 'must not be empty')
     .max(255)
     .describe('Of the tenant and environment; the same again answers the first ids, whatever else is sent'),
-  carrier_id: optional(text(100)).describe('Required unless the key is for one carrier'),
+  carrier_id: optional(reference()).describe('Required unless the key is for one carrier'),
   employer,
   owners: withDefault(z.array(owner).max(MAX_OWNERS), []),
   policy,

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/webhooks/webhook-subscriptions.ts'
 import { FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
-import { dateOrTime, id, idOf, isoMoment, optional, text, word } from '../../endpoints/fields.ts'
+import { dateOrTime, id, idOf, isoMoment, optional, reference, word } from '../../endpoints/fields.ts'
 import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
 import { changeOf, noneGiven, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
@@ -141,7 +141,7 @@ const Tested = z
 
 const namedEvents = z
   .object({
-    event_ids: z.array(text()).min(1).max(MAX_RESENT).describe('These events'),
+    event_ids: z.array(reference()).min(1).max(MAX_RESENT).describe('These events'),
   })
   .meta({ id: 'EventsById' })
 const bounds = z.object({

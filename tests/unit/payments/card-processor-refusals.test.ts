@@ -36,11 +36,15 @@ describe('a caller', () => {
 
   it('hears of its own value by the name of the field', async () => {
     expect(await ask(new ProviderRefused('no', 'amount'))).toMatchObject({
-      kind: 'invalid',
+      kind: 'conflict',
+      code: 'amount_refused',
       field: 'premium_cents',
       message: 'premium_cents is no amount that the card processor takes',
     })
-    expect(await ask(new ProviderRefused('no', 'email'))).toMatchObject({ field: 'customer.email' })
+    expect(await ask(new ProviderRefused('no', 'email'))).toMatchObject({
+      kind: 'invalid',
+      field: 'customer.email',
+    })
   })
 
   it.each([

@@ -16,7 +16,7 @@ import { CONNECTION_TYPES } from '../../../../domain/banking/accounts/bank-accou
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, ofOne, word, wrongType } from '../../../endpoints/fields.ts'
+import { id, ofOne, reference, word, wrongType } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { changeOf } from '../../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
@@ -69,7 +69,7 @@ export const achAccountEndpoints = [
     summary: 'List ACH accounts, newest first',
     query: z.object({
       ...page,
-      owner_id: narrowing(id()),
+      owner_id: narrowing(reference()),
       owner_type: narrowing(word('employer', 'carrier')),
       status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
       connection_type: narrowing(word(...CONNECTION_TYPES)),

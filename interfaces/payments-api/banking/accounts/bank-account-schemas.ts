@@ -3,7 +3,16 @@ import type { ShownAchAccount } from '../../../../application/banking/accounts/a
 import type { ShownBankAccount } from '../../../../application/banking/accounts/bank-accounts.ts'
 import { ACH_ACCOUNT_STATUSES } from '../../../../domain/banking/accounts/ach-account.ts'
 import { BANK_ACCOUNT_STATUSES, CONNECTION_TYPES } from '../../../../domain/banking/accounts/bank-account.ts'
-import { id, isoMoment, optional, text, withDefault, word, wrongType } from '../../../endpoints/fields.ts'
+import {
+  id,
+  isoMoment,
+  optional,
+  reference,
+  text,
+  withDefault,
+  word,
+  wrongType,
+} from '../../../endpoints/fields.ts'
 import { noneGiven, repeating } from '../../../endpoints/repeating.ts'
 
 const NAME = 200
@@ -34,8 +43,8 @@ export const newBankAccount = z.object({
   user_id: text(NAME).describe('Your own word for who manages it'),
   name: text(NAME),
   bank_name: text(NAME),
-  employer_id: optional(text(NAME)),
-  carrier_id: optional(text(NAME)),
+  employer_id: optional(reference()),
+  carrier_id: optional(reference()),
   connection_type: withDefault(word(...CONNECTION_TYPES), 'manual'),
   primary: withDefault(z.boolean(), false),
 })
@@ -43,8 +52,8 @@ export const newBankAccount = z.object({
 export const bankAccountChange = z.object({
   name: text(NAME).optional(),
   bank_name: text(NAME).optional(),
-  employer_id: text(NAME).nullable().optional(),
-  carrier_id: text(NAME).nullable().optional(),
+  employer_id: reference().nullable().optional(),
+  carrier_id: reference().nullable().optional(),
   connection_type: word(...CONNECTION_TYPES).optional(),
   status: word(...BANK_ACCOUNT_STATUSES).optional(),
   primary: z.boolean().optional(),
@@ -97,7 +106,7 @@ const digits = (pattern: RegExp, what: string) => z.string(wrongType(what)).rege
 
 export const newAchAccount = z.object({
   owner_type: word('employer', 'carrier'),
-  owner_id: text(NAME),
+  owner_id: reference(),
   routing_number: digits(/^\d{9}$/, 'must be a string of 9 digits'),
   account_number: digits(/^\d{5,17}$/, 'must be a string of 5 to 17 digits'),
   bank_name: text(NAME),

@@ -13,7 +13,7 @@ import { bankAccount, CONNECTION_TYPES } from '../../../../domain/banking/accoun
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { create, created, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, ofOne, optionalFlagText, word } from '../../../endpoints/fields.ts'
+import { id, ofOne, optionalFlagText, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { changeOf } from '../../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
@@ -59,8 +59,8 @@ export const bankAccountEndpoints = [
     summary: 'List bank accounts of the metadata layer, newest first',
     query: z.object({
       ...page,
-      employer_id: narrowing(id()),
-      carrier_id: narrowing(id()),
+      employer_id: narrowing(reference()),
+      carrier_id: narrowing(reference()),
       connection_type: narrowing(word(...CONNECTION_TYPES)),
       status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
       primary: narrowing(optionalFlagText()),

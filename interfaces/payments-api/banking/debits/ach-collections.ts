@@ -10,7 +10,7 @@ import { centsOf } from '../../../../domain/kernel/money.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { Answer } from '../../../endpoints/endpoint.ts'
-import { id, text, wrongType } from '../../../endpoints/fields.ts'
+import { id, reference, text, wrongType } from '../../../endpoints/fields.ts'
 import { endpoint, keyed } from '../../host/api.ts'
 import { bodyKey } from './ach-debits.ts'
 import { AT_CREATION } from './ach-transaction-schemas.ts'
@@ -31,12 +31,12 @@ function isAmount(cents: number | null): boolean {
 }
 
 const newCollection = z.object({
-  employerId: text(),
-  bankAccountId: text().describe('An ACH account, or a bank account that is tied to exactly one'),
+  employerId: reference(),
+  bankAccountId: reference().describe('An ACH account, or a bank account that is tied to exactly one'),
   policyCollections: z
     .array(
       z.object({
-        policyId: text(),
+        policyId: reference(),
         totalInDollars: dollars(),
         description: text(),
         idempotencyKey: bodyKey(),

@@ -16,7 +16,7 @@ import { isCalendarDate } from '../../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, momentOf, ofOne, optional, text, word, wrongType } from '../../../endpoints/fields.ts'
+import { id, momentOf, ofOne, optional, reference, text, word, wrongType } from '../../../endpoints/fields.ts'
 import { returned, settlement } from '../../../endpoints/rail-reports.ts'
 import { DEBIT_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
@@ -57,10 +57,10 @@ function day() {
 }
 
 const newDebit = z.object({
-  employer_id: text(),
-  carrier_id: text(),
-  policy_id: text(),
-  bank_account_id: text().describe('An ACH account, or a bank account that is tied to exactly one'),
+  employer_id: reference(),
+  carrier_id: reference(),
+  policy_id: reference(),
+  bank_account_id: reference().describe('An ACH account, or a bank account that is tied to exactly one'),
   amount_cents: amountCents(),
   payment_purpose: word(...PAYMENT_PURPOSES),
   description: optional(text()),

@@ -4,7 +4,7 @@ import { statusesOf, transactionOf } from '../../../../application/banking/debit
 import { readLedger, SORTS } from '../../../../application/banking/reconciliation/ledger.ts'
 import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../../endpoints/bounds.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, ofOne, text, word } from '../../../endpoints/fields.ts'
+import { id, ofOne, reference, text, word } from '../../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../../../endpoints/lists.ts'
 import { endpoint } from '../../host/api.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
@@ -23,9 +23,9 @@ export const achTransactionEndpoints = [
     query: inOrder(
       z.object({
         ...page,
-        carrier_id: narrowing(id()),
-        employer_id: narrowing(id()),
-        policy_id: narrowing(id()),
+        carrier_id: narrowing(reference()),
+        employer_id: narrowing(reference()),
+        policy_id: narrowing(reference()),
         status: text(40).optional(),
         from_date: bound(`Created ${FROM}`),
         to_date: bound(`Created ${TO}`),

@@ -7,7 +7,16 @@ import {
   type BankConnection,
   CONNECTION_STATUSES,
 } from '../../../../domain/banking/linking/bank-connection.ts'
-import { date, id, isoMoment, optional, text, withDefault, word } from '../../../endpoints/fields.ts'
+import {
+  date,
+  id,
+  isoMoment,
+  optional,
+  reference,
+  text,
+  withDefault,
+  word,
+} from '../../../endpoints/fields.ts'
 
 const NAME = 200
 /** Characters of an id or token of a bank link. */
@@ -51,8 +60,8 @@ export function showConnection(state: BankConnection) {
 export const exchangeRequest = z.object({
   public_token: handedOut().describe("What the widget's success callback is given; it serves once"),
   user_id: userId(),
-  employer_id: optional(id()),
-  carrier_id: optional(id()),
+  employer_id: optional(reference()),
+  carrier_id: optional(reference()),
 })
 
 export const ExchangedConnection = z
@@ -117,7 +126,7 @@ export function showBalances({ item_id }: BankConnection, balances: readonly Lin
 
 export const newLinkedAchAccount = z.object({
   owner_type: word('employer', 'carrier'),
-  owner_id: text(100),
+  owner_id: reference(),
   bankconnect_account_id: handedOut(),
   bankconnect_item_id: handedOut(),
   access_token: handedOut().describe('What the exchange of this item handed out'),

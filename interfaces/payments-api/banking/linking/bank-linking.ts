@@ -20,7 +20,7 @@ import { CONNECTION_STATUSES } from '../../../../domain/banking/linking/bank-con
 import { inOrder } from '../../../endpoints/bounds.ts'
 import { create, created, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { date, id, ofOne, optionalFlagText, word } from '../../../endpoints/fields.ts'
+import { date, ofOne, optionalFlagText, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import { AchAccount, showAchAccount } from '../accounts/bank-account-schemas.ts'
@@ -53,7 +53,7 @@ const OF_ITEM = {
 
 /** What a list of transactions and its summary are narrowed by. */
 const filters = {
-  employer_id: narrowing(id()),
+  employer_id: narrowing(reference()),
   bankconnect_item_id: narrowing(handedOut()),
   date_from: narrowing(date()).describe('Of this day or later'),
   date_to: narrowing(date()).describe('Of this day or earlier'),
@@ -205,8 +205,8 @@ export const bankLinkingEndpoints = [
     route: 'GET /bankconnect/connections',
     summary: 'List bank connections, newest first',
     query: z.object({
-      employer_id: narrowing(id()),
-      carrier_id: narrowing(id()),
+      employer_id: narrowing(reference()),
+      carrier_id: narrowing(reference()),
       status: narrowing(word(...CONNECTION_STATUSES)),
       ...page,
     }),

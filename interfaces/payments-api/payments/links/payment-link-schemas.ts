@@ -15,6 +15,7 @@ import {
   id,
   isoMoment,
   optional,
+  reference,
   text,
   wholeNumber,
   withDefault,
@@ -37,9 +38,9 @@ const months = () => z.int(wrongType('must be a whole number')).nullish()
 /** The request for a payment link. */
 export const newPaymentLink = z
   .object({
-    employer_id: text(),
-    carrier_id: optional(text()).describe('Required unless the key is for exactly one carrier'),
-    policy_id: text(),
+    employer_id: reference(),
+    carrier_id: optional(reference()).describe('Required unless the key is for exactly one carrier'),
+    policy_id: reference(),
     premium_cents: wholeNumber(),
     fee_cents: withDefault(wholeNumber(), 0).describe('Charged on top of the premium'),
     fee_breakdown: withDefault(

@@ -10,7 +10,7 @@ import { LINK_STATUSES, paymentLink } from '../../../../domain/payments/links/pa
 import { refundedCents } from '../../../../domain/payments/links/payment-link-refunds.ts'
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, ofOne, word } from '../../../endpoints/fields.ts'
+import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import {
@@ -43,12 +43,11 @@ export const paymentLinkEndpoints = [
     errors: {
       ...AWAY,
       404: 'Employer, policy or carrier is not there; the message names which',
-      409: 'The policy is cancelled',
+      409: 'The policy is cancelled, or the card processor does not take the amount',
     },
     asksOutside: true,
     refuses: {
       400: [
-        'amount_refused',
         'carrier_id_required',
         'charge_too_large',
         'email_refused',
@@ -58,7 +57,7 @@ export const paymentLinkEndpoints = [
       ],
       403: ['carrier_out_of_scope', 'employer_out_of_scope', 'policy_out_of_scope'],
       404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
-      409: ['policy_cancelled'],
+      409: ['amount_refused', 'policy_cancelled'],
     },
     handle(call) {
       const { host, caller, body } = call
@@ -75,8 +74,8 @@ export const paymentLinkEndpoints = [
     summary: 'List payment links, newest first',
     query: z.object({
       ...page,
-      carrier_id: narrowing(id()),
-      employer_id: narrowing(id()),
+      carrier_id: narrowing(reference()),
+      employer_id: narrowing(reference()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
     ...listOf(ShownPaymentLink),

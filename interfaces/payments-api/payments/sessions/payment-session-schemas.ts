@@ -10,6 +10,7 @@ import {
   id,
   isoMoment,
   optional,
+  reference,
   text,
   wholeNumber,
   withDefault,
@@ -51,9 +52,9 @@ function shownBytes(fees: readonly { readonly label: string }[]): number {
 /** The request for a payment session. */
 export const newPaymentSession = z
   .object({
-    employer_id: id(),
-    policy_id: id(),
-    carrier_id: optional(id()).describe('Required unless the key is for exactly one carrier'),
+    employer_id: reference(),
+    policy_id: reference(),
+    carrier_id: optional(reference()).describe('Required unless the key is for exactly one carrier'),
     amount_cents: optional(wholeNumber()).describe('The whole total; required without premium_cents'),
     premium_cents: optional(wholeNumber()).describe('The premium alone'),
     fee_cents: optional(wholeNumber()).describe('Fees on top of the premium'),

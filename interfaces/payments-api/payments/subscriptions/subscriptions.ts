@@ -14,7 +14,7 @@ import { MOST_CHARGE_CENTS } from '../../../../domain/payments/links/direct-bill
 import { subscription } from '../../../../domain/payments/subscriptions/subscription.ts'
 import { create, created, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
-import { id, optional, text } from '../../../endpoints/fields.ts'
+import { optional, reference } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
@@ -31,11 +31,11 @@ export const subscriptionEndpoints = [
       'The first payment is taken at once: the subscription is `incomplete` until it succeeds, and `canceled` when it has ' +
       'not after 23 hours. In the sandbox it is `active` in the answer already. The webhook `subscription.created` follows.',
     body: z.object({
-      employer_id: text().describe(
+      employer_id: reference().describe(
         'Has a customer at the card processor, which its first payment link creates',
       ),
-      carrier_id: optional(text()).describe('Required unless the key is for one carrier'),
-      policy_id: text(),
+      carrier_id: optional(reference()).describe('Required unless the key is for one carrier'),
+      policy_id: reference(),
       amount_cents: z.int().min(1).max(MOST_CHARGE_CENTS).describe('Of each month'),
       payment_method_id: z
         .string()
@@ -51,15 +51,15 @@ export const subscriptionEndpoints = [
       400: 'A field is missing or wrong, or `payment_method_id` is no method that the employer can be charged by',
       403: 'What is named lies outside the scope of the key, or the key does not open this API',
       404: 'Employer, policy or carrier does not exist in the account and environment of the key',
-      409: 'The employer has no customer at the card processor yet, or the key was used for another body',
+      409: 'The employer has no customer at the card processor yet, the processor does not take the amount, or the key was used for another body',
       502: PROCESSOR_AWAY,
     },
     asksOutside: true,
     refuses: {
-      400: ['amount_refused', 'carrier_id_required', 'email_refused', 'payment_method_refused'],
+      400: ['carrier_id_required', 'email_refused', 'payment_method_refused'],
       403: ['carrier_out_of_scope', 'employer_out_of_scope'],
       404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
-      409: ['no_processor_customer'],
+      409: ['amount_refused', 'no_processor_customer'],
     },
     handle(call) {
       const { host, caller, body } = call
@@ -81,7 +81,7 @@ export const subscriptionEndpoints = [
     route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
     description: 'What lies outside the scope of the key is left out.',
-    query: z.object({ carrier_id: narrowing(id()), status: narrowing(status), ...page }),
+    query: z.object({ carrier_id: narrowing(reference()), status: narrowing(status), ...page }),
     ...listOf(Subscription),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listSubscriptions(app, caller.client, query, wanted)),

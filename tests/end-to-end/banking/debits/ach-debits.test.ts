@@ -457,10 +457,11 @@ describe('the ledger', () => {
       [`carrier_id=${own.carrierId}&employer_id=${own.employerId}`, 8],
       [`policy_id=${tenant.policyId}`, 0],
       [`carrier_id=${tenant.carrierId}`, 0],
+      ['employer_id=x', 0],
     ] as const) {
       expect(await found(`&${query}`)).toHaveLength(names)
     }
-    for (const query of ['sort_by=x', 'sort_order=x', 'from_date=x', 'employer_id=x', 'page=0']) {
+    for (const query of ['sort_by=x', 'sort_order=x', 'from_date=x', 'page=0']) {
       expect((await other.ask('GET', `/ach/transactions?${query}`)).status).toBe(400)
     }
     for (const query of ['limit=1&page=1&limit=2', 'status=PENDING&status=FAILED', 'page=1&page=1']) {

@@ -93,6 +93,16 @@ describe('ids are looked up before anything is created', () => {
     expect(await refusal(body)).toEqual(badRequest('carrier_id'))
   })
 
+  test.each(['employer_id', 'policy_id', 'carrier_id'])(
+    '%s that cannot be an id is not found',
+    async (field) => {
+      for (const malformed of ['zzz', none.toUpperCase()]) {
+        const { status, body } = await create({ [field]: malformed })
+        expect([status, body.error, body.field]).toEqual([404, 'Not Found', field])
+      }
+    },
+  )
+
   test('the earlier check answers', async () => {
     const off = await seedTenant(service)
     const sandbox = await newClient(service, off.tenantId, { environment: 'sandbox' })
@@ -264,7 +274,7 @@ test('a list shows what is asked for, newest first', async () => {
   expect(await ids(`policy_id=${policyId}`)).toEqual([second, first])
   expect(await ids(`carrier_id=${carrier_id}`)).toEqual([third])
   expect((await ids(`employer_id=${employerId}&limit=3`)).slice(0, 3)).toEqual([third, second, first])
-  expect(await ids(`employer_id=${'f'.repeat(24)}`)).toEqual([])
+  for (const none of ['f'.repeat(24), 'zzz', '%00']) expect(await ids(`employer_id=${none}`)).toEqual([])
   await ask('DELETE', `/payment-sessions/${first}`)
   expect(await ids(`policy_id=${policyId}&status=cancelled`)).toEqual([first])
   expect(await ids(`policy_id=${policyId}&status=pending`)).toEqual([second])
