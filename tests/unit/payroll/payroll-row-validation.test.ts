@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { normalizeRow, REPORT_RECORDS, showValue, TOOL_ROWS } from '../../../domain/payroll/payroll-row.ts'
+import {
+  namingValue,
+  normalizeRow,
+  REPORT_RECORDS,
+  showValue,
+  TOOL_ROWS,
+} from '../../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../../domain/payroll/row-validation.ts'
 import { TERMS } from '../../support/payroll.ts'
 
@@ -218,6 +224,18 @@ describe('dates and names', () => {
       expect(errors).toEqual([{ field, code: 'unknown_value', value: '(masked)' }])
       expect(person?.other).toEqual({ [field]: value })
     }
+  })
+
+  test.each([
+    ['class_code', 'INVALID', '"INVALID"'],
+    ['state', 'California', '"California"'],
+    ['class_code', `${'x'.repeat(39)}yz`, `"${'x'.repeat(39)}…"`],
+    ['class_code', '123-45-6789', '"(masked)"'],
+  ])('what is no code is named to whoever may see the person: %s %j', (field, value, named) => {
+    const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
+    const [error] = validateRow(row, TERMS).errors
+    expect(describeReason(namingValue(error!, person), TERMS).message).toContain(named)
+    expect(describeReason(namingValue(error!, null), TERMS).message).toContain('"(masked)"')
   })
 
   test('a code of the policy counts, whatever it looks like', () => {
