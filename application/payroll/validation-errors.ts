@@ -1,5 +1,5 @@
 import { PayrollRowsValidated } from '../../domain/payroll/payroll-file-events.ts'
-import { namingValue, type Person } from '../../domain/payroll/payroll-row.ts'
+import type { Person } from '../../domain/payroll/payroll-row.ts'
 import { describeReason } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../commands/application.ts'
 import { derivedId } from '../commands/event-registry.ts'
@@ -39,7 +39,7 @@ const NO_TERMS = { class_codes: [], states: [] }
 
 /**
  * The red rows of a file with the reasons in sentences, in row order, at most {@link MAX_ERROR_ROWS}.
- * Persons are opened for this answer; of erased ones the fallback is shown.
+ * Names are opened for this answer; of erased persons the fallback is shown.
  * @param after row number after which they begin; 0 is the beginning.
  */
 export async function validationErrors(
@@ -56,46 +56,39 @@ export async function validationErrors(
   const [first] =
     rows.length === 0 || rows[0]!.valid ? rows : await app.read.query(VALID_IN_FILE, { fileId: file.file_id })
   const valid = first?.valid ?? NO_TERMS
-  const people = await peopleOf(app, file.file_id, rows)
+  const names = await namesOf(app, file.file_id, rows)
   return {
     file_id: file.file_id,
     total_rows: file.row_count,
     green_rows: file.green_rows,
     red_rows: file.red_rows,
-    errors: rows.map((row, index) => ({
+    errors: rows.map((row) => ({
       row_id: derivedId(file.file_id, `row/${row.row_number}`),
       row_number: row.row_number,
-      employee_name: people[index]!.name,
+      employee_name: names.get(row.row_number) ?? '',
       reasons: row.reasons.map((reason) => ({
         field: reason.field,
-        ...describeReason(namingValue(reason, people[index]!.person), valid),
+        ...describeReason(reason, valid),
       })),
     })),
     has_more: found.length > rows.length,
   }
 }
 
-/** Who a red row is about. */
-interface RowPerson {
-  /** First and last, or what stands in for a person that does not open. */
-  readonly name: string
-  /** Null where the row has none, or it does not open. */
-  readonly person: Person | null
-}
-
-async function peopleOf(
+/** Names by row number: first and last, or what stands in for a person that does not open. */
+async function namesOf(
   app: Pick<Application, 'personalData'>,
   fileId: string,
   rows: readonly RedRow[],
-): Promise<readonly RowPerson[]> {
+): Promise<ReadonlyMap<number, string>> {
   const failures = { file_id: fileId, failures: rows }
   const { data } = await opened(app.personalData, [{ schema: PayrollRowsValidated.schema, data: failures }])
-  return (data[0] as { readonly failures: readonly RedRow[] }).failures.map(({ person }) => personOf(person))
+  const named = (data[0] as { readonly failures: readonly RedRow[] }).failures
+  return new Map(named.map(({ row_number, person }) => [row_number, person === null ? '' : nameOf(person)]))
 }
 
-function personOf(text: string | null): RowPerson {
-  if (!text?.startsWith('{')) return { name: text ?? '', person: null }
-  const person = JSON.parse(text) as Person
-  const name = [person.first_name, person.last_name].filter((part) => part !== undefined).join(' ')
-  return { name, person }
+function nameOf(text: string): string {
+  if (!text.startsWith('{')) return text
+  const { first_name, last_name } = JSON.parse(text) as Person
+  return [first_name, last_name].filter((part) => part !== undefined).join(' ')
 }

@@ -173,9 +173,9 @@ function showNumberOrDate(value: unknown): string {
 }
 
 /**
- * A reason as whoever sent the row, or may see its person, reads it: what is no class code or state is kept with the
- * person alone, and is named all the same, by the rules of {@link showValue}.
- * @param person null where the row has none, or it does not open.
+ * A reason as whoever sent the row just now reads it: what is no class code or state is named, by the rules of
+ * {@link showValue}. It may be a name in the wrong column: what is stored of a reason has it masked.
+ * @param person of the row, with which the value is kept.
  */
 export function namingValue(reason: RowReason, person: Person | null): RowReason {
   const kept = reason.code === 'unknown_value' && reason.value === MASKED && person?.other?.[reason.field]

@@ -658,7 +658,6 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   checkoutSecret: ['session checkout'],
   firstName: ['get_validation_errors'],
   lastName: ['get_validation_errors'],
-  misplacedName: ['get_validation_errors'],
   apiKey: ['create agent'],
   firstClientSecret: ['create /api-clients'],
   clientSecret: ['rotate'],

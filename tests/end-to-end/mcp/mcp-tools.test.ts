@@ -353,7 +353,7 @@ describe('submit_payroll_data', () => {
     }
   })
 
-  it('predicts in a dry run what becomes red, why, and by which value', async () => {
+  it('predicts in a dry run what becomes red, and names what is unknown whatever it looks like', async () => {
     const rows = [
       {},
       { gross_wages: 'x' },
@@ -372,19 +372,22 @@ describe('submit_payroll_data', () => {
     const { errors } = result as {
       errors: { row_number: number; reasons: { field: string; message: string }[] }[]
     }
-    const found = errors.flatMap(({ row_number: row, reasons }) =>
-      reasons.map(({ field, message }) => ({ row, field, message })),
-    )
-    expect(dry.validation.errors).toEqual(found)
-    expect(found.map(({ row, field }) => [row, field])).toEqual([
+    const found = errors.flatMap(({ row_number: row, reasons }) => reasons.map(({ field }) => [row, field]))
+    const predicted = dry.validation.errors as { row: number; field: string; message: string }[]
+    expect(predicted.map(({ row, field }) => [row, field])).toEqual(found)
+    expect(found).toEqual([
       [2, 'gross_wages'],
       [4, 'state'],
       [7, 'class_code'],
       [7, 'state'],
       [8, 'ssn'],
     ])
-    expect(found[2]!.message).toMatch(/"CLERICAL".*8810.*5403/)
-    expect(found[3]!.message).toMatch(/"Texas".*CA.*NV/)
+    // the answer goes to whoever sent the value just now; what is stored of it may be a name in the wrong column
+    expect(predicted[2]!.message).toMatch(/"CLERICAL".*8810.*5403/)
+    expect(predicted[3]!.message).toMatch(/"Texas".*CA.*NV/)
+    expect(errors[2]!.reasons.map(({ message }) => message)).toEqual(
+      Array(2).fill(expect.stringContaining('"(masked)"')),
+    )
   })
 
   it('makes every submission of a sandbox agent a dry run, silently', async () => {

@@ -231,12 +231,15 @@ describe('dates and names', () => {
     ['state', 'California', '"California"'],
     ['class_code', `${'x'.repeat(39)}yz`, `"${'x'.repeat(39)}…"`],
     ['class_code', '123-45-6789', '"(masked)"'],
-  ])('what is no code is named to whoever may see the person: %s %j', (field, value, named) => {
-    const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
-    const [error] = validateRow(row, TERMS).errors
-    expect(describeReason(namingValue(error!, person), TERMS).message).toContain(named)
-    expect(describeReason(namingValue(error!, null), TERMS).message).toContain('"(masked)"')
-  })
+  ])(
+    'what is no code is named to whoever sent it, and masked in what is stored: %s %j',
+    (field, value, named) => {
+      const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
+      const [error] = validateRow(row, TERMS).errors
+      expect(describeReason(namingValue(error!, person), TERMS).message).toContain(named)
+      expect(describeReason(error!, TERMS).message).toContain('"(masked)"')
+    },
+  )
 
   test('a code of the policy counts, whatever it looks like', () => {
     const codes = { class_codes: ['CLERICAL'], states: ['CANADA'] }
