@@ -1,4 +1,9 @@
-import { type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import {
+  type NormalizedRow,
+  namingValue,
+  type RowReason,
+  TOOL_ROWS,
+} from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
 import { rowNormalizer } from '../../domain/payroll/totals-rows.ts'
 import type { Application } from '../commands/application.ts'
@@ -29,23 +34,25 @@ export interface ValidationResult {
 
 /**
  * A dry run: holds rows against a policy's terms by the rules that phase 1 of a real submission
- * applies, but for `ssn`, which it ignores. It stores nothing and reads nothing.
+ * applies. It stores nothing and reads nothing.
+ * @param ssn whether that of a row counts, as in a submission; `validate_payroll_submission` ignores it.
  */
 export async function validatePayroll(
   app: Pick<Application, 'randomness'>,
   terms: PayrollTerms,
   rows: readonly Record<string, unknown>[],
+  ssn: 'counts' | 'ignored',
 ): Promise<ValidationResult> {
   const errors: RowFinding[] = []
   const warnings: RowFinding[] = []
   const normalize = await runInTimeSlices(rowNormalizer(rows, TOOL_ROWS, terms))
   await inTimeSlices(rows, (raw, index) => {
-    const row = index + 1
-    const verdict = validateRow(normalize(raw, row).row, terms)
+    const normalized = normalize(raw, index + 1)
+    const verdict = validateRow(normalized.row, terms)
     for (const reason of verdict.errors) {
-      if (reason.field !== 'ssn') errors.push(finding(row, reason, terms))
+      if (reason.field !== 'ssn' || ssn === 'counts') errors.push(finding(normalized, reason, terms))
     }
-    for (const reason of verdict.warnings) warnings.push(finding(row, reason, terms))
+    for (const reason of verdict.warnings) warnings.push(finding(normalized, reason, terms))
   })
   return {
     submission_id: app.randomness.id(),
@@ -62,6 +69,7 @@ export async function validatePayroll(
   }
 }
 
-function finding(row: number, reason: RowReason, terms: PayrollTerms): RowFinding {
-  return { row, field: reason.field, message: describeReason(reason, terms).message }
+function finding({ row, person }: NormalizedRow, reason: RowReason, terms: PayrollTerms): RowFinding {
+  const { message } = describeReason(namingValue(reason, person), terms)
+  return { row: row.n, field: reason.field, message }
 }

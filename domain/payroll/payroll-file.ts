@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
+import { dollars } from '../kernel/money.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   type PayrollFileEvent,
@@ -227,7 +228,7 @@ function processed(
   const results = { ...file, policy_revision: policyRevision, validation, wages }
   const received = PayrollFileReceived.of({ ...data, rows })
   return typeof premium === 'string'
-    ? [received, PayrollFileProcessed.of({ ...results, premium: null }), withoutRate(file_id, premium)]
+    ? [received, PayrollFileProcessed.of({ ...results, premium: null }), withoutPremium(file_id, premium)]
     : [
         received,
         PayrollFileProcessed.of({ ...results, premium, ...debited(premium.premium_cents, debitAccountId) }),
@@ -251,13 +252,16 @@ function premium(
 ): PayrollFileEvent {
   const { file_id, chunk, last } = calculated
   const result = calculatePremium(calculated.wages, table)
-  if (typeof result === 'string') return withoutRate(file_id, result)
+  if (typeof result === 'string') return withoutPremium(file_id, result)
+  if (file.premium.cents + result.premium_cents > Number.MAX_SAFE_INTEGER) {
+    return withoutPremium(file_id, `The premium is above ${dollars(Number.MAX_SAFE_INTEGER)}`)
+  }
   const sums = { file_id, chunk, last, ...result }
   const completed = last ? { completed: completedFile(file, result.premium_cents, debitAccountId) } : {}
   return PayrollPremiumCalculated.of({ ...sums, ...completed })
 }
 
-function withoutRate(file_id: string, error: string): PayrollFileEvent {
+function withoutPremium(file_id: string, error: string): PayrollFileEvent {
   return PayrollFileFailed.of({ file_id, stage: 'premium_calculation', error })
 }
 

@@ -172,6 +172,16 @@ function showNumberOrDate(value: unknown): string {
   return looksPersonal ? MASKED : showValue(value)
 }
 
+/**
+ * A reason as whoever sent the row just now reads it: what is no class code or state is named, by the rules of
+ * {@link showValue}. It may be a name in the wrong column: what is stored of a reason has it masked.
+ * @param person of the row, with which the value is kept.
+ */
+export function namingValue(reason: RowReason, person: Person | null): RowReason {
+  const kept = reason.code === 'unknown_value' && reason.value === MASKED && person?.other?.[reason.field]
+  return typeof kept === 'string' ? { ...reason, value: showValue(kept) } : reason
+}
+
 /** Digits, with a suffix of two at the most (`8810`, `8810-01`, `7380 F`). */
 const CLASS_CODE_LIKE = /^\s*\d{1,6}(?:[-./ ]?[A-Z0-9]{1,2})?\s*$/i
 /** Two letters as codes are written; with a capital and a small one they are a name. */

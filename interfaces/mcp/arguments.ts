@@ -81,7 +81,7 @@ const PayrollRow = z
     ssn: z
       .string()
       .describe(
-        'Optional national identifier of the employee; stored encrypted by submit_payroll_data, ignored by dry runs, never returned.',
+        'Optional national identifier of the employee; checked and stored encrypted by submit_payroll_data, ignored by validate_payroll_submission, never returned.',
       ),
   })
   .partial()

@@ -353,7 +353,7 @@ describe('submit_payroll_data', () => {
     }
   })
 
-  it('predicts in a dry run what becomes red', async () => {
+  it('predicts in a dry run what becomes red, and names what is unknown whatever it looks like', async () => {
     const rows = [
       {},
       { gross_wages: 'x' },
@@ -361,15 +361,33 @@ describe('submit_payroll_data', () => {
       { state: 'TX' },
       { hours: 1 },
       { check_date: '1999-01-01' },
+      { class_code: 'CLERICAL', state: 'Texas' },
+      { ssn: '12345' },
     ].map(payrollRow)
     const dry = (await call('submit_payroll_data', submission({ rows, dry_run: true }))).result
     expect(dry).toMatchObject({ status: 'dry_run_complete', dry_run: true })
     expect(dry).not.toHaveProperty('file_id')
-    const predicted = [...new Set(dry.validation.errors.map((one: { row: number }) => one.row))]
     const { submission_id } = (await call('submit_payroll_data', submission({ rows }))).result
     const { result } = await call('get_validation_errors', { submission_id })
-    expect(result.errors.map((one: { row_number: number }) => one.row_number)).toEqual(predicted)
-    expect(predicted).toEqual([2, 4])
+    const { errors } = result as {
+      errors: { row_number: number; reasons: { field: string; message: string }[] }[]
+    }
+    const found = errors.flatMap(({ row_number: row, reasons }) => reasons.map(({ field }) => [row, field]))
+    const predicted = dry.validation.errors as { row: number; field: string; message: string }[]
+    expect(predicted.map(({ row, field }) => [row, field])).toEqual(found)
+    expect(found).toEqual([
+      [2, 'gross_wages'],
+      [4, 'state'],
+      [7, 'class_code'],
+      [7, 'state'],
+      [8, 'ssn'],
+    ])
+    // the answer goes to whoever sent the value just now; what is stored of it may be a name in the wrong column
+    expect(predicted[2]!.message).toMatch(/"CLERICAL".*8810.*5403/)
+    expect(predicted[3]!.message).toMatch(/"Texas".*CA.*NV/)
+    expect(errors[2]!.reasons.map(({ message }) => message)).toEqual(
+      Array(2).fill(expect.stringContaining('"(masked)"')),
+    )
   })
 
   it('makes every submission of a sandbox agent a dry run, silently', async () => {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { normalizeRow, REPORT_RECORDS, showValue, TOOL_ROWS } from '../../../domain/payroll/payroll-row.ts'
+import {
+  namingValue,
+  normalizeRow,
+  REPORT_RECORDS,
+  showValue,
+  TOOL_ROWS,
+} from '../../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../../domain/payroll/row-validation.ts'
 import { TERMS } from '../../support/payroll.ts'
 
@@ -219,6 +225,21 @@ describe('dates and names', () => {
       expect(person?.other).toEqual({ [field]: value })
     }
   })
+
+  test.each([
+    ['class_code', 'INVALID', '"INVALID"'],
+    ['state', 'California', '"California"'],
+    ['class_code', `${'x'.repeat(39)}yz`, `"${'x'.repeat(39)}…"`],
+    ['class_code', '123-45-6789', '"(masked)"'],
+  ])(
+    'what is no code is named to whoever sent it, and masked in what is stored: %s %j',
+    (field, value, named) => {
+      const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
+      const [error] = validateRow(row, TERMS).errors
+      expect(describeReason(namingValue(error!, person), TERMS).message).toContain(named)
+      expect(describeReason(error!, TERMS).message).toContain('"(masked)"')
+    },
+  )
 
   test('a code of the policy counts, whatever it looks like', () => {
     const codes = { class_codes: ['CLERICAL'], states: ['CANADA'] }
