@@ -155,14 +155,14 @@ export async function fillReadModels(url: string, files: number): Promise<void> 
   await client.connect()
   try {
     await client.query(
-      copiesSql('bank_debits', 'leg_id', `generate_series(${EACH}, ${files * EACH - 1})`, {
+      copiesSql('bank_debits', 'leg_id', `generate_series(${EACH}, ${files * EACH - 1}) AS n`, {
         leg_id: idSql(6),
         seq: 'n',
       }),
       [debitOf(0)],
     )
     await client.query(
-      copiesSql('bank_files', 'file_id', `generate_series(1, ${files - 1})`, {
+      copiesSql('bank_files', 'file_id', `generate_series(1, ${files - 1}) AS n`, {
         file_id: idSql(7),
         entries_id: idSql(8),
         name: `'ACH-BENCH-' || lpad(n::text, 7, '0') || '.txt'`,
@@ -173,7 +173,17 @@ export async function fillReadModels(url: string, files: number): Promise<void> 
       [idOf(7, 0)],
     )
     await client.query(
-      copiesSql('search_names', 'id', `generate_series(1, ${files - 1})`, {
+      copiesSql(
+        'bank_file_traces',
+        'file_id',
+        `generate_series(1, ${files - 1}) AS n,
+         generate_series((n * ${EACH} + 1) / 1000, (n + 1) * ${EACH} / 1000) AS thousand`,
+        { file_id: idSql(7), block: `'${ODFI}' || lpad(thousand::text, 4, '0')` },
+      ),
+      [idOf(7, 0)],
+    )
+    await client.query(
+      copiesSql('search_names', 'id', `generate_series(1, ${files - 1}) AS n`, {
         id: idSql(7),
         name: `'ach-bench-' || lpad(n::text, 7, '0') || '.txt'`,
       }),
@@ -197,7 +207,7 @@ function copiesSql(
 ): string {
   const changes = Object.entries(values).map(([column, value]) => `'${column}', ${value}`)
   return `INSERT INTO read_model.${table}
-    SELECT copy.* FROM read_model.${table} AS original, ${numbers} AS n,
+    SELECT copy.* FROM read_model.${table} AS original, ${numbers},
       jsonb_populate_record(original, jsonb_build_object(${changes.join(', ')})) AS copy
     WHERE original.${key} = $1`
 }
