@@ -11,15 +11,17 @@ export interface Effort {
   amount(usual: number, of?: number): number
   /** How long the mixed load of `mixed-load` lasts, in seconds. */
   readonly mixedLoadSeconds: number
-  /** How long a load of webhooks counts, in seconds. */
-  readonly webhookSeconds: number
+  /** How long a load of webhooks, or of the payroll calendar, counts, in seconds. */
+  readonly loadSeconds: number
   /** Events of the log that is rebuilt from, or verified. */
   readonly logEvents: number
+  /** Debits that are searched among, a multiple of 10. */
+  readonly searchedDebits: number
 }
 
 /**
  * @param options.minutes of the mixed load; default 5, of a quick run a quarter.
- * @param options.seconds of a load of webhooks; default 60, of a quick run 5.
+ * @param options.seconds of a load of webhooks or of the payroll calendar; default 60, of a quick run 5.
  * @param options.events of a log that is rebuilt from or verified; default 200,000, of a quick run 20,000.
  */
 export function effort(options: {
@@ -35,7 +37,8 @@ export function effort(options: {
     seconds: (usual) => (quick ? Math.min(usual, 1) : usual),
     amount: (usual, of = 1) => (quick ? Math.ceil(usual / 10 / of) * of : usual),
     mixedLoadSeconds: minutes * 60,
-    webhookSeconds: seconds,
+    loadSeconds: seconds,
     logEvents: events,
+    searchedDebits: quick ? 20_000 : 1_000_000,
   }
 }

@@ -14,6 +14,7 @@ import { measureManyConnections } from './measurements/many-connections.ts'
 import { measureMixedLoad } from './measurements/mixed-load.ts'
 import { measurePayerPage } from './measurements/payer-page.ts'
 import { measurePaymentLinks } from './measurements/payment-links.ts'
+import { measurePayrollCalendar } from './measurements/payroll-calendar.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRebuilding } from './measurements/rebuilding.ts'
 import { measureRequests } from './measurements/requests.ts'
@@ -31,6 +32,7 @@ import {
 } from './measurements/webhook-deliveries.ts'
 import { measureOutage, runOutage } from './measurements/webhook-outage.ts'
 import { measureWorkerProcesses } from './measurements/worker-processes.ts'
+import { calendarTables } from './payroll-calendar.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
 import { serveReceivers } from './peers/webhook-receiver.ts'
 import {
@@ -50,10 +52,11 @@ import { runWriter } from './writers.ts'
  * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [--seconds n] [--events n] [name ...]]
  * npm run bench -- --against DIR [name ...]
  * npm run bench -- --print [--markdown] results.json ...
+ * npm run bench -- --calendar
  *
  * Measures the service against peers that do the same work on the same database server in the same run, in turns.
  * Names pick measurements. `--against` measures the service of another checkout, which is built, in turns with ours, where a
- * measurement starts one. `--print` measures nothing and puts together what `--json` printed in earlier runs.
+ * measurement starts one. `--print` measures nothing and puts together what `--json` printed in earlier runs; `--calendar` prints the tables of docs/operators/scaling.md.
  * Exits with 1 when a measurement fails, not when a target is missed.
  */
 type Measure = (server: BenchServer, effort: Effort) => Promise<Row[]>
@@ -70,6 +73,7 @@ const MEASUREMENTS: Readonly<Record<string, Measure>> = {
   'mixed-load': measureMixedLoad,
   'payer-page': measurePayerPage,
   'payment-links': measurePaymentLinks,
+  'payroll-calendar': measurePayrollCalendar,
   'payroll-report': measurePayrollReport,
   rebuilding: measureRebuilding,
   requests: measureRequests,
@@ -175,6 +179,7 @@ const { values, positionals } = parseArgs({
     events: { type: 'string' },
     against: { type: 'string' },
     print: { type: 'boolean', default: false },
+    calendar: { type: 'boolean', default: false },
     // what the bench starts itself as, in processes of their own
     'send-load': { type: 'boolean', default: false },
     'bare-express': { type: 'string' },
@@ -215,6 +220,7 @@ async function run(): Promise<void> {
 
 if (values['send-load']) await runLoad()
 else if (values['bare-express'] !== undefined) await serveBareExpress(values['bare-express'])
+else if (values.calendar) process.stdout.write(calendarTables())
 else if (values['webhook-receivers']) await serveReceivers()
 else if (values['webhook-outage']) await runOutage()
 else if (values['write-log'] !== undefined) await runWriter(values['write-log'])

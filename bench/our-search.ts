@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { EventRegistry } from '../application/commands/event-registry.ts'
 import { bankDebit } from '../domain/banking/debits/bank-debit.ts'
 import { BankDebitCreated } from '../domain/banking/debits/bank-debit-events.ts'
@@ -16,8 +17,8 @@ import { METADATA } from './timesheets.ts'
 
 // All that the measurements know of the debits and files for banks that a search is measured among.
 
-/** Streams that are stored at the same time. */
-const AT_ONCE = 64
+/** Streams that are stored at the same time: of many, appends share a transaction. */
+const AT_ONCE = 1_024
 const ODFI = '07100001'
 const AT = '2026-11-02T12:00:00.000Z'
 const SHA256 = 'a'.repeat(64)
@@ -30,19 +31,25 @@ export const traceOf = (n: number) => ODFI + String(n + 1).padStart(7, '0')
 /** The name of a file, by number. */
 export const fileNameOf = (n: number) => `ACH-BENCH-${String(n).padStart(7, '0')}.txt`
 
-/** Stores debits and the files that they went in, evenly, straight into the log of a service that is stopped. */
+/** So many debits in each file. */
+const EACH = 10
+
+/**
+ * Stores debits and the files that they went in, evenly, straight into the log of a service that is stopped.
+ * @param from the first file. @param to behind the last one.
+ */
 export async function storeDebitsAndFiles(
   url: string,
-  debits: number,
-  files: number,
+  [from, to]: readonly [from: number, to: number],
   { tenantId: tenant_id, employerId: employer_id, carrierId: carrier_id, policyId: policy_id }: Participants,
 ): Promise<void> {
   const { log, close } = await openOurLog({ url }, { isExclusive: true })
   const registry = new EventRegistry(aggregates)
   try {
-    await throughput(debits, AT_ONCE, async (n) => {
+    await throughput((to - from) * EACH, AT_ONCE, async (index) => {
+      const leg_id = debitOf(from * EACH + index)
       const created = BankDebitCreated.of({
-        leg_id: debitOf(n),
+        leg_id,
         tenant_id,
         environment: 'live',
         employer_id,
@@ -72,14 +79,14 @@ export async function storeDebitsAndFiles(
         ingested_at: AT,
         created_at: AT,
       })
-      await log.append(streamOf(bankDebit, debitOf(n)), -1, [registry.encode(created, METADATA)])
+      await log.append(streamOf(bankDebit, leg_id), -1, [registry.encode(created, METADATA)])
     })
-    const each = debits / files
-    await throughput(files, AT_ONCE, async (n) => {
+    await throughput(to - from, AT_ONCE, async (index) => {
+      const n = from + index
       const [file_id, entries_id] = [idOf(7, n), idOf(8, n)]
-      const ids = Array.from({ length: each }, (_, index) => debitOf(n * each + index))
-      const [first_trace, last_trace] = [traceOf(n * each), traceOf((n + 1) * each - 1)]
-      const total = each * 12_345
+      const ids = Array.from({ length: EACH }, (_, nth) => debitOf(n * EACH + nth))
+      const [first_trace, last_trace] = [traceOf(n * EACH), traceOf((n + 1) * EACH - 1)]
+      const total = EACH * 12_345
       const begun = BankFileBegun.of({
         file_id,
         batch_closes_at: AT,
@@ -87,8 +94,8 @@ export async function storeDebitsAndFiles(
         file_date: '2026-11-02',
         file_time: '1200',
         modifier: 'A',
-        first_sequence: n * each + 1,
-        count: each,
+        first_sequence: n * EACH + 1,
+        count: EACH,
         at: AT,
       })
       const recorded = BankFileRecorded.of({
@@ -104,7 +111,7 @@ export async function storeDebitsAndFiles(
             description: 'PREMIUM',
             entry_date: '2026-11-04',
             service_class: 225,
-            entries: each,
+            entries: EACH,
             debit_cents: total,
             credit_cents: 0,
           },
@@ -135,4 +142,77 @@ export async function storeDebitsAndFiles(
   } finally {
     await close()
   }
+}
+
+/**
+ * Writes the rows that the projections would build from the debits and files behind the first file, as copies of its rows,
+ * and has every read model be at the head of the log: applying a million events takes longer than all searches. The
+ * service is stopped.
+ * @param files with the first one.
+ */
+export async function fillReadModels(url: string, files: number): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    await client.query(
+      copiesSql('bank_debits', 'leg_id', `generate_series(${EACH}, ${files * EACH - 1}) AS n`, {
+        leg_id: idSql(6),
+        seq: 'n',
+      }),
+      [debitOf(0)],
+    )
+    await client.query(
+      copiesSql('bank_files', 'file_id', `generate_series(1, ${files - 1}) AS n`, {
+        file_id: idSql(7),
+        entries_id: idSql(8),
+        name: `'ACH-BENCH-' || lpad(n::text, 7, '0') || '.txt'`,
+        first_trace: `'${ODFI}' || lpad((n * ${EACH} + 1)::text, 7, '0')`,
+        last_trace: `'${ODFI}' || lpad(((n + 1) * ${EACH})::text, 7, '0')`,
+        seq: 'n',
+      }),
+      [idOf(7, 0)],
+    )
+    await client.query(
+      copiesSql(
+        'bank_file_traces',
+        'file_id',
+        `generate_series(1, ${files - 1}) AS n,
+         generate_series((n * ${EACH} + 1) / 1000, (n + 1) * ${EACH} / 1000) AS thousand`,
+        { file_id: idSql(7), block: `'${ODFI}' || lpad(thousand::text, 4, '0')` },
+      ),
+      [idOf(7, 0)],
+    )
+    await client.query(
+      copiesSql('search_names', 'id', `generate_series(1, ${files - 1}) AS n`, {
+        id: idSql(7),
+        name: `'ach-bench-' || lpad(n::text, 7, '0') || '.txt'`,
+      }),
+      [idOf(7, 0)],
+    )
+    await client.query(
+      `UPDATE runtime.projections SET position = (SELECT max(position) FROM event_log.events) WHERE role = 'live'`,
+    )
+    await client.query('VACUUM (ANALYZE)')
+  } finally {
+    await client.end()
+  }
+}
+
+/** Copies of the row with the key $1, for each `n`, with other values in some columns. */
+function copiesSql(
+  table: string,
+  key: string,
+  numbers: string,
+  values: Readonly<Record<string, string>>,
+): string {
+  const changes = Object.entries(values).map(([column, value]) => `'${column}', ${value}`)
+  return `INSERT INTO read_model.${table}
+    SELECT copy.* FROM read_model.${table} AS original, ${numbers},
+      jsonb_populate_record(original, jsonb_build_object(${changes.join(', ')})) AS copy
+    WHERE original.${key} = $1`
+}
+
+/** {@link idOf} of `n`. */
+function idSql(kind: number): string {
+  return `lpad(to_hex(${kind * 2 ** 40} + n::bigint), 24, '0')`
 }

@@ -3,10 +3,18 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { MAX_SEARCH } from '../../application/search/terms.ts'
 import type { Effort } from '../effort.ts'
-import { debitOf, fileNameOf, storeDebitsAndFiles, traceOf } from '../our-search.ts'
+import { debitOf, fileNameOf, fillReadModels, storeDebitsAndFiles, traceOf } from '../our-search.ts'
 import type { Row } from '../report.ts'
-import { type BenchServer, OPERATOR_TOKEN, seedParticipants, startService } from '../servers.ts'
+import {
+  type BenchServer,
+  OPERATOR_TOKEN,
+  type Participants,
+  type ServiceAddresses,
+  seedParticipants,
+  startService,
+} from '../servers.ts'
 import { type Figure, percentile, sameRandoms } from '../statistics.ts'
 
 const ROUNDS = 3
@@ -14,14 +22,21 @@ const ROUNDS = 3
 const SEARCHES = 200
 const LIMIT_MS = 50
 const LOOK_MS = 500
-const PAYER = 'payer@bench.example'
+/** Payers, of one link and of many. */
+const [PAYER, OFTEN] = ['payer@bench.example', 'often@bench.example']
+const MANY_LINKS = 60
+/** Idempotency keys, of one caller and of as many as are found. */
+const [KEY, SHARED_KEY] = ['bench-order', 'bench-shared']
+const SHARING = 10
 
 /**
- * `GET /search`, one at a time, by kind of term, among half as many debits as `--events` says and a tenth as many files.
- * What makes further events of them, a worker, does not run.
+ * `GET /search`, one at a time, by kind of term, among a million debits and a tenth as many files.
+ * What makes further events of them, a worker, does not run. The log has all of them; of the read models' rows all but those
+ * of the first file are written by SQL.
  */
 export async function measureSearch(server: BenchServer, effort: Effort): Promise<Row[]> {
-  const [debits, files] = [effort.logEvents / 2, effort.logEvents / 10]
+  const files = Math.ceil(effort.searchedDebits / 10)
+  const debits = files * 10
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
   const url = await server.createDatabase('search')
   const env = {
@@ -33,9 +48,14 @@ export async function measureSearch(server: BenchServer, effort: Effort): Promis
   let service = await startService(env)
   try {
     const participants = await seedParticipants(service.ready)
-    await sellTo(service.ready.payments, participants)
+    const processorId = await sell(service.ready, participants)
     await service.stop()
-    await storeDebitsAndFiles(url, debits, files, participants)
+    await storeDebitsAndFiles(url, [0, 1], participants)
+    service = await startService({ ...env, ROLES: 'api,projector' })
+    await caughtUp(service.ready.ops)
+    await service.stop()
+    await storeDebitsAndFiles(url, [1, files], participants)
+    await fillReadModels(url, files)
     service = await startService({ ...env, ROLES: 'api,projector' })
     const { ops } = service.ready
     await caughtUp(ops)
@@ -43,13 +63,23 @@ export async function measureSearch(server: BenchServer, effort: Effort): Promis
     const any = (below: number) => Math.floor(next() * below)
     const terms: Readonly<Record<string, () => string>> = {
       'the id of a debit': () => debitOf(any(debits)),
+      'the id of an employer': () => participants.employerId,
+      'an id of nothing': () => 'f'.repeat(24),
       'a trace number': () => traceOf(any(debits)),
       'the name of a file': () => fileNameOf(any(files)),
       'the beginning of the names of all files': () => 'ach-bench',
       'the beginning of a legal name': () => 'bench builders',
       'an email address': () => PAYER,
+      [`an email address of ${MANY_LINKS} links`]: () => OFTEN,
       'a FEIN': () => participants.fein,
+      'a policy number': () => participants.policyNumber,
+      'an idempotency key': () => KEY,
+      [`an idempotency key of ${SHARING} callers`]: () => SHARED_KEY,
+      "an id of a provider's": () => processorId,
+      'one letter': () => 'b',
       'nothing that is there': () => `none ${any(1_000_000)}`,
+      '%': () => '%',
+      '10,000 characters, refused': () => 'q'.repeat(10_000),
     }
     const rows: Row[] = []
     for (const [name, term] of Object.entries(terms)) {
@@ -83,19 +113,53 @@ async function search(ops: string, term: string): Promise<{ readonly ms: number;
   const answer = await fetch(`${ops}/ops/v1/search?q=${encodeURIComponent(term)}`, { headers })
   const text = await answer.text()
   const ms = performance.now() - begun
-  if (!answer.ok) throw new Error(`GET /search answered ${answer.status}: ${text}`)
-  return { ms, found: (JSON.parse(text) as { data: readonly unknown[] }).data.length }
+  if (!answer.ok && (term.length <= MAX_SEARCH || answer.status !== 400)) {
+    throw new Error(`GET /search answered ${answer.status}: ${text}`)
+  }
+  return { ms, found: answer.ok ? (JSON.parse(text) as { data: readonly unknown[] }).data.length : 0 }
 }
 
-/** A payment link, which is found by the address of its payer. */
+/** Payment links, which are found by payer, key and the processor's id. @returns the last of these, of the first link. */
+async function sell({ ops, payments }: ServiceAddresses, participants: Participants): Promise<string> {
+  const { tenantId: tenant_id, partnerHeaders } = participants
+  const link = await sellTo(payments, participants, PAYER, KEY, partnerHeaders)
+  for (let n = 0; n < MANY_LINKS; n += 1)
+    await sellTo(payments, participants, OFTEN, `often-${n}`, partnerHeaders)
+  for (let n = 0; n < SHARING; n += 1) {
+    const client = { tenant_id, name: `Caller ${n}`, environment: 'live', products: ['payments'] }
+    const { client_id, client_secret } = await operator('POST', `${ops}/ops/v1/api-clients`, client)
+    const callers = { 'x-client-id': client_id!, 'x-client-secret': client_secret! }
+    await sellTo(payments, participants, `caller-${n}@bench.example`, SHARED_KEY, callers)
+  }
+  const shown = await operator('GET', `${ops}/ops/v1/payment-links/${link}`)
+  return shown.processor_payment_link_id!
+}
+
+async function operator(
+  method: string,
+  url: string,
+  body?: object,
+): Promise<Readonly<Record<string, string>>> {
+  const answer = await fetch(url, {
+    method,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`${method} ${url} answered ${answer.status}: ${await answer.text()}`)
+  return ((await answer.json()) as { data: Record<string, string> }).data
+}
+
+/** @returns the id of a payment link. */
 async function sellTo(
   payments: string,
-  participants: Awaited<ReturnType<typeof seedParticipants>>,
-): Promise<void> {
-  const { employerId, carrierId, policyId, partnerHeaders } = participants
+  { employerId, carrierId, policyId }: Participants,
+  email: string,
+  key: string,
+  callers: Readonly<Record<string, string>>,
+): Promise<string> {
   const answer = await fetch(`${payments}/api/v1/payment-links`, {
     method: 'POST',
-    headers: { ...partnerHeaders, 'content-type': 'application/json' },
+    headers: { ...callers, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify({
       employer_id: employerId,
       carrier_id: carrierId,
@@ -103,11 +167,12 @@ async function sellTo(
       premium_cents: 125_000,
       payment_type: 'ONE_TIME',
       payment_context: 'full_payment',
-      customer: { name: 'Bench Builders LLC', email: PAYER },
+      customer: { name: 'Bench Builders LLC', email },
       delivery: { email: false, sms: false },
     }),
   })
   if (!answer.ok) throw new Error(`POST /payment-links answered ${answer.status}: ${await answer.text()}`)
+  return ((await answer.json()) as { data: { _id: string } }).data._id
 }
 
 /** Waits until every read model is at the head of the log. */

@@ -24,7 +24,7 @@ type Measure = (server: BenchServer, receivers: ReceiverProcess, effort: Effort)
 
 /** Over http, against two queues on PostgreSQL whose jobs post the same bodies with the same signature. */
 export const measureHttp = withReceivers(async (server, receivers, effort) => {
-  const seconds = effort.webhookSeconds
+  const seconds = effort.loadSeconds
   const url = `${receivers.http}/ok`
   const { ours, graphile, boss } = await inTurns(effort.rounds(ROUNDS), {
     ours: async () =>
@@ -45,7 +45,7 @@ export const measureHttp = withReceivers(async (server, receivers, effort) => {
 
 /** Over https, against a loop that signs and posts the same bodies by the same sender and keeps nothing. */
 export const measureHttps = withReceivers(async (server, receivers, effort) => {
-  const seconds = effort.webhookSeconds
+  const seconds = effort.loadSeconds
   const url = `${receivers.https}/ok`
   const bare = (adders: number) => async () => {
     const sender = benchSender(false)
@@ -75,7 +75,7 @@ export const measureSilent = withReceivers(async (server, receivers, effort) => 
   const some = (of: readonly string[], n: number) => of.slice(n * each, (n + 1) * each)
   const to = (isSilent: boolean) => async () =>
     ourDeliveries(server, receivers, {
-      seconds: effort.webhookSeconds,
+      seconds: effort.loadSeconds,
       tenants: Array.from({ length: TENANTS }, (_, n) => ({
         targets: some(hosts, n),
         silent: isSilent ? some(silent, n) : [],
@@ -96,7 +96,7 @@ export const measureSilent = withReceivers(async (server, receivers, effort) => 
 /** From the moment an event is committed to its first post, at a steady rate. */
 export const measureLatency = withReceivers(async (server, receivers, effort) => {
   const { ours } = await inTurns(effort.rounds(ROUNDS), {
-    ours: async () => commitToPost(server, receivers, effort.webhookSeconds / 2),
+    ours: async () => commitToPost(server, receivers, effort.loadSeconds / 2),
   })
   return [
     {

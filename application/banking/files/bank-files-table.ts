@@ -27,8 +27,22 @@ export const bankFiles = table('bank_files', {
     /** Order of recording. */
     seq: bigint(),
   },
-  indexes: [['seq desc'], ['status', 'seq'], ['first_trace', 'last_trace']],
+  indexes: [['seq desc'], ['status', 'seq']],
 })
+
+/**
+ * Files by the blocks of a thousand trace numbers that theirs lie in: a look for one number reads the few files of its block,
+ * however many others were numbered before or behind it.
+ */
+export const bankFileTraces = table('bank_file_traces', {
+  key: ['block', 'file_id'],
+  columns: { block: text(), file_id: text() },
+})
+
+/** The block of a trace number. */
+export function traceBlock(trace: string): string {
+  return trace.slice(0, -3)
+}
 
 /** Files that banks reported with. */
 export const bankReports = table('bank_reports', {
@@ -53,6 +67,7 @@ export const bankReports = table('bank_reports', {
 declare module '../../queries/table.ts' {
   interface ReadModels {
     bank_files: RowOf<typeof bankFiles>
+    bank_file_traces: RowOf<typeof bankFileTraces>
     bank_reports: RowOf<typeof bankReports>
   }
 }

@@ -1,6 +1,7 @@
 import type { Application } from '../../commands/application.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
+import { traceBlock } from './bank-files-table.ts'
 import { type EntriesChunk, entriesOf, traceAt } from './entries.ts'
 import type { FileApp } from './file-app.ts'
 
@@ -21,10 +22,12 @@ export interface SentEntry {
 
 const OF_TRACE = statement(
   'bank-files-of-trace',
-  (db, $: Parameter<{ readonly trace: string; readonly limit: number }>) =>
+  (db, $: Parameter<{ readonly block: string; readonly trace: string; readonly limit: number }>) =>
     db
-      .selectFrom('bank_files')
-      .select(['file_id', 'entries_id', 'batch_closes_at', 'company_id'])
+      .selectFrom('bank_file_traces')
+      .innerJoin('bank_files', 'bank_files.file_id', 'bank_file_traces.file_id')
+      .select(['bank_files.file_id', 'entries_id', 'batch_closes_at', 'company_id'])
+      .where('block', '=', $('block'))
       .where('first_trace', '<=', $('trace'))
       .where('last_trace', '>=', $('trace'))
       .orderBy('seq', 'desc')
@@ -76,7 +79,7 @@ export function sentEntries(app: Pick<Application, 'read' | 'log' | 'registry'>)
     return chunks
   }
   return async (trace: string): Promise<readonly SentEntry[]> => {
-    const files = await app.read.query(OF_TRACE, { trace, limit: CANDIDATES })
+    const files = await app.read.query(OF_TRACE, { block: traceBlock(trace), trace, limit: CANDIDATES })
     const found = files.map(async (file): Promise<SentEntry | null> => {
       const { file_id, entries_id, batch_closes_at, company_id: companyId } = file
       for (const chunk of await chunksOf(entries_id)) {

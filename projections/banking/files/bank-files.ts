@@ -1,6 +1,8 @@
 import {
   bankFiles as files,
   bankReports as reports,
+  traceBlock,
+  bankFileTraces as traces,
 } from '../../../application/banking/files/bank-files-table.ts'
 import { HAD_BY_WHO_ANSWERS } from '../../../domain/banking/files/bank-file.ts'
 import {
@@ -29,11 +31,20 @@ const ofFile = ({ data }: { data: { file_id: string } }) => ({ bank_files: [[dat
 const ofReport = ({ data }: { data: { report_id: string } }) =>
   ({ bank_reports: [[data.report_id]] }) as const
 
+/** Blocks of the trace numbers from the first to the last one: they begin with one bank, as all of a file do. */
+function* blocksOf(first: string, last: string): Generator<string> {
+  const [bank, from] = [first.slice(0, BANK_DIGITS), traceBlock(first).slice(BANK_DIGITS)]
+  const to = Number(traceBlock(last).slice(BANK_DIGITS))
+  for (let block = Number(from); block <= to; block += 1)
+    yield bank + String(block).padStart(from.length, '0')
+}
+const BANK_DIGITS = 8
+
 /** Files for banks and from them, as they are listed and found by the trace numbers in them. */
 export const bankFiles = projection({
   name: 'bank-files',
-  version: 5,
-  tables: [files, reports],
+  version: 6,
+  tables: [files, traces, reports],
   handlers: (on) => [
     on(BankFileBegun, {
       apply({ data: { file_id, batch_closes_at, at }, position }, { bank_files }) {
@@ -57,7 +68,7 @@ export const bankFiles = projection({
     }),
     on(BankFileRecorded, {
       reads: ofFile,
-      apply({ data, position }, { bank_files }) {
+      apply({ data, position }, { bank_files, bank_file_traces }) {
         const { file_id, entries_id, name, first_trace, last_trace, debit_cents, credit_cents, at } = data
         const outcomes = Object.fromEntries(data.batches.map(({ batch_number }) => [batch_number, null]))
         bank_files.change([file_id], {
@@ -74,6 +85,7 @@ export const bankFiles = projection({
           recorded_at: at,
           seq: position,
         })
+        for (const block of blocksOf(first_trace, last_trace)) bank_file_traces.put({ block, file_id })
       },
     }),
     ...(

@@ -13,10 +13,12 @@ import {
   BankDebitReleased,
 } from '../../../domain/banking/debits/bank-debit-events.ts'
 import {
+  BankFileBegun,
   BankFileCaughtUp,
   BankFileExposed,
   BankFileFetched,
   BankFileOverdue,
+  BankFileRecorded,
   BankFileTreatedAsSent,
   BankFileUncertain,
 } from '../../../domain/banking/files/bank-file-events.ts'
@@ -486,6 +488,31 @@ describe('bank accounts', () => {
           primary_bank_accounts: [{ account_id: account, owner: 'user' }],
         })
     }
+  })
+})
+
+describe('files for a bank', () => {
+  it('are found by every block of a thousand trace numbers that theirs lie in', () => {
+    const at = '2026-03-02T00:00:00.000Z'
+    const file_id = FILE
+    const begun = { batch_closes_at: at, part: 1, file_date: '2026-03-02', file_time: '1200', modifier: 'A' }
+    const total = { debit_cents: 0, credit_cents: 0 }
+    const recorded = { name: 'out.txt', sha256: '0'.repeat(64), bytes: 940, batches: [], entries_id: id('1') }
+    const traces = { first_trace: '071000010000998', last_trace: '071000010002000' }
+    specifyProjection(bankFiles)
+      .given({
+        stream: `bankFile-${FILE}`,
+        events: [
+          BankFileBegun.of({ file_id, ...begun, first_sequence: 998, count: 1_003, at }),
+          BankFileRecorded.of({ file_id, ...recorded, ...traces, ...total, at }),
+        ],
+      })
+      .thenRows({
+        bank_file_traces: ['071000010000', '071000010001', '071000010002'].map((block) => ({
+          block,
+          file_id,
+        })),
+      })
   })
 })
 
