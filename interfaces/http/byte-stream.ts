@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { errorCode } from '../../infrastructure/error-code.ts'
 import { CallerGone } from './body.ts'
 
 /**
@@ -16,18 +17,9 @@ export async function sendStream(
 ): Promise<void> {
   response.statusCode = status
   response.setHeader('Content-Type', mediaType)
-  let failure: unknown
-  const watched = async function* () {
-    try {
-      yield* pieces
-    } catch (error) {
-      failure = error
-      throw error
-    }
-  }
   try {
-    await pipeline(Readable.from(watched(), { objectMode: false, highWaterMark: 64 * 1024 }), response)
-  } catch {
-    throw failure ?? new CallerGone()
+    await pipeline(Readable.from(pieces, { objectMode: false, highWaterMark: 64 * 1024 }), response)
+  } catch (error) {
+    throw errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? new CallerGone() : error
   }
 }
