@@ -12,23 +12,39 @@ export class SealBroken extends Error {
   override readonly name = 'SealBroken'
 }
 
+/** Ciphers that a stream is sealed by. Both take 32 bytes of key, 12 of nonce, and add a tag of 16. */
+export type StreamCipher = 'aes-256-gcm' | 'chacha20-poly1305'
+
+// the types of Node.js have no name of a cipher with a tag but these: both take the same options
+const named = (cipher: StreamCipher) => cipher as 'aes-256-gcm'
+
 /**
- * Encrypts a stream of any length in chunks of 64 KiB by AES-256-GCM (the STREAM construction, as age has it). A nonce is
- * the number of the chunk, and whether it is the last one: so none can be changed, left out, moved or added.
+ * Encrypts a stream of any length in chunks of 64 KiB (the STREAM construction, as age has it). A nonce is the number of
+ * the chunk, and whether it is the last one: so none can be changed, left out, moved or added.
  * @param key 32 bytes, for this one stream: under one key, a nonce may come once.
  */
-export async function* seal(key: KeyObject, plain: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* seal(
+  key: KeyObject,
+  plain: AsyncIterable<Buffer>,
+  cipherName: StreamCipher = 'aes-256-gcm',
+): AsyncGenerator<Buffer> {
   for await (const { number, isLast, bytes } of chunksOf(plain, CHUNK_BYTES)) {
-    const cipher = createCipheriv('aes-256-gcm', key, nonceOf(number, isLast))
+    const cipher = createCipheriv(named(cipherName), key, nonceOf(number, isLast), {
+      authTagLength: TAG_BYTES,
+    })
     yield Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
   }
 }
 
 /** Reverses {@link seal}; what it has yielded is as it was sealed, but only at its end is it known to be all. @throws SealBroken */
-export async function* unseal(key: KeyObject, sealed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* unseal(
+  key: KeyObject,
+  sealed: AsyncIterable<Buffer>,
+  cipherName: StreamCipher = 'aes-256-gcm',
+): AsyncGenerator<Buffer> {
   for await (const { number, isLast, bytes } of chunksOf(sealed, SEALED_BYTES)) {
     if (bytes.length < TAG_BYTES) throw new SealBroken()
-    const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(number, isLast), {
+    const decipher = createDecipheriv(named(cipherName), key, nonceOf(number, isLast), {
       authTagLength: TAG_BYTES,
     })
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))

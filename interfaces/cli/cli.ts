@@ -45,6 +45,7 @@ const OPERATOR = {
   streams: 'Read single streams of the log, and the state that they make.',
   events: 'Read the whole log, copy it, and compare the copy.',
   audit: 'Prove that nothing in the log was changed.',
+  'subject-access': 'Answer a person with everything that is kept about them, as a sealed file; open one.',
   operators: 'Name the people who may call the operator API, with roles and tokens, and end their access.',
   'pending-actions': 'See what waits for a second operator, and approve or decline it.',
   'payroll-files': 'Follow files of payroll rows, and of changes of employees.',

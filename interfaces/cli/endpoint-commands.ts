@@ -17,6 +17,8 @@ export type CommandEndpoint = Endpoint<any>
 export interface Further<Options> {
   /** Adds options that are no fields of the request. */
   readonly options?: (command: Command) => unknown
+  /** Fields that the request must have, and the command makes where they are not given. */
+  readonly makes?: readonly string[]
   /** Calls the endpoint, and whatever else belongs to it; default: calls it. */
   readonly run?: (called: Called<Options>) => Promise<Output>
 }
@@ -46,7 +48,7 @@ function define<Options extends object>(
   io: CliIo,
   command: Command,
   endpoint: CommandEndpoint,
-  { options, run = callEndpoint }: Further<Options>,
+  { options, makes = [], run = callEndpoint }: Further<Options>,
 ): void {
   const { path, summary, description, query, body } = endpoint
   const { operands = [] } = endpoint.command!
@@ -80,7 +82,8 @@ function define<Options extends object>(
         },
       }),
     }
-    refuseMissing([...fields.query, ...fields.body], { ...input.query, ...input.body })
+    const wanted = [...fields.query, ...fields.body].filter(({ name }) => !makes.includes(name))
+    refuseMissing(wanted, { ...input.query, ...input.body })
     return run({ ...given, endpoint, input })
   })
 }

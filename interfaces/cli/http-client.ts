@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Method } from '../http/server.ts'
 import { CliError } from './io.ts'
@@ -22,6 +23,8 @@ export interface HttpRequest {
   readonly text?: string
   /** A body that is sent as it is read, instead of `body`; its type is a header. Such a request is sent once. */
   readonly stream?: Readable
+  /** Where an answer that is no refusal is written as it comes, instead of being read as JSON. */
+  readonly into?: Writable
   /** Real milliseconds until the answer is there; null: as long as the connection holds. Default 120,000. */
   readonly timeoutMs?: number | null
 }
@@ -91,6 +94,7 @@ function exchange({
   body,
   text,
   stream,
+  into,
   timeoutMs = TIMEOUT_MS,
 }: HttpRequest): Promise<Exchange> {
   const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -122,6 +126,14 @@ function exchange({
     request.on('response', (response) => {
       // an answer before the end is a refusal: what is left of the body would only be thrown away
       stream?.unpipe(request)
+      const { statusCode } = response
+      if (into && statusCode! < 400) {
+        pipeline(response, into).then(() => {
+          clearTimeout(timer)
+          resolve({ status: statusCode!, retryAfter: undefined, text: '' })
+        }, end)
+        return
+      }
       const parts: Buffer[] = []
       response.on('data', (part: Buffer) => parts.push(part))
       response.on('error', end)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { Api } from '../endpoints/api.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
@@ -27,6 +27,8 @@ export interface RequestInput {
   readonly body?: Readonly<Record<string, unknown>>
   /** JSON lines, for what takes them instead of a body. */
   readonly lines?: Readable
+  /** Where the answer is written as it comes, of what answers with bytes. */
+  readonly into?: Writable
 }
 
 /** An answer of the operator API. */
@@ -76,7 +78,7 @@ export class OperatorClient {
    */
   async call(
     endpoint: Called,
-    { params, query, body, lines }: RequestInput,
+    { params, query, body, lines, into }: RequestInput,
     limit?: Limit,
   ): Promise<OperatorAnswer> {
     const { method, api, path, idempotent } = endpoint
@@ -94,6 +96,7 @@ export class OperatorClient {
       },
       ...(body === undefined ? {} : { body }),
       ...(lines === undefined ? {} : { stream: lines }),
+      ...(into === undefined ? {} : { into }),
       ...(limit ?? this.#limit),
     })
     if (answer.status < 400) {

@@ -19,6 +19,7 @@ import { type Output, printable, resource } from './output.ts'
 import { rebuildProjection, showProjection } from './projection-rebuild.ts'
 import { confirm, isAttended } from './secrets.ts'
 import { showStory } from './story.ts'
+import { exportSubject, subjectAccessCommands } from './subject-access.ts'
 import { verb } from './verbs.ts'
 
 /** What the service waits for when it is not told. */
@@ -32,6 +33,7 @@ export function operatorCommands(io: CliIo, program: Command): void {
     if (endpoint.command) endpointCommand(io, program, endpoint, FURTHER[endpoint.operation])
   }
   for (const endpoint of agentCredentialEndpoints) endpointCommand(io, program, endpoint, ON_TOOL_SERVER)
+  subjectAccessCommands(io, program)
   clearCommand(io, program)
   linkCommand(io, program, 'link', 'link an employer to a payroll company', (linked, id) => [
     ...new Set([...linked, id]),
@@ -86,6 +88,7 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
     options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),
     run: importLines,
   },
+  exportSubject,
   erase: {
     options: (command) => command.option('--yes', 'do not ask'),
     run: erase,

@@ -155,7 +155,7 @@ export interface Declaration<
   /** Takes an `Idempotency-Key`; says how a repetition is answered, in one sentence. */
   readonly idempotent?: string
   readonly answers: As
-  /** The media type of what is answered where that is no JSON: then the data are bytes, and there is no envelope. */
+  /** The media type of what is answered where that is no JSON: then the data are bytes, or a stream of them, and there is no envelope. */
   readonly produces?: string
   /** The part of a list that an answer shows, where it shows one. */
   readonly pagination?: z.ZodType

@@ -157,6 +157,19 @@ export function bytes() {
     .meta({ override: { type: 'string', format: 'binary' } })
 }
 
+/** Bytes that are answered while they are made: an `AsyncIterable` of buffers. */
+export function byteStream() {
+  return z
+    .unknown()
+    .refine((value) => isByteStream(value))
+    .meta({ override: { type: 'string', format: 'binary' } })
+}
+
+/** Whether an answer is bytes that are made while they are answered. */
+export function isByteStream(value: unknown): value is AsyncIterable<Buffer> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
 interface Bounds {
   readonly min: number
   readonly max?: number

@@ -6,6 +6,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { whileOutside } from '../http/admission.ts'
 import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
+import { sendStream } from '../http/byte-stream.ts'
 import { Costs } from '../http/costs.ts'
 import { HttpError } from '../http/errors.ts'
 import { parseLargeJson } from '../http/json/strict-json.ts'
@@ -16,6 +17,7 @@ import { queryOf, type Route } from '../http/server.ts'
 import type { Api, Pagination } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check, type Fault } from './faults.ts'
+import { isByteStream } from './fields.ts'
 import { missingCode, namingParameter } from './not-found.ts'
 import { shown } from './shown.ts'
 import { unknownIn } from './unknown-fields.ts'
@@ -84,6 +86,7 @@ async function run<Host>(
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
   const answer = await shown(endpoint, status, data)
   if (endpoint.produces !== undefined) {
+    if (isByteStream(answer)) return sendStream(response, status, endpoint.produces, answer)
     return sendBytes(response, status, endpoint.produces, answer as Buffer)
   }
   const whole = api.envelope.wrap(answer, options.pagination)

@@ -67,6 +67,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   sandbox: 'Plays what banks and the card processor do, with sandbox keys only.',
   search: 'Finds anything that the service keeps by what names it.',
   stories: 'What happened to a thing over all its streams, in sentences.',
+  'subject-access': 'Everything that is kept about one person, as a file sealed for one recipient.',
   streams: 'The streams of the log.',
   subscriptions:
     'Monthly charges of a card.\n\n`incomplete` → `active` → `past_due` → `active`; each ends as `canceled`.',

@@ -7,6 +7,7 @@ import { auditEndpoints } from './audit/audit.ts'
 import { logTreeEndpoints } from './audit/log-tree.ts'
 import { storyEndpoints } from './audit/stories.ts'
 import { streamEndpoints } from './audit/streams.ts'
+import { subjectAccessEndpoints } from './audit/subject-access.ts'
 import { achAccountEndpoints } from './banking/ach-accounts.ts'
 import { bankAccountEndpoints } from './banking/bank-accounts.ts'
 import { bankConnectionEndpoints } from './banking/bank-connections.ts'
@@ -95,4 +96,5 @@ export const operatorEndpoints = [
   ...auditEndpoints,
   ...logTreeEndpoints,
   ...erasureEndpoints,
+  ...subjectAccessEndpoints,
 ]

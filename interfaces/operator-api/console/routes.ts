@@ -20,6 +20,7 @@ import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
 import { resources } from './resources.ts'
 import { ConsoleAccess, type Session } from './session.ts'
 import { storyPage } from './story-page.ts'
+import { answerSubject, SUBJECT_ACCESS, subjectAccessPage, subjectKeyPage } from './subject-access-page.ts'
 
 interface ConsoleSettings {
   readonly endpoints: readonly Endpoint<OperatorHost>[]
@@ -60,14 +61,17 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       const seen = there.filter(
         ({ list, show, isHidden, isListed }) => !isHidden && !isListed && own.has(list ?? show!),
       )
-      return [role, { endpoints: own, places: placesOf(seen) }]
+      const places: readonly Place[] = own.has(SUBJECT_ACCESS)
+        ? [...placesOf(seen), { href: '/console/subject-access', title: 'Subject access' }]
+        : placesOf(seen)
+      return [role, { endpoints: own, places }]
     }),
   ) as Readonly<Record<OperatorRole, { endpoints: OperatorEndpoints; places: readonly Place[] }>>
 
-  /** A page for who is signed in; others are led to the sign-in, and back where they asked for a page. */
+  /** A page for who is signed in, null where the answer is no page; others are led to the sign-in, and back where they asked for a page. */
   const page = (
     path: string,
-    show: (visit: Visit) => Promise<ConsolePage | string>,
+    show: (visit: Visit) => Promise<ConsolePage | string | null>,
     method: 'GET' | 'POST' = 'GET',
   ) => ({
     method,
@@ -83,6 +87,7 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
         const visit = { request, response, costs, hostOf, session, token: session.token, endpoints }
         try {
           const shown = await show({ ...visit, query: Object.fromEntries(queryOf(request)) })
+          if (shown === null) return
           if (typeof shown === 'string') leadTo(response, shown)
           else writeConsolePage(response, shown, session, places)
         } catch (error) {
@@ -181,6 +186,28 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
           const page = await confirmPage(endpoints, visit, session, doing, query, { error, typed })
           return { ...page, status: error.status }
         }
+      },
+      'POST',
+    ),
+    page('/subject-access', async ({ endpoints: own, session, query }) =>
+      subjectAccessPage(own, session, query),
+    ),
+    page(
+      '/subject-access',
+      async ({ endpoints: own, request, response, session }) => {
+        const { form, ...typed } = await readForm(request)
+        await access.requireForm(request, response, '/console/subject-access', form)
+        return subjectKeyPage(own, session, typed)
+      },
+      'POST',
+    ),
+    page(
+      '/subject-access/file',
+      async (visit) => {
+        const { form, ...typed } = await readForm(visit.request)
+        await access.requireForm(visit.request, visit.response, '/console/subject-access/file', form)
+        await answerSubject(visit.endpoints, visit, typed)
+        return null
       },
       'POST',
     ),

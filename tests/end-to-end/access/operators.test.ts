@@ -73,6 +73,7 @@ describe('an operation', () => {
     expect(unusual.sort()).toEqual([
       'cosignCheckpoint: admin operator auditor',
       'createOperator: admin',
+      'exportSubject: admin operator auditor',
       'listAgentCredentials: admin operator',
       'listEmployeeRegister?reveal: admin operator auditor',
       'listEvents?reveal: admin operator auditor',

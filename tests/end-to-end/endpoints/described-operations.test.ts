@@ -60,6 +60,7 @@ const RULES: Readonly<Record<string, RegExp>> = {
   rotateOperator: /^expires_at must be in the future/,
   resendTenantWebhookEvents: /^event_id is required, or from and to|^to must not lie before/,
   erase: /is required|cannot be given together|^bank_account_id names no account/,
+  exportSubject: /is required|cannot be given together|^bank_account_id names no account|^recipient must be/,
   createPaymentLink:
     /^premium_cents |^fee_cents |^metadata |^fee_breakdown |^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
   createPaymentSession:
