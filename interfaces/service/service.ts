@@ -67,6 +67,7 @@ import { PostgresThroughput } from '../../infrastructure/telemetry/throughput.ts
 import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
 import { keepHistory } from '../../infrastructure/webhooks/history.ts'
 import { HttpsWebhookSender } from '../../infrastructure/webhooks/sender.ts'
+import { PostgresDeadLetters } from '../../infrastructure/work/dead-letters.ts'
 import { PostgresFaults } from '../../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../../projections/index.ts'
@@ -432,6 +433,7 @@ async function compose(
         redrive: (request) => runner.redrive(withKey(request)),
         discard: (request) => discardWork({ work: workStore, kinds }, request),
       },
+      deadLetters: new PostgresDeadLetters(background, runner.names),
       advanceClock: (by, context) =>
         advanceClock(
           { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },

@@ -23,6 +23,7 @@ import { consoleSessions } from './0022-console-sessions.ts'
 import { traces } from './0023-traces.ts'
 import { backups } from './0024-backups.ts'
 import { throughput } from './0025-throughput.ts'
+import { deadLetteredAt } from './0026-dead-lettered-at.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -52,4 +53,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0023-traces': traces,
   '0024-backups': backups,
   '0025-throughput': throughput,
+  '0026-dead-lettered-at': deadLetteredAt,
 }
