@@ -28,16 +28,17 @@ export const DIRECTORY = pagedList(
       .where('kind', '=', $('kind'))
       .where((eb) => isOfTenant(eb, $))
       .where((eb) => equalIfGiven(eb, $, 'status'))
+      .where('status', 'is distinct from', 'deleted')
       .orderBy('seq', 'desc'),
 )
 
-/** One entry of the directory. */
+/** One entry of the directory, also of what was deleted. */
 export const DIRECTORY_ENTRY = statement(
   'directory-entry',
   (db, $: Parameter<{ readonly kind: DirectoryKind; readonly id: string }>) =>
     db
       .selectFrom('directory')
-      .select(['id', 'tenant_id', 'environment'])
+      .select(['id', 'tenant_id', 'environment', 'status'])
       .where('kind', '=', $('kind'))
       .where('id', '=', $('id')),
 )
