@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { tenant } from '../../domain/access/tenant.ts'
@@ -28,7 +29,7 @@ export const DIRECTORY = pagedList(
       .where('kind', '=', $('kind'))
       .where((eb) => isOfTenant(eb, $))
       .where((eb) => equalIfGiven(eb, $, 'status'))
-      .where('status', 'is distinct from', 'deleted')
+      .where('status', 'is distinct from', sql.lit('deleted'))
       .orderBy('seq', 'desc'),
 )
 

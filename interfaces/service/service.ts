@@ -61,6 +61,7 @@ import { PostgresReadDatabase } from '../../infrastructure/read-models/read-data
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { rewrapAll } from '../../infrastructure/secrets/rewrap.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
+import { diskWaits } from '../../infrastructure/telemetry/disk-waits.ts'
 import type { Logger } from '../../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { PostgresThroughput } from '../../infrastructure/telemetry/throughput.ts'
@@ -148,6 +149,7 @@ async function compose(
   const failFast = new FailFastLog(log, {
     // in the database, reads of the log may all be in line behind slow ones
     ...(config.eventStoreUrl === null ? { ask: () => database.leases.query('SELECT 1') } : {}),
+    looks: (at) => metrics.looked(at),
   })
   closers.push(() => failFast.close())
   await pairWithLog({
@@ -396,6 +398,7 @@ async function compose(
     bankFolders: files?.folders ?? null,
     openAlerts: () => openAlerts(patient),
     backupAge: () => backupAge(background),
+    diskWaits: () => diskWaits(background),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
