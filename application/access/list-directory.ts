@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { tenant } from '../../domain/access/tenant.ts'
@@ -8,7 +7,7 @@ import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import type { Application } from '../commands/application.ts'
 import type { ListPage, PageRequest } from '../ports/read-database.ts'
 import { isOfTenant, type ListScope, loadPage, pagedList } from '../queries/pages.ts'
-import { equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
+import { constant, equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
 import type { DirectoryKind } from './directory-table.ts'
 
 type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
@@ -29,7 +28,7 @@ export const DIRECTORY = pagedList(
       .where('kind', '=', $('kind'))
       .where((eb) => isOfTenant(eb, $))
       .where((eb) => equalIfGiven(eb, $, 'status'))
-      .where('status', 'is distinct from', sql.lit('deleted'))
+      .where('status', 'is distinct from', constant('deleted'))
       .orderBy('seq', 'desc'),
 )
 
