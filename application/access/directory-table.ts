@@ -19,8 +19,8 @@ export const directory = table('directory', {
     tenant_id: text(),
     /** Null of what stands in both. */
     environment: orNull(text<Environment>()),
-    /** Null of what has none. */
-    status: orNull(text<'active' | 'deactivated' | 'disabled'>()),
+    /** Null of what has none. What was deleted stands in no list; its story is found by it. */
+    status: orNull(text<'active' | 'deactivated' | 'disabled' | 'deleted'>()),
     /** Order in the log. */
     seq: bigint(),
   },

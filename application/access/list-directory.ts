@@ -6,7 +6,7 @@ import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { OF_TENANT, operatorList } from '../queries/lists.ts'
 import { isOfTenant, type ListScope, pagedList } from '../queries/pages.ts'
-import { equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
+import { constant, equalIfGiven, type Parameter, statement } from '../queries/statement.ts'
 import type { DirectoryKind } from './directory-table.ts'
 
 /** What a list of the directory is narrowed to; null is everything. */
@@ -25,16 +25,17 @@ export const DIRECTORY = pagedList(
       .where('kind', '=', $('kind'))
       .where((eb) => isOfTenant(eb, $))
       .where((eb) => equalIfGiven(eb, $, 'status'))
+      .where('status', 'is distinct from', constant('deleted'))
       .orderBy('seq', 'desc'),
 )
 
-/** One entry of the directory. */
+/** One entry of the directory, also of what was deleted. */
 export const DIRECTORY_ENTRY = statement(
   'directory-entry',
   (db, $: Parameter<{ readonly kind: DirectoryKind; readonly id: string }>) =>
     db
       .selectFrom('directory')
-      .select(['id', 'tenant_id', 'environment'])
+      .select(['id', 'tenant_id', 'environment', 'status'])
       .where('kind', '=', $('kind'))
       .where('id', '=', $('id')),
 )

@@ -77,7 +77,7 @@ export async function storyOf(
   { after, limit, until, since, reveal }: StoryOptions,
   signal: AbortSignal,
 ): Promise<StoryPage | null> {
-  const streams = await storyStreams(app, thing, signal)
+  const streams = await storyStreams(app, thing)
   if (streams === null) return null
   const folded = await foldedAt(app, streams.root, until, { mostBytes: MOST_FOLDED })
   if (folded === null) return null

@@ -27,7 +27,6 @@ import { policy } from '../../domain/policies/policy.ts'
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import {
   subscriptionsId,
-  WebhookSubscriptionRegistered,
   type WebhookSubscriptions,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -38,7 +37,8 @@ import type { Application } from '../commands/application.ts'
 import { eventsOf } from '../commands/events-of.ts'
 import { employerSubject } from '../commands/sealing.ts'
 import { planSubscriptionId } from '../payments/subscriptions/plan-subscriptions.ts'
-import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import type { StoredEvent } from '../ports/event-log.ts'
+import { findCurrent } from '../queries/find-current.ts'
 
 /** Which streams tell the story of a thing. */
 
@@ -114,19 +114,12 @@ export function thingOf(category: string, id: string): Thing | null {
 
 /** Events of a thing that are looked through for the streams that they name, at the most. */
 const LOOKED_THROUGH = 1_000
-/** Pages of the log that are looked through for a webhook subscription, at the most. */
-const MOST_PAGES = 2_000
 
 /**
  * The streams of a thing, as far as they are there now.
- * @param signal ends the search.
  * @returns null when there is no such thing.
  */
-export async function storyStreams(
-  app: Application,
-  { kind, id }: Thing,
-  signal: AbortSignal,
-): Promise<StoryStreams | null> {
+export async function storyStreams(app: Application, { kind, id }: Thing): Promise<StoryStreams | null> {
   if (!isId(id)) return null
   switch (kind) {
     case 'policy':
@@ -147,7 +140,7 @@ export async function storyStreams(
     case 'subscription':
       return { root: streamOf(subscription, id), others: [] }
     case 'webhook':
-      return ofWebhook(app, id, signal)
+      return ofWebhook(app, id)
   }
 }
 
@@ -181,30 +174,20 @@ async function ofDebit(app: Application, id: string): Promise<StoryStreams> {
   return { root, others: [...new Set(others)] }
 }
 
-/** An event for partners, or a subscription: its stream is that of its tenant. A deleted one is looked for in the log. */
-async function ofWebhook(app: Application, id: string, signal: AbortSignal): Promise<StoryStreams | null> {
+/** An event for partners, or a subscription, also a deleted one: its stream is that of its tenant. */
+async function ofWebhook(app: Application, id: string): Promise<StoryStreams | null> {
   const root = streamOf(webhookEvent, id)
   if ((await app.log.readStream(root, { maxCount: 1 })).length > 0) return { root, others: [] }
-  const ofStream = (stream: string) => ({ root: stream, others: [], part: { holds, of } })
   const holds = ({ data }: StoredEvent) =>
     (JSON.parse(data) as { subscription_id?: unknown } | null)?.subscription_id === id
   const of = (state: unknown) =>
     (state as WebhookSubscriptions).subscriptions.find(({ _id }) => _id === id) ?? null
-  const [place] = await app.read.query(DIRECTORY_ENTRY, { kind: 'webhook_subscription', id })
-  if (place) {
-    return ofStream(streamOf(webhookSubscriptions, subscriptionsId(place.tenant_id, place.environment!)))
-  }
-  const types = [WebhookSubscriptionRegistered.name]
-  let after = LOG_START
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-    signal.throwIfAborted()
-    const { events, checkpoint, atHead } = await app.log.readAll({ after, maxCount: 1000, types })
-    const found = events.find(holds)
-    if (found) return ofStream(found.stream)
-    if (atHead) break
-    after = checkpoint
-  }
-  return null
+  const find = async () =>
+    (await app.read.query(DIRECTORY_ENTRY, { kind: 'webhook_subscription', id }))[0] ?? null
+  const place = await findCurrent(app, 'directory', find)
+  if (place === null) return null
+  const stream = streamOf(webhookSubscriptions, subscriptionsId(place.tenant_id, place.environment!))
+  return { root: stream, others: [], part: { holds, of } }
 }
 
 /** The data of the events of a type in a stream. @param most events that are looked through. */

@@ -75,6 +75,11 @@ export function statement<Parameters, Row>(
   return { name, text: query.sql, parameters, ...(plannedAnew && { plannedAnew }) }
 }
 
+/** A text that is the same in every call, and so no parameter. */
+export function constant<const Text extends string>(text: Text) {
+  return sql.lit(text)
+}
+
 /** Tables that have all of some columns. */
 export type TableWith<Column extends string> = {
   [Table in keyof ReadModels]: [Column] extends [keyof ReadModels[Table]] ? Table : never

@@ -160,7 +160,7 @@ export const THINGS: Readonly<Record<string, Finder>> = {
   reconciliation: ofLog(reconciliation, ({ trigger }) => trigger),
   webhook_subscription: async ({ read }, id) => {
     const one = (await read.query(DIRECTORY_ENTRY, { kind: 'webhook_subscription', id }))[0]
-    return one ? { label: `${one.environment} webhooks` } : null
+    return one && one.status !== 'deleted' ? { label: `${one.environment} webhooks` } : null
   },
   webhook_event: ofLog(webhookEvent, ({ event_type }) => event_type),
   alert: async ({ read }, id) => {

@@ -71,7 +71,7 @@ type ListParts = Pick<Application, 'commands' | 'webhooks' | 'read' | 'readModel
 /** What stands at some places, as of now; one that was deleted meanwhile is left out. */
 async function at(
   app: Omit<Parts, 'clock'>,
-  found: readonly ResultOf<typeof DIRECTORY_ENTRY>[],
+  found: readonly ResultOf<typeof DIRECTORY.rows>[],
 ): Promise<readonly OperatedSubscription[]> {
   const places = found as readonly (Pick<OperatedSubscription, 'tenant_id' | 'environment'> & {
     readonly id: string

@@ -52,6 +52,8 @@ function settingsOf(port: number, { durable, maxConnections }: ServerTuning): st
     full_page_writes: durable ? 'on' : 'off',
     // on in tests too: without it even a killed process loses acknowledged commits
     synchronous_commit: 'on',
+    // what a commit waits for the disk is a metric
+    track_wal_io_timing: 'on',
     // sessions that commit at the same time share one flush: PostgreSQL groups them without a delay
     commit_delay: 0,
     logging_collector: 'off',

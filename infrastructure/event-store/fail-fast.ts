@@ -14,6 +14,8 @@ interface FailFastOptions {
   readonly askAfterMs?: number
   /** How long the server may take to answer that, in milliseconds, default 3000. */
   readonly answerMs?: number
+  /** Hears of each look at what the log has: at its changes, or at its head. */
+  readonly looks?: (at: 'changes' | 'head') => void
 }
 
 /**
@@ -27,6 +29,7 @@ export class FailFastLog implements EventLog {
   readonly #ask: () => Promise<unknown>
   readonly #askAfterMs: number
   readonly #answerMs: number
+  readonly #looks: NonNullable<FailFastOptions['looks']>
   /** Waiting reads, the oldest first: what ends each. */
   readonly #waiting = new Set<(error: Error) => void>()
   /** Reads and looks that were answered so far. */
@@ -41,12 +44,19 @@ export class FailFastLog implements EventLog {
     this.#ask = options.ask ?? (() => log.head())
     this.#askAfterMs = options.askAfterMs ?? ASK_AFTER_MS
     this.#answerMs = options.answerMs ?? technicalDeadline(ANSWER_MS)
+    this.#looks = options.looks ?? (() => undefined)
   }
 
   readonly readStream: EventLog['readStream'] = (...asked) => this.#read((log) => log.readStream(...asked))
-  readonly changes: EventLog['changes'] = (after) => this.#read((log) => log.changes(after))
+  readonly changes: EventLog['changes'] = (after) => {
+    this.#looks('changes')
+    return this.#read((log) => log.changes(after))
+  }
   readonly readAll: EventLog['readAll'] = (options) => this.#read((log) => log.readAll(options))
-  readonly head: EventLog['head'] = () => this.#read((log) => log.head())
+  readonly head: EventLog['head'] = () => {
+    this.#looks('head')
+    return this.#read((log) => log.head())
+  }
   readonly idAt: EventLog['idAt'] = (position) => this.#read((log) => log.idAt(position))
   readonly findCut: EventLog['findCut'] = () => this.#read((log) => log.findCut())
   readonly count: EventLog['count'] = (...asked) => this.#read((log) => log.count(...asked))

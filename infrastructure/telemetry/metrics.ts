@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { DiskWaits } from './disk-waits.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BATCH = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
@@ -97,6 +98,11 @@ export class Metrics {
     'Time of those, their answers included',
     ['statement'],
   )
+  readonly #looks = this.#counter(
+    'log_looks_total',
+    'Looks of requests at what the log has: at its changes, or at its head',
+    ['at'],
+  )
   readonly #appendsWaiting = this.#gauge('log_appends_waiting', 'Appends that have no answer yet', [])
   readonly #workTotal = this.#counter('work_total', 'Work that ended, for now or for good', [
     'queue',
@@ -142,6 +148,8 @@ export class Metrics {
   #clockSkew: Gauge | undefined
   #checkpointAge: Gauge | undefined
   #backupAge: Gauge | undefined
+  /** Counts that others keep, by name. */
+  readonly #kept = new Map<string, Counter>()
   /** On the clock of `performance.now()`. */
   #checkpointAt: number | null = null
   /** Whose dead-lettered streams are shown beside those of other readers. */
@@ -187,6 +195,11 @@ export class Metrics {
     }
     told.over.inc()
     told.seconds.inc(milliseconds / 1000)
+  }
+
+  /** A request asked the log what others stored meanwhile, or how far it goes. */
+  looked(at: 'changes' | 'head'): void {
+    this.#looks.inc({ at })
   }
 
   /** One transaction of the event log. */
@@ -347,6 +360,14 @@ export class Metrics {
     }
   }
 
+  /** What commits wait for, as PostgreSQL counts it; null while that is not known, or not told. */
+  diskWaits(waits: DiskWaits | null): void {
+    const syncs = 'How often PostgreSQL made its log reach the disk'
+    this.#keep('database_disk_syncs_total', syncs, waits?.syncs ?? null)
+    const seconds = 'How long PostgreSQL took to make its log reach the disk, which commits wait for'
+    this.#keep('database_disk_sync_seconds_total', seconds, waits?.seconds ?? null)
+  }
+
   /** Whether this process sees to checkpoints of the log, and has covered it by one just now. */
   covered(isCovered: boolean): void {
     if (!this.#checkpointAge) {
@@ -441,6 +462,19 @@ export class Metrics {
       labelNames: labels,
       registers: [this.#registry],
     })
+  }
+
+  /** Shows a count that somebody else keeps; null: it is not known. */
+  #keep(name: string, help: string, count: number | null): void {
+    const shown = this.#kept.get(name)
+    shown?.reset()
+    if (count === null) {
+      shown?.remove()
+      return
+    }
+    const counter = shown ?? this.#counter(name, help, [])
+    counter.inc(count)
+    this.#kept.set(name, counter)
   }
 
   #gauge<Label extends string>(name: string, help: string, labels: readonly Label[]) {

@@ -33,9 +33,10 @@ type ClaimedRow = Omit<ClaimedWork, 'token'> & { readonly token: number | string
 /** Work stored again loses what failed attempts and holds left behind; leased work is done once more. */
 const STORE = `
   INSERT INTO runtime.work AS work (process_manager, kind, key, payload, concurrency_key, due_at, state,
-    correlation_id, causation_id, tenant_id, environment, traceparent)
+    correlation_id, causation_id, tenant_id, environment, traceparent, dead_lettered_at)
   SELECT process_manager, kind, key, payload, concurrency_key, due_at, state,
-    correlation_id, causation_id, tenant_id, environment, traceparent
+    correlation_id, causation_id, tenant_id, environment, traceparent,
+    CASE kind WHEN '${DEAD_LETTERED_STREAM}' THEN clock_timestamp() END
   FROM jsonb_to_recordset($1::jsonb) AS wanted (process_manager text, kind text, key text, payload jsonb,
     concurrency_key text, due_at bigint, state text, correlation_id text, causation_id text, tenant_id text,
     environment text, traceparent text)

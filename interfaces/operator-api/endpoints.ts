@@ -20,6 +20,7 @@ import { legacyCollectionEndpoints } from './banking/legacy-collections.ts'
 import { moneyEndpoints } from './banking/money.ts'
 import { alertEndpoints } from './operations/alerts.ts'
 import { clockEndpoints } from './operations/clock.ts'
+import { deadLetterEndpoints } from './operations/dead-letters.ts'
 import { drainEndpoints } from './operations/drain.ts'
 import { erasureEndpoints } from './operations/erasures.ts'
 import { faultEndpoints } from './operations/faults.ts'
@@ -74,6 +75,7 @@ export const operatorEndpoints = [
   ...clockEndpoints,
   ...drainEndpoints,
   ...projectionEndpoints,
+  ...deadLetterEndpoints,
   ...workEndpoints,
   ...throughputEndpoints,
   ...alertEndpoints,

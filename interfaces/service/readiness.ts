@@ -9,6 +9,7 @@ import { unknownWork } from '../../application/operations/unknown-work.ts'
 import { BANK_FOLDERS, type BankFolder, type BankFolders } from '../../application/ports/bank-files.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
+import type { DiskWaits } from '../../infrastructure/telemetry/disk-waits.ts'
 import type { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { type Lag, LogLag } from '../../projections/runtime/log-lag.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
@@ -35,6 +36,8 @@ interface Parts {
   readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
   /** Milliseconds since the newest backup, null while there is none. */
   readonly backupAge: () => Promise<number | null>
+  /** Null where the server does not tell. */
+  readonly diskWaits: () => Promise<DiskWaits | null>
 }
 
 /** How long the log, the database and each source of figures may take to answer a probe, in milliseconds. */
@@ -219,7 +222,8 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { log, projections, nats, integrationEvents, openAlerts, bankFolders, backupAge } = this.#parts
+    const { log, projections, nats, integrationEvents, openAlerts, bankFolders } = this.#parts
+    const { backupAge, diskWaits } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
@@ -232,6 +236,7 @@ export class Readiness {
       set(this.#counted.get(), (figures) => metrics.work('process-managers', figures && this.#aged(figures))),
       set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
       set(backupAge(), (ms) => metrics.backupAge(ms)),
+      set(diskWaits(), (waits) => metrics.diskWaits(waits)),
       bankFolders && this.#unusableFolders().then((unusable) => metrics.bankFolders(BANK_FOLDERS, unusable!)),
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {

@@ -61,12 +61,14 @@ import { PostgresReadDatabase } from '../../infrastructure/read-models/read-data
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { rewrapAll } from '../../infrastructure/secrets/rewrap.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
+import { diskWaits } from '../../infrastructure/telemetry/disk-waits.ts'
 import type { Logger } from '../../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { PostgresThroughput } from '../../infrastructure/telemetry/throughput.ts'
 import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
 import { keepHistory } from '../../infrastructure/webhooks/history.ts'
 import { HttpsWebhookSender } from '../../infrastructure/webhooks/sender.ts'
+import { PostgresDeadLetters } from '../../infrastructure/work/dead-letters.ts'
 import { PostgresFaults } from '../../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../../projections/index.ts'
@@ -147,6 +149,7 @@ async function compose(
   const failFast = new FailFastLog(log, {
     // in the database, reads of the log may all be in line behind slow ones
     ...(config.eventStoreUrl === null ? { ask: () => database.leases.query('SELECT 1') } : {}),
+    looks: (at) => metrics.looked(at),
   })
   closers.push(() => failFast.close())
   await pairWithLog({
@@ -395,6 +398,7 @@ async function compose(
     bankFolders: files?.folders ?? null,
     openAlerts: () => openAlerts(patient),
     backupAge: () => backupAge(background),
+    diskWaits: () => diskWaits(background),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
@@ -432,6 +436,7 @@ async function compose(
         redrive: (request) => runner.redrive(withKey(request)),
         discard: (request) => discardWork({ work: workStore, kinds }, request),
       },
+      deadLetters: new PostgresDeadLetters(background, runner.names),
       advanceClock: (by, context) =>
         advanceClock(
           { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },

@@ -19,7 +19,7 @@ const row = (kind: DirectoryKind, id: string) => ({ directory: [[kind, id]] }) a
 /** Tenants and what opens the service to them, as operators list them; what they are stands in the log. */
 export const directory = projection({
   name: 'directory',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(TenantRegistered, {
@@ -63,7 +63,9 @@ export const directory = projection({
         directory.change(['webhook_subscription', data.subscription_id], { status: 'active' }),
     }),
     on(WebhookSubscriptionDeleted, {
-      apply: ({ data }, { directory }) => directory.remove('webhook_subscription', data.subscription_id),
+      reads: ({ data }) => row('webhook_subscription', data.subscription_id),
+      apply: ({ data }, { directory }) =>
+        directory.change(['webhook_subscription', data.subscription_id], { status: 'deleted' }),
     }),
   ],
 })

@@ -24,6 +24,7 @@ import { traces } from './0023-traces.ts'
 import { backups } from './0024-backups.ts'
 import { throughput } from './0025-throughput.ts'
 import { lookups } from './0026-lookups.ts'
+import { deadLetteredAt } from './0027-dead-lettered-at.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -54,4 +55,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0024-backups': backups,
   '0025-throughput': throughput,
   '0026-lookups': lookups,
+  '0027-dead-lettered-at': deadLetteredAt,
 }

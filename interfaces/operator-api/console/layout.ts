@@ -57,6 +57,12 @@ button,.button{width:auto;min-height:2.75rem;padding:.5rem 1rem;justify-self:sta
 .chart path{vector-effect:non-scaling-stroke}
 .chart .axis{stroke:var(--line);stroke-width:1}
 .chart .line{stroke:var(--accent-text)}
+.graph{display:block;max-width:none}
+.graph path{stroke:var(--edge);stroke-width:1.5}
+.graph circle,.graph rect{fill:var(--accent-text);stroke:var(--accent-text)}
+.graph rect{fill:var(--calm);stroke:none}
+.graph .later{fill:var(--card)}
+.graph text{fill:var(--ink);stroke:none;font-size:13px}
 .ends{display:flex;justify-content:space-between}
 details ul{margin:0;padding-left:1.25rem}
 select,textarea{display:block;width:100%;margin-top:.25rem;padding:.5rem .75rem;min-height:2.75rem;font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--edge);border-radius:.5rem}

@@ -4,7 +4,7 @@ import { pluralOf } from '../host/lists.ts'
 import { type Caller, call, type OperatorEndpoints, paramsOf } from './calls.ts'
 import type { ConsolePage } from './layout.ts'
 import type { Resource } from './resource.ts'
-import { linksOf, storyOf } from './resource-pages.ts'
+import { storyOf } from './resource-pages.ts'
 import { isRow, type Row, table } from './values.ts'
 
 /** Asks for the token of an operator. @param next where to go on. */
@@ -48,42 +48,5 @@ export function listsPage(all: readonly Resource[]): ConsolePage {
     title: 'Lists',
     body: html`<div><h1>Lists</h1><p class="soft">Everything else that is kept. The search finds one of them.</p></div>
 <section class="card"><dl>${all.map(({ path, title, about }) => html`<div class="row"><dt><a href="/console/${path}">${title}</a></dt><dd>${about}</dd></div>`)}</dl></section>`,
-  }
-}
-
-/** Streams that wait behind an event that a projection could not apply. @throws HttpError. */
-export async function deadLettersPage(
-  endpoints: OperatorEndpoints,
-  caller: Caller,
-  projections: Resource,
-): Promise<ConsolePage> {
-  const { data } = await call(caller, endpoints.of('GET /projections'))
-  const parked = (data as readonly Row[]).filter(
-    ({ parked_streams, rebuild }) =>
-      Number(parked_streams) > 0 || Number((rebuild as Row | null)?.parked_streams) > 0,
-  )
-  const shown = await Promise.all(
-    parked.map(async ({ name }) => {
-      const { data } = await call(caller, endpoints.of('GET /projections/{name}'), { name: String(name) })
-      const whole = data as Row
-      const streams = whole.parked as readonly Row[]
-      const does = (row: Row) => [
-        html`<a href="/console/streams/${encodeURIComponent(String(row.stream))}?from=${String(row.revision)}">What waits</a> `,
-        ...linksOf(endpoints, projections.parts?.parked, row, whole),
-      ]
-      const columns = {
-        stream: 'stream',
-        event: ({ type, revision }: Row) => `${String(revision)}: ${String(type)}`,
-        error: ({ category, message }: Row) => `${String(category)}: ${String(message)}`,
-        attempts: 'attempts',
-        parked_at: 'parked_at',
-      }
-      return html`<section class="card stack"><h2><a href="/console/projections/${String(name)}">${String(name)}</a></h2>${table(String(name), streams, columns, does, 12 * 1024)}</section>`
-    }),
-  )
-  return {
-    title: 'Dead letters',
-    body: html`<div><h1>Dead letters</h1><p class="soft">Streams that wait behind an event that a projection could not apply. Mend the cause first; then try them again.</p></div>
-${shown.length > 0 ? shown : html`<p class="card">No stream waits.</p>`}`,
   }
 }

@@ -18,7 +18,6 @@ interface Tile {
 
 const total = ({ pagination }: Answered) => Number(pagination?.total ?? 0)
 const rowsOf = ({ data }: Answered) => (Array.isArray(data) ? data : []).filter(isRow)
-const sum = (rows: readonly Row[], field: string) => rows.reduce((all, row) => all + Number(row[field]), 0)
 const ONE: Texts = { limit: '1' }
 
 const TILES: readonly Tile[] = [
@@ -37,8 +36,8 @@ const TILES: readonly Tile[] = [
   {
     title: 'Dead-lettered streams',
     href: '/console/dead-letters',
-    of: ['GET /projections', {}],
-    count: (all) => sum(rowsOf(all), 'parked_streams'),
+    of: ['GET /dead-letters', ONE],
+    count: total,
   },
   {
     title: 'Failed work',

@@ -29,11 +29,17 @@ const storyOf = (kind: StoryKind, id: unknown) => ({
   label: 'Story',
 })
 
-const retryStream = (label: string, dry: Texts): Action => ({
-  route: 'POST /projections/{name}/redrive',
-  label,
-  given: ({ stream }, whole) => ({ ...named(whole), stream: text(stream), ...dry }),
-})
+/** Counts what would be tried again, and tries it. */
+const retries = (
+  route: string,
+  given: (row: Row, whole: Row) => Texts,
+  when: (row: Row) => boolean = () => true,
+): readonly Action[] => [
+  { route, label: 'Dry run', given: (row, whole) => ({ ...given(row, whole), dry_run: 'true' }), when },
+  { route, label: 'Retry', given, when },
+]
+const REDRIVE = 'POST /projections/{name}/redrive'
+const isOfProjection = ({ kind }: Row) => kind === 'projection'
 
 export const resources: readonly Resource[] = [
   {
@@ -87,13 +93,37 @@ export const resources: readonly Resource[] = [
         when: ({ state }) => state === 'paused',
       },
       {
-        route: 'POST /projections/{name}/redrive',
+        route: REDRIVE,
         label: 'Retry dead letters',
         given: named,
         when: ({ parked_streams }) => Number(parked_streams) > 0,
       },
     ],
-    parts: { parked: [retryStream('Dry run', { dry_run: 'true' }), retryStream('Retry', {})] },
+    parts: {
+      parked: retries(REDRIVE, ({ stream }, whole) => ({ ...named(whole), stream: text(stream) })),
+    },
+  },
+  {
+    path: 'dead-letters',
+    title: 'Dead letters',
+    about:
+      'Streams that wait behind an event that a projection, a process manager or the publisher of integration events could not handle. Mend the cause first; then try them again.',
+    list: 'GET /dead-letters',
+    links: ({ stream, revision }) => [
+      { href: `${streamOf(stream).href}?from=${text(revision)}`, label: 'What waits' },
+    ],
+    actions: [
+      ...retries(
+        REDRIVE,
+        ({ reader, stream }) => ({ name: text(reader), stream: text(stream) }),
+        isOfProjection,
+      ),
+      ...retries(
+        'POST /work/redrive',
+        ({ reader, stream }) => ({ process_manager: text(reader), kind: '$stream', key: text(stream) }),
+        (row) => !isOfProjection(row),
+      ),
+    ],
   },
   {
     path: 'work',

@@ -14,7 +14,7 @@ import { confirmPage, doingsOf, done } from './action-pages.ts'
 import { bankFileLinesPage } from './bank-file-lines-page.ts'
 import { type Caller, OperatorEndpoints, type Texts } from './calls.ts'
 import { type ConsolePage, leadTo, type Place, writeConsolePage } from './layout.ts'
-import { deadLettersPage, listsPage, searchPage, signInPage } from './other-pages.ts'
+import { listsPage, searchPage, signInPage } from './other-pages.ts'
 import { overviewPage } from './overview-page.ts'
 import { listPage, lookUpPage, thingPage } from './resource-pages.ts'
 import { resources } from './resources.ts'
@@ -159,9 +159,6 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       },
       'POST',
     ),
-    page('/dead-letters', (visit) =>
-      deadLettersPage(visit.endpoints, visit, resources.find(({ path }) => path === 'projections')!),
-    ),
     page('/lists', async ({ endpoints: own }) =>
       listsPage(there.filter(({ isListed, list, show }) => isListed && own.has(list ?? show!))),
     ),
@@ -259,10 +256,8 @@ function errorPage({ status, error, message }: HttpError): ConsolePage {
 
 function placesOf(all: readonly { readonly path: string; readonly title: string }[]): readonly Place[] {
   const own = all.map(({ path, title }) => ({ href: `/console/${path}`, title }))
-  const at = own.findIndex(({ href }) => href === '/console/projections') + 1
-  const deadLetters = { href: '/console/dead-letters', title: 'Dead letters' }
   const lists = { href: '/console/lists', title: 'Lists' }
-  return [{ href: '/console', title: 'Overview' }, ...own.slice(0, at), deadLetters, ...own.slice(at), lists]
+  return [{ href: '/console', title: 'Overview' }, ...own, lists]
 }
 
 /** Where a sign-in leads: a page of the console, whatever was asked for. */

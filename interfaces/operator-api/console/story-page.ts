@@ -4,27 +4,25 @@ import { type Html, html } from '../../portal/html.ts'
 import { note, pill } from '../../portal/pieces.ts'
 import type { OperatorHost } from '../host/api.ts'
 import { type Caller, call, type OperatorEndpoints, type Texts } from './calls.ts'
+import { type Caused, causation } from './causation.ts'
 import { fieldsOf, input, queryOfForm } from './fields.ts'
 import type { ConsolePage } from './layout.ts'
 import { link, refused } from './resource-pages.ts'
 import { isRow, json, moment, type Row, table, thing } from './values.ts'
 
-/** Events that a page shows, and its slider goes over. */
-const EVENTS = 50
+/** Events that its slider goes over, which are as many as an answer has, and those that a page shows and draws. */
+const EVENTS = 500
+const ROWS = 50
 /** Bytes of parts of the page at the most: it stays below 100 KiB. */
 const STATE_BYTES = 20 * 1024
 const CHANGES_BYTES = 10 * 1024
 const EVENTS_BYTES = 26 * 1024
 
 /** An event of a story, as far as the page looks into it. */
-interface Told {
+interface Told extends Caused {
   readonly position: string
-  readonly event_id: string
   readonly recorded_at: string
-  readonly sentence: string
   readonly about: { readonly kind: string; readonly id: string } | null
-  readonly caused_by: string | null
-  readonly causes: readonly string[]
 }
 
 /** When: a place in the log or a time; null: now. */
@@ -58,6 +56,12 @@ export async function storyPage(
       ? ((await told({ ...sinceOf(point), limit: '1' })).data as Row).changes
       : null
   const step = stepOf(events, point)
+  const pages = Math.max(1, Math.ceil(events.length / ROWS))
+  const asked = Math.trunc(Number(query.page)) || Math.ceil((point === null ? 1 : step) / ROWS)
+  const page = Math.min(pages, Math.max(1, asked))
+  const before = (page - 1) * ROWS
+  const shown = events.slice(before, before + ROWS)
+  const turned = (page: number) => to({ ...point, page: String(page) })
   const next = pagination && 'next' in pagination ? pagination.next : null
   const steps = [
     step > 1 ? link(asOf(step - 1), 'Previous event') : null,
@@ -75,9 +79,12 @@ ${steps.length === 0 ? null : html`<p class="do-all">${steps}</p>`}
 ${timeForm(shows, query, from)}</section>
 ${past instanceof HttpError ? note('bad', 'The page cannot be shown', html`<p>${past.message}</p>`, 'alert') : stateOf(past ? (past.data as Row).state : state, point === null)}
 ${changes === null ? null : html`<section class="card stack"><h2>What has changed since</h2>${changed(changes)}</section>`}
-<section class="card stack"><h2>Events</h2>${eventTable(events, step, asOf, params)}
-<p>${query.from ? link(here, 'From the beginning') : null}${next === null ? null : link(`${here}?from=${String(next)}`, 'Go on')}</p>
-<details class="more"><summary>What caused what</summary>${causation(events, asOf)}</details></section>`,
+<section class="card stack"><h2>Events</h2>${pages === 1 ? null : html`<p class="soft">${before + 1} to ${before + shown.length} of ${events.length}.</p>`}
+${eventTable(shown, before, step, asOf, params)}
+<p>${query.from ? link(here, 'From the beginning') : null}${page > 1 ? link(turned(page - 1), 'Earlier events') : null}${page < pages ? link(turned(page + 1), 'Later events') : null}${next === null ? null : link(`${here}?from=${String(next)}`, 'Go on')}</p></section>
+<section class="card stack"><h2>What caused what</h2>
+${pages === 1 && next === null && !query.from ? null : html`<p class="soft">Drawn are the events above, ${ROWS} at the most; what other events caused is not.</p>`}
+${causation({ events: shown, before, step, asOf })}</section>`,
   }
 }
 
@@ -111,7 +118,9 @@ function whenOf(events: readonly Told[], point: Point, step: number): Html {
 
 /** A form with a slider over events: it says where it stands by its number, and goes there by its button. */
 function slider(count: number, step: number, from: Texts): Html {
-  return html`<form class="slider" method="get">${hidden(from)}<label>Event, 1 to ${count} <input type="range" name="event" min="1" max="${count}" step="1" value="${Math.max(1, step)}" list="events"></label><datalist id="events">${Array.from({ length: count }, (_, index) => html`<option value="${index + 1}"></option>`)}</datalist><button class="plain">Show as of this event</button></form>`
+  const marks = Array.from({ length: count }, (_, index) => html`<option value="${index + 1}"></option>`)
+  const marked = count > ROWS ? null : html`<datalist id="events">${marks}</datalist>`
+  return html`<form class="slider" method="get">${hidden(from)}<label>Event, 1 to ${count} <input type="range" name="event" min="1" max="${count}" step="1" value="${Math.max(1, step)}"${marked && html` list="events"`}></label>${marked}<button class="plain">Show as of this event</button></form>`
 }
 
 function timeForm({ query: schema }: Pick<Endpoint<OperatorHost>, 'query'>, query: Texts, from: Texts): Html {
@@ -140,11 +149,12 @@ function changed(changes: unknown): Html {
 
 function eventTable(
   events: readonly Told[],
+  before: number,
   step: number,
   asOf: (step: number) => string,
   of: { readonly kind: string; readonly id: string },
 ): Html {
-  const rows = events.map((event, index) => ({ ...event, step: index + 1 }))
+  const rows = events.map((event, index) => ({ ...event, step: before + index + 1 }))
   const columns = {
     event: 'step',
     recorded: 'recorded_at',
@@ -161,19 +171,4 @@ function aboutOf(about: Told['about'], of: { readonly kind: string; readonly id:
   if (about === null) return null
   if (about.kind === of.kind && about.id === of.id) return html`itself`
   return link(`/console/stories/${about.kind}/${encodeURIComponent(about.id)}`, about.kind)
-}
-
-/** Events below those that caused them; those that a request, a timer or an event elsewhere caused stand at the left. */
-function causation(events: readonly Told[], asOf: (step: number) => string): Html {
-  const steps = new Map(events.map(({ event_id }, index) => [event_id, index]))
-  const list = (ids: readonly string[]): Html | null =>
-    ids.length === 0
-      ? null
-      : html`<ul>${ids.map((id) => {
-          const at = steps.get(id)!
-          const { sentence, causes } = events[at]!
-          return html`<li><a href="${asOf(at + 1)}">${at + 1}</a> ${sentence.slice(0, 160)}${list(causes)}</li>`
-        })}</ul>`
-  const first = events.filter(({ caused_by }) => caused_by === null || !steps.has(caused_by))
-  return list(first.map(({ event_id }) => event_id)) ?? html`<p class="soft">Nothing.</p>`
 }

@@ -1,6 +1,7 @@
 import type { LogTree } from '../../../application/audit/log-tree.ts'
 import type { CommandContext } from '../../../application/commands/command-context.ts'
 import type { ConsoleSessions } from '../../../application/ports/console-sessions.ts'
+import type { DeadLetters } from '../../../application/ports/dead-letters.ts'
 import type { EventLog } from '../../../application/ports/event-log.ts'
 import type { LogMemory } from '../../../application/ports/log-memory.ts'
 import type { Outbox } from '../../../application/ports/outbox.ts'
@@ -72,6 +73,7 @@ export interface OperatorServices {
   portalHosts(): readonly string[]
   readonly projections: ProjectionOperations
   readonly work: WorkOperations
+  readonly deadLetters: DeadLetters
   /** Moves the virtual clock on, by seconds or to a time in epoch milliseconds, and does what falls due on the way. */
   advanceClock(
     by: { readonly seconds: number } | { readonly to: number },

@@ -224,6 +224,39 @@ describe('the story of a thing', () => {
     expect((await visitor.get('/console/stories/employer/none')).status).toBe(404)
     expect((await visitor.get(`${story}?position=x`)).text).toContain('The page cannot be shown')
   })
+
+  test('of more than 50 events goes by its slider to each of them, and shows and draws those around it', async () => {
+    const { employerId } = await seedTenant(service)
+    const long = `/console/stories/employer/${employerId}`
+    for (let n = 0; n < 60; n += 1) {
+      await operate(service, 'PATCH', `/employers/${employerId}`, {
+        legal_name: `${'"Bakery" & Sons '.repeat(9)}${n}`,
+      })
+    }
+    const now = await visitor.get(long)
+    const count = Number(/type="range" name="event" min="1" max="(\d+)"/.exec(now.text)![1])
+    expect(count).toBeGreaterThanOrEqual(61)
+    expect(now.text).toContain(`1 to 50 of ${count}.`)
+    const there = await visitor.get((await visitor.get(`${long}?event=58`)).headers.get('location')!)
+    expect(there.text).toContain(`After event 58 of the ${count} below`)
+    expect(there.text).toContain(`51 to ${count} of ${count}.`)
+    expect(there.text).toContain(`step="1" value="58"`)
+    const earlier = await visitor.get(`${long}${linkTo(there.text, 'Earlier events')!.slice(long.length)}`)
+    expect(earlier.text).toContain(`After event 58 of the ${count} below`)
+    expect(earlier.text).toContain(`1 to 50 of ${count}.`)
+    for (const { text } of [now, there, earlier, await visitor.get(`${long}?page=-7`)]) {
+      expect(unbalanced(text)).toEqual([])
+      expect(Buffer.byteLength(text)).toBeLessThan(100 * 1024)
+    }
+    expect(now.text).toMatch(
+      /<title id="causes-title">What caused what<\/title><desc id="causes-said">50 events: /,
+    )
+    expect(now.text.match(/<circle /g)).toHaveLength(50)
+    expect(there.text.match(/<circle class="later"/g)).toHaveLength(count - 58)
+    expect(there.text).toContain(
+      'Drawn are the events above, 50 at the most; what other events caused is not.',
+    )
+  })
 })
 
 describe('an action of the console', () => {

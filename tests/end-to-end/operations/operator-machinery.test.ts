@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
+import { ConsoleVisitor, proofIn } from '../../support/console.ts'
 import { employeeRecord, report, status } from '../../support/core.ts'
 import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
@@ -176,6 +177,91 @@ describe('projections', () => {
     expect(await actions()).not.toContain('redrive policies')
     expect((await ops('POST', '/projections/policies/redrive')).status).toBe(200)
     expect(await actions()).toContain('redrive policies')
+  })
+})
+
+describe('dead letters', () => {
+  const STREAM = () => `policy-${seeded.policyId}`
+  const READERS = ['employers', 'payment-links', 'integration-events']
+  const client = () => new pg.Client(service.databaseUrl)
+  beforeAll(async () => {
+    const sql = client()
+    await sql.connect()
+    await sql.query(
+      `INSERT INTO runtime.parked_streams (projection, generation, stream, position, revision, type, category, message, attempts)
+       SELECT projection, generation, $1, 1, 0, 'Elsewhere', 'handler', 'out of range', 3
+       FROM runtime.projections WHERE projection = 'employers' AND role = 'live'`,
+      [STREAM()],
+    )
+    await sql.query(
+      `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, attempts, last_error, correlation_id, causation_id, dead_lettered_at)
+       SELECT name, '$stream', $1, '{"revision":0}', 0, 'failed', 3, 'broken', 'c', 'c', since
+       FROM (VALUES ('payment-links', clock_timestamp()), ('integration-events', NULL)) AS of (name, since)`,
+      [STREAM()],
+    )
+    await sql.end()
+  })
+  afterAll(async () => {
+    const sql = client()
+    await sql.connect()
+    await sql.query(`DELETE FROM runtime.parked_streams; DELETE FROM runtime.work WHERE kind = '$stream'`)
+    await sql.end()
+  })
+  const readersOf = async (query: string) =>
+    (await operate(service, 'GET', `/dead-letters${query}`)).map(({ reader }: { reader: string }) => reader)
+
+  test('of all readers are one list: stream, event, error, since when, and how much waits behind it', async () => {
+    const events = await operate(service, 'GET', `/streams/${STREAM()}?limit=1000`)
+    const [{ type, event_id }] = events
+    const all = await operate(service, 'GET', '/dead-letters')
+    expect(all.map(({ reader }: { reader: string }) => reader).sort()).toEqual([...READERS].sort())
+    for (const one of all) {
+      const waiting = events.length - 1
+      expect(one).toMatchObject({ stream: STREAM(), revision: 0, type, event_id, attempts: 3, waiting })
+    }
+    const one = (reader: string) => all.find((each: { reader: string }) => each.reader === reader)
+    const since = expect.stringMatching(/^20.*Z$/)
+    expect(one('employers')).toMatchObject({
+      kind: 'projection',
+      generation: expect.any(Number),
+      error: 'handler: out of range',
+      since,
+    })
+    expect(one('payment-links')).toMatchObject({ kind: 'process_manager', generation: null, since })
+    expect(one('integration-events')).toMatchObject({ kind: 'integration_events', since: null })
+  })
+
+  test('are narrowed by reader and kind, and come in pages', async () => {
+    expect(await readersOf('?kind=process_manager')).toEqual(['payment-links'])
+    expect(await readersOf('?reader=employers')).toEqual(['employers'])
+    expect(await readersOf('?reader=employers&kind=integration_events')).toEqual([])
+    const { body } = await ops('GET', '/dead-letters?limit=2&page=2')
+    expect([body.data.length, body.pagination.total, body.pagination.has_more]).toEqual([1, 3, false])
+    for (const [query, field] of [
+      ['kind=queue', 'kind'],
+      ['reader=%00', 'reader'],
+    ]) {
+      const refused = await ops('GET', `/dead-letters?${query}`)
+      expect([refused.status, refused.body.field]).toEqual([400, field])
+    }
+  })
+
+  test('are tried again in the console by the reader that they wait for, after a dry run', async () => {
+    const visitor = new ConsoleVisitor(service)
+    await visitor.signIn()
+    const { text } = await visitor.get('/console/dead-letters?kind=process_manager')
+    const [dry] = /\/console\/actions\/redriveWork\?[^"]+dry_run=true/.exec(text)!
+    const action = dry.replaceAll('&amp;', '&')
+    const form = proofIn(await visitor.get(action), action)
+    expect((await visitor.ask('POST', action, { form })).text).toMatch(/Redriven<\/dt><dd>1</)
+    expect((await visitor.get('/console/dead-letters?kind=projection')).text).toContain(
+      '/console/actions/redriveProjection?name=employers&amp;stream=policy-',
+    )
+    const overview = (await visitor.get('/console')).text
+    const counted = /<strong>(\d+) <span[^<]*<\/span><\/strong><a href="\/console\/dead-letters">/.exec(
+      overview,
+    )
+    expect(counted?.[1]).toBe('3')
   })
 })
 

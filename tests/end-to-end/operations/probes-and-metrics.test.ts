@@ -74,7 +74,7 @@ describe('metrics', () => {
     expect(after[3]).toBeGreaterThan(before[3]!)
   })
 
-  test('tell of connections by their purpose, appends under way and the oldest work that is due', async () => {
+  test('tell of connections by their purpose, appends under way, looks at the log and the disk, and the oldest work that is due', async () => {
     const { text } = await send(`${service.opsUrl}/metrics`)
     const named = (name: string) => text.split('\n').filter((line) => line.startsWith(`compstream_${name}`))
     for (const pool of ['requests', 'background', 'leases']) {
@@ -82,6 +82,8 @@ describe('metrics', () => {
       expect(named(`database_pool_waiting{pool="${pool}"} `)).toHaveLength(1)
     }
     expect(named('log_appends_waiting ')).toHaveLength(1)
+    expect(named('log_looks_total{at="head"} ')).toHaveLength(1)
+    expect(named('database_disk_syncs_total ')).toHaveLength(1)
     expect(named('work_oldest_due_seconds{queue="process-managers"} ')).toHaveLength(1)
   })
 

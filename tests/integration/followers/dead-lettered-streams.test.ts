@@ -4,6 +4,7 @@ import type { Stop } from '../../../application/followers/consumer.ts'
 import { type Handled, OwnedFollower } from '../../../application/followers/owned-follower.ts'
 import { DEAD_LETTERED_STREAM, type WorkToStore } from '../../../application/followers/work-store.ts'
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
+import { PostgresDeadLetters } from '../../../infrastructure/work/dead-letters.ts'
 import { someEvents } from '../../contract/event-store/event-log.contract.ts'
 import { openWorkbench, pieceOfWork, until, type Workbench } from '../../support/workbench.ts'
 
@@ -89,6 +90,26 @@ describe('a stream behind an event that cannot be handled', () => {
     expect(await bench.store.failed(10)).toMatchObject([
       { kind: DEAD_LETTERED_STREAM, key: 'bad-1', attempts: 3 },
     ])
+    const scope = { reader: null, kind: null }
+    const listed = await new PostgresDeadLetters(bench.database.pool, [NAME]).list(scope, {
+      page: 1,
+      limit: 9,
+    })
+    expect(listed).toEqual({
+      total: 1,
+      items: [
+        {
+          reader: NAME,
+          kind: 'process_manager',
+          generation: null,
+          stream: 'bad-1',
+          revision: 1,
+          error: expect.stringContaining('Error at '),
+          attempts: 3,
+          since: expect.any(Date),
+        },
+      ],
+    })
     isBroken = false
     expect(await bench.store.redrive({ dryRun: false })).toBe(1)
     await until(async () => (await deadLettered()).length === 0)

@@ -18,6 +18,7 @@ import { DEAD_LETTERED_STREAM, type WorkStore } from '../../../application/follo
 import { discardWork } from '../../../application/operations/unknown-work.ts'
 import { policy } from '../../../domain/policies/policy.ts'
 import { NachaFolders } from '../../../infrastructure/providers/bank/nacha/folders.ts'
+import { diskWaits } from '../../../infrastructure/telemetry/disk-waits.ts'
 import { Metrics } from '../../../infrastructure/telemetry/metrics.ts'
 import { PostgresWorkStore } from '../../../infrastructure/work/work-store.ts'
 import { Readiness } from '../../../interfaces/service/readiness.ts'
@@ -70,6 +71,7 @@ function readinessOf(
       bankFolders: null,
       openAlerts: async () => ({}),
       backupAge: async () => null,
+      diskWaits: () => diskWaits(bench.database.pool),
       projections: { list: async () => [] } as unknown as Projections,
       ...parts,
     },

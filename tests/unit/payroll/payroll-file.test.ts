@@ -229,13 +229,16 @@ describe('a payroll file', () => {
   test.each([
     [0, 'PayrollPremiumCalculated'],
     [1, 'PayrollFileFailed'],
-  ])('fails above the highest premium that a number holds exactly, not at it: %i cents above', (above, type) => {
-    const before = { ...firstPremium.data, premium_cents: Number.MAX_SAFE_INTEGER - 51 + above }
-    const [outcome] = given(...upTo(lastWages), event('PayrollPremiumCalculated', before))
-      .when({ type: 'CalculatePremium', calculated: lastWages.data, table, debitAccountId: null })
-      .events()
-    expect(outcome).toMatchObject({ type })
-  })
+  ])(
+    'fails above the highest premium that a number holds exactly, not at it: %i cents above',
+    (above, type) => {
+      const before = { ...firstPremium.data, premium_cents: Number.MAX_SAFE_INTEGER - 51 + above }
+      const [outcome] = given(...upTo(lastWages), event('PayrollPremiumCalculated', before))
+        .when({ type: 'CalculatePremium', calculated: lastWages.data, table, debitAccountId: null })
+        .events()
+      expect(outcome).toMatchObject({ type })
+    },
+  )
 
   test('costs nothing under a policy that carries no rates at all', () => {
     const { table: none } = phaseTerms({ ...policy, rates: [] })

@@ -25,6 +25,7 @@ async function metricNames(): Promise<ReadonlySet<string>> {
   metrics.integrationEvent('type')
   metrics.integrationEventsBehind(0)
   metrics.clockSkew(0)
+  metrics.diskWaits({ syncs: 1, seconds: 1 })
   metrics.backupAge(0)
   metrics.covered(true)
   const described = (await metrics.text()).matchAll(/^# TYPE (\w+) (\w+)$/gm)
