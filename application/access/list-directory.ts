@@ -55,7 +55,7 @@ export const listTenants = listOfKind('tenant', tenant, [])
 /** Payroll companies. */
 export const listPayrollCompanies = listOfKind('payroll_company', payrollCompany, ['tenant_id'])
 /** API clients. */
-export const listApiClients = listOfKind('api_client', apiClient, ['tenant_id', 'status'])
+export const listApiClients = listOfKind('api_client', apiClient, [...OF_TENANT, 'status'])
 /** Inbound connections. */
 export const listInboundConnections = listOfKind('inbound_connection', inboundConnection, [
   ...OF_TENANT,

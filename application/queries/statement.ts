@@ -137,11 +137,21 @@ export function isBetween<Table extends keyof ReadModels>(
   column: StringReference<ReadModels, Table>,
   { from, to }: { readonly from: Expression<string | null>; readonly to: Expression<string | null> },
 ): Expression<SqlBool> {
-  const [least, most] = [eb.cast<string | null>(from, 'text'), eb.cast<string | null>(to, 'text')]
+  const least = eb.cast<string | null>(from, 'text')
   return eb.and([
     eb.or([eb(least, 'is', null), eb(column, '>=', least as Expression<never>)]),
-    eb.or([eb(most, 'is', null), eb(column, '<=', most as Expression<never>)]),
+    isUntil(eb, column, to),
   ])
+}
+
+/** Holds where a column of ISO 8601 times lies before a bound or at it; null: there is none. */
+export function isUntil<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  to: Expression<string | null>,
+): Expression<SqlBool> {
+  const most = eb.cast<string | null>(to, 'text')
+  return eb.or([eb(most, 'is', null), eb(column, '<=', most as Expression<never>)])
 }
 
 /** Holds where a condition is as a parameter says, or that is null. */

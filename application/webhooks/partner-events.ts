@@ -14,7 +14,7 @@ import { type KeyScope, keyScope, pagedList, readPage } from '../queries/pages.t
 import {
   equalIfGiven,
   inIfGiven,
-  isBetween,
+  isUntil,
   type Parameter,
   type Reading,
   statement,
@@ -50,7 +50,7 @@ interface EventFilter {
   readonly from: string | null
   readonly to: string | null
 }
-type EventScope = KeyScope & EventFilter
+type EventScope = KeyScope & EventFilter & { readonly from: string }
 
 const within = (db: Reading, $: Parameter<EventScope>) =>
   db
@@ -58,7 +58,9 @@ const within = (db: Reading, $: Parameter<EventScope>) =>
     .where('tenant_id', '=', $('tenantId'))
     .where('environment', '=', $('environment'))
     .where((eb) => equalIfGiven(eb, $, 'event_type'))
-    .where((eb) => isBetween(eb, 'created_at', { from: $('from'), to: $('to') }))
+    // a condition that an index can begin at, whatever the plan
+    .where('created_at', '>=', $('from'))
+    .where((eb) => isUntil(eb, 'created_at', $('to')))
     // what names none is judged by the other alone
     .where((eb) => eb.or([eb('carrier_id', 'is', null), inIfGiven(eb, 'carrier_id', $('carrierIds'))]))
     .where((eb) => eb.or([eb('employer_id', 'is', null), inIfGiven(eb, 'employer_id', $('employerIds'))]))

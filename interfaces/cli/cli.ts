@@ -26,6 +26,7 @@ const OPERATOR = {
   clock: "Read the service's clock, and move a virtual one.",
   projections: 'Watch, rebuild and switch what builds the read models.',
   work: 'See what process managers have to do, and have it tried again or dropped.',
+  'dead-letters': 'List the streams that wait behind an event which a reader of the log could not handle.',
   alerts: 'See what calls for a person, and take note of it.',
   'card-processor': 'Play the payer or the card processor, where that is simulated.',
   debits: 'Find bank debits, and decide on those in quarantine.',

@@ -39,9 +39,11 @@ export function webhookCommands(io: CliIo, program: Command): void {
       const client = await PartnerClient.from(io, options, 'payments')
       const answer = await client.send('GET', `/events?${new URLSearchParams(given as [string, string][])}`)
       const columns = { 'event id': 'event_id', type: 'event_type', raised: 'created_at', payload: 'payload' }
-      const { from: listedFrom } = answer.pagination as { readonly from: string }
+      // a service of the release before does not say so
+      const { from: listedFrom } = answer.pagination as { readonly from?: string }
+      const begin = listedFrom === undefined ? '' : `\nListed from ${listedFrom} on`
       const text = rows(answer.data as readonly unknown[], columns, 'events')
-      return { json: answer, text: `${text}${moreOf(answer.pagination)}\nListed from ${listedFrom} on` }
+      return { json: answer, text: `${text}${moreOf(answer.pagination)}${begin}` }
     },
   )
   verb<PartnerOptions & SpanOptions & { readonly event?: readonly string[] }>(

@@ -48,7 +48,15 @@ export function id() {
 
 /** An id that partners send in a body or a filter: text that cannot be one is like an id that does not exist. */
 export function reference() {
-  return z.string().trim().min(1).meta({ pattern: '\\S' })
+  return (
+    z
+      .string()
+      .trim()
+      .min(1)
+      // what is too long stays no id, and costs whoever hashes it no more than one
+      .overwrite((text) => text.slice(0, 25))
+      .meta({ pattern: '\\S' })
+  )
 }
 
 /** An id in a path: one that is no id is not found. @param what it names. */

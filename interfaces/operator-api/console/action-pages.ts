@@ -33,7 +33,9 @@ export function doingsOf(
       ...(resource.alsoActions ?? []),
       ...Object.values(resource.parts ?? {}).flat(),
     ]
-    return actions.filter(({ route }) => endpoints.has(route)).map((action) => ({ ...action, resource }))
+    return actions
+      .filter(({ route, isDry }) => !isDry && endpoints.has(route))
+      .map((action) => ({ ...action, resource }))
   })
   return new Map(
     all.reverse().map(({ route, label, resource }) => {
@@ -79,7 +81,7 @@ ${alert}${effect === '' ? null : html`<p class="text">${effect}</p>`}
 ${Object.keys(named).length === 0 ? null : html`<dl>${Object.entries(named).map(([name, one]) => html`<div class="row"><dt>${words(name)}</dt><dd><code>${one}</code></dd></div>`)}</dl>`}
 <form method="post" action="${caller.request.originalUrl}">${proofField(session, caller.request.originalUrl)}
 ${asked.map((field) => input(field, refused?.typed[field.name]))}
-<div class="do-all"><button>${doing.label}</button> <a href="/console/${resource.path}">Leave it as it is</a></div></form></div>
+<div class="do-all"><button>${preset.dry_run === 'true' ? 'Dry run' : doing.label}</button> <a href="/console/${resource.path}">Leave it as it is</a></div></form></div>
 ${about === null ? null : html`<section class="card stack"><h2>How it stands now</h2>${thing(about)}</section>`}`,
   }
 }

@@ -30,7 +30,10 @@ interface Box {
 
 /** Bytes of a sentence in the picture, and in the list: the page stays below 100 KiB. */
 const IN_PICTURE = 44
-const IN_LIST = 100
+const IN_LIST = 80
+
+/** Bytes of an address. */
+const MOST_ADDRESS = 100
 
 /** Units of the picture, which are pixels. */
 const ROW = 24
@@ -73,15 +76,18 @@ function boxesOf<Event extends Caused>({ events, before, asOf }: Drawn<Event>): 
 function outside(causes: Map<string, Box>, event: string | null, request = 'unknown'): Box {
   const [id, text, shown] =
     event === null
-      ? [
-          request,
-          `request or timer ${request}`,
-          html`Request or timer <a href="/console/events?${new URLSearchParams({ correlation_id: request }).toString()}">${request}</a>`,
-        ]
-      : [event, `event elsewhere ${event}`, html`Event elsewhere <code>${event}</code>`]
+      ? [request, `request or timer ${request}`, html`Request or timer ${linkTo(request)}`]
+      : [event, `event elsewhere ${event}`, html`Event elsewhere <code>${cut(event, IN_PICTURE)}</code>`]
   const box = causes.get(id) ?? { number: null, text: cut(text, IN_PICTURE), shown, leads: [] }
   causes.set(id, box)
   return box
+}
+
+/** Leads to what a request led to. Callers choose its id: one whose address would be long leads nowhere. */
+function linkTo(request: string): Html {
+  const query = new URLSearchParams({ correlation_id: request }).toString()
+  const shown = cut(request, IN_PICTURE)
+  return query.length > MOST_ADDRESS ? html`${shown}` : html`<a href="/console/events?${query}">${shown}</a>`
 }
 
 function picture<Event extends Caused>(roots: readonly Box[], { events, step }: Drawn<Event>): Html {

@@ -7,6 +7,8 @@ export interface Action {
   /** As the API's reference names it: `POST /debits/{transaction_id}/release`. */
   readonly route: string
   readonly label: string
+  /** Whether the action only tells what would be done. */
+  readonly isDry?: true
   /** What is known already: parameters of the path and fields of the body, of a row and the thing that it is in. */
   readonly given?: (row: Row, whole: Row) => Texts
   readonly when?: (row: Row, whole: Row) => boolean

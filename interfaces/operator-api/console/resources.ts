@@ -35,7 +35,13 @@ const retries = (
   given: (row: Row, whole: Row) => Texts,
   when: (row: Row) => boolean = () => true,
 ): readonly Action[] => [
-  { route, label: 'Dry run', given: (row, whole) => ({ ...given(row, whole), dry_run: 'true' }), when },
+  {
+    route,
+    label: 'Dry run',
+    isDry: true,
+    given: (row, whole) => ({ ...given(row, whole), dry_run: 'true' }),
+    when,
+  },
   { route, label: 'Retry', given, when },
 ]
 const REDRIVE = 'POST /projections/{name}/redrive'
@@ -104,28 +110,6 @@ export const resources: readonly Resource[] = [
     },
   },
   {
-    path: 'dead-letters',
-    title: 'Dead letters',
-    about:
-      'Streams that wait behind an event that a projection, a process manager or the publisher of integration events could not handle. Mend the cause first; then try them again.',
-    list: 'GET /dead-letters',
-    links: ({ stream, revision }) => [
-      { href: `${streamOf(stream).href}?from=${text(revision)}`, label: 'What waits' },
-    ],
-    actions: [
-      ...retries(
-        REDRIVE,
-        ({ reader, stream }) => ({ name: text(reader), stream: text(stream) }),
-        isOfProjection,
-      ),
-      ...retries(
-        'POST /work/redrive',
-        ({ reader, stream }) => ({ process_manager: text(reader), kind: '$stream', key: text(stream) }),
-        (row) => !isOfProjection(row),
-      ),
-    ],
-  },
-  {
     path: 'work',
     title: 'Work',
     about: 'What process managers have in hand: due, held, for later, and failed.',
@@ -154,6 +138,28 @@ export const resources: readonly Resource[] = [
       ],
     },
     whole: [{ route: 'POST /work/redrive', label: 'Retry all that failed' }],
+  },
+  {
+    path: 'dead-letters',
+    title: 'Dead letters',
+    about:
+      'Streams that wait behind an event that a projection, a process manager or the publisher of integration events could not handle. Mend the cause first; then try them again.',
+    list: 'GET /dead-letters',
+    links: ({ stream, revision }) => [
+      { href: `${streamOf(stream).href}?from=${text(revision)}`, label: 'What waits' },
+    ],
+    actions: [
+      ...retries(
+        REDRIVE,
+        ({ reader, stream }) => ({ name: text(reader), stream: text(stream) }),
+        isOfProjection,
+      ),
+      ...retries(
+        'POST /work/redrive',
+        ({ reader, stream }) => ({ process_manager: text(reader), kind: '$stream', key: text(stream) }),
+        (row) => !isOfProjection(row),
+      ),
+    ],
   },
   {
     path: 'debits',

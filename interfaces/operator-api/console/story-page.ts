@@ -14,7 +14,7 @@ import { isRow, json, moment, type Row, table, thing } from './values.ts'
 const EVENTS = 500
 const ROWS = 50
 /** Bytes of parts of the page at the most: it stays below 100 KiB. */
-const STATE_BYTES = 20 * 1024
+const STATE_BYTES = 16 * 1024
 const CHANGES_BYTES = 10 * 1024
 const EVENTS_BYTES = 26 * 1024
 
@@ -110,10 +110,10 @@ function stepOf(events: readonly Told[], point: Point): number {
 }
 
 function whenOf(events: readonly Told[], point: Point, step: number): Html {
-  if (point === null) return html`Now, after ${events.length} events of those below.`
+  if (point === null) return html`Now, after the last of ${events.length} events.`
   const last = events[step - 1]
   const until = last && html`: ${moment(last.recorded_at)}, ${last.sentence}`
-  return html`After event ${step} of the ${events.length} below${until}`
+  return html`After event ${step} of ${events.length}${until}`
 }
 
 /** A form with a slider over events: it says where it stands by its number, and goes there by its button. */

@@ -37,7 +37,10 @@ export const deadLetterEndpoints = [
     query: z.object({
       ...page,
       reader: narrowing(
-        z.string().regex(/^[a-z][a-z0-9-]{0,99}$/, 'must be the name of a reader of the log'),
+        z
+          .string()
+          .regex(/^[a-z][a-z0-9-]{0,99}$/, 'must be the name of a reader of the log')
+          .describe('Streams that wait for this reader only'),
       ),
       kind: narrowing(word(...READER_KINDS)),
     }),

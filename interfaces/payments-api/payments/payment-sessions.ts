@@ -15,6 +15,7 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from '../host/api.ts'
+import { POLICY_REFUSALS } from '../host/policy-refusals.ts'
 import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing/financing.ts'
 import {
   CreatedFinancingSession,
@@ -67,9 +68,9 @@ export const paymentSessionEndpoints = [
     asksOutside: true,
     refuses: {
       400: [
+        ...POLICY_REFUSALS[400],
         'amount_missing',
         'amounts_disagree',
-        'carrier_id_required',
         'down_payment_exceeds_total',
         'fee_breakdown_disagrees',
         'fee_exceeds_amount',
@@ -78,8 +79,8 @@ export const paymentSessionEndpoints = [
         'total_out_of_bounds',
         'wrong_environment',
       ],
-      403: ['carrier_out_of_scope', 'checkout_not_enabled', 'employer_out_of_scope', 'policy_out_of_scope'],
-      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      403: [...POLICY_REFUSALS[403], 'checkout_not_enabled'],
+      404: POLICY_REFUSALS[404],
       409: ['already_created', 'checkout_unavailable'],
       503: ['financing_off', 'no_payment_page_host'],
     },

@@ -252,8 +252,11 @@ describe('dead letters', () => {
     const { text } = await visitor.get('/console/dead-letters?kind=process_manager')
     const [dry] = /\/console\/actions\/redriveWork\?[^"]+dry_run=true/.exec(text)!
     const action = dry.replaceAll('&amp;', '&')
-    const form = proofIn(await visitor.get(action), action)
+    const page = await visitor.get(action)
+    expect(page.text).toContain('<button>Dry run</button>')
+    const form = proofIn(page, action)
     expect((await visitor.ask('POST', action, { form })).text).toMatch(/Redriven<\/dt><dd>1</)
+    expect((await visitor.get('/console/actions/redriveWork')).text).toContain('<button>Retry all that failed</button>')
     expect((await visitor.get('/console/dead-letters?kind=projection')).text).toContain(
       '/console/actions/redriveProjection?name=employers&amp;stream=policy-',
     )

@@ -142,10 +142,13 @@ describe('migrations', () => {
   test('give the service role back what a restored dump may lack', async () => {
     const { url } = await aDatabase()
     await query(url, `REVOKE ALL ON SCHEMA event_log, runtime, read_model FROM ${SERVICE_ROLE}`)
+    // as where functions are nobody's by default
+    await query(url, 'REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA runtime FROM PUBLIC')
     await migrate({ url })
     const database = await opened(url)
     expect(database.serviceRole).toBe(true)
     expect((await database.pool.query('SELECT * FROM event_log.events')).rows).toEqual([])
+    expect((await database.pool.query(`SELECT * FROM runtime.data_keys_of('{}')`)).rows).toEqual([])
   })
 })
 

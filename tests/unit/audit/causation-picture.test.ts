@@ -7,8 +7,9 @@ const event = (id: number, cause: string | null, sentence = `Event ${id}.`, requ
   caused_by: cause,
   metadata: { correlation_id: request },
 })
+const STORY = '/console/stories/payroll_company/19a3638163bd4dd3af8ef037'
 const drawn = (events: readonly Caused[], { before = 0, step = events.length } = {}) =>
-  causation({ events, before, step, asOf: (number) => `?event=${number}` }).text
+  causation({ events, before, step, asOf: (number) => `${STORY}?position=${number}&from=1` }).text
 /** The texts of the picture from above to below, each with the depth at which it stands. */
 const rowsIn = (text: string) =>
   [...text.matchAll(/<text x="(\d+)[^>]*>([^<]*)</g)].map(([, x, label]) => [(Number(x) - 18) / 18, label])
@@ -48,9 +49,10 @@ describe('the picture of what caused what', () => {
   test.each([
     ['a chain', (n: number) => event(n, `e${n - 1}`, '"&'.repeat(200), `request ${n}`)],
     ['as many requests', (n: number) => event(n, null, '漢字'.repeat(200), `request ${n}`.padEnd(36, '0'))],
+    ['as many requests whose callers named them long', (n: number) => event(n, null, 'Paid.', `${n}`.padEnd(128, '"'))],
   ])('of 50 events, %s, stays small and not wide', (_, each) => {
     const text = drawn(Array.from({ length: 50 }, (_, n) => each(n)))
-    expect(Buffer.byteLength(text)).toBeLessThan(26 * 1024)
+    expect(Buffer.byteLength(text)).toBeLessThan(30 * 1024)
     expect(Number(/<svg [^>]*width="(\d+)"/.exec(text)![1])).toBeLessThan(600)
     expect(text.match(/<circle /g)).toHaveLength(50)
   })

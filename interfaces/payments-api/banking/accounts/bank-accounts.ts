@@ -95,7 +95,7 @@ export const bankAccountEndpoints = [
     errors: { 404: `There is no such bank account. ${OWNER}` },
     refuses: {
       403: ['bank_account_out_of_scope', 'owner_out_of_scope'],
-      404: ['employer_not_found'],
+      404: ['carrier_not_found', 'employer_not_found'],
     },
     async handle(call) {
       const { app } = call.host

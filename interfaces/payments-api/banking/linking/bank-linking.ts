@@ -316,7 +316,12 @@ export const bankLinkingEndpoints = [
         'owner_mismatch',
       ],
       403: ['access_token_refused', 'bank_connection_out_of_scope', 'owner_out_of_scope'],
-      404: ['carrier_not_found', 'employer_not_found', 'linked_account_not_found'],
+      404: [
+        'bank_connection_not_found',
+        'carrier_not_found',
+        'employer_not_found',
+        'linked_account_not_found',
+      ],
       409: ['bank_connection_erased', 'bank_login_required', 'linked_account_simulated'],
     },
     handle(call) {

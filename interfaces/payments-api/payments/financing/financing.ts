@@ -23,6 +23,7 @@ import {
   publicEndpoint,
   wrongEnvironment,
 } from '../../host/api.ts'
+import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
 import { newPaymentSession } from '../sessions/payment-session-schemas.ts'
 import {
   checkoutRequestOf,
@@ -125,9 +126,18 @@ export const financingEndpoints = [
     },
     asksOutside: true,
     refuses: {
-      400: ['amount_missing', 'financing_details_mismatch', 'recipient_not_listed'],
-      403: ['carrier_out_of_scope', 'employer_out_of_scope'],
-      404: ['employer_not_found'],
+      400: [
+        ...POLICY_REFUSALS[400],
+        'amount_missing',
+        'amounts_disagree',
+        'fee_breakdown_disagrees',
+        'fee_exceeds_amount',
+        'financing_details_mismatch',
+        'recipient_not_listed',
+        'total_out_of_bounds',
+      ],
+      403: POLICY_REFUSALS[403],
+      404: POLICY_REFUSALS[404],
       409: ['checkout_unavailable', 'financing_session_closed', 'invitation_changed'],
       503: ['financing_off', 'invitations_off', 'no_payment_page_host'],
     },

@@ -13,6 +13,7 @@ import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
+import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
 import {
   CreatedPaymentLink,
   InstallmentPlan,
@@ -48,15 +49,15 @@ export const paymentLinkEndpoints = [
     asksOutside: true,
     refuses: {
       400: [
-        'carrier_id_required',
+        ...POLICY_REFUSALS[400],
         'charge_too_large',
         'email_refused',
         'installments_too_small',
         'no_installments_left',
         'return_url_refused',
       ],
-      403: ['carrier_out_of_scope', 'employer_out_of_scope', 'policy_out_of_scope'],
-      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      403: POLICY_REFUSALS[403],
+      404: POLICY_REFUSALS[404],
       409: ['amount_refused', 'policy_cancelled'],
     },
     handle(call) {

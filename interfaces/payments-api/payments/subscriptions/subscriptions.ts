@@ -18,6 +18,7 @@ import { optional, reference } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
+import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
 import { params, REACH, Subscription, status } from './subscription-schemas.ts'
 
 const PROCESSOR_AWAY = 'The card processor could not be reached; nothing was changed'
@@ -56,9 +57,9 @@ export const subscriptionEndpoints = [
     },
     asksOutside: true,
     refuses: {
-      400: ['carrier_id_required', 'email_refused', 'payment_method_refused'],
-      403: ['carrier_out_of_scope', 'employer_out_of_scope'],
-      404: ['carrier_not_found', 'employer_not_found', 'policy_not_found'],
+      400: [...POLICY_REFUSALS[400], 'payment_method_refused'],
+      403: POLICY_REFUSALS[403],
+      404: POLICY_REFUSALS[404],
       409: ['amount_refused', 'no_processor_customer'],
     },
     handle(call) {
