@@ -28,6 +28,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   clock: 'The clock of the service; tests move it forward.',
   'debit-batches': 'The daily run that puts debits into batches.',
   'debit-collections': 'Debits of several policies that one call asked for: all were accepted, or none.',
+  'dead-letters': 'Streams that wait behind an event which a reader of the log could not handle.',
   debits:
     'Debits as operators see them.\n\n`pending` → `Scheduled` → `submitted` → `processed` → `returned`; `quarantined` → `Scheduled` or `failed`.',
   drain: 'Waits until all work that is due is done.',

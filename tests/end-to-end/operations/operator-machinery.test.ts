@@ -256,7 +256,9 @@ describe('dead letters', () => {
     expect(page.text).toContain('<button>Dry run</button>')
     const form = proofIn(page, action)
     expect((await visitor.ask('POST', action, { form })).text).toMatch(/Redriven<\/dt><dd>1</)
-    expect((await visitor.get('/console/actions/redriveWork')).text).toContain('<button>Retry all that failed</button>')
+    expect((await visitor.get('/console/actions/redriveWork')).text).toContain(
+      '<button>Retry all that failed</button>',
+    )
     expect((await visitor.get('/console/dead-letters?kind=projection')).text).toContain(
       '/console/actions/redriveProjection?name=employers&amp;stream=policy-',
     )

@@ -49,7 +49,10 @@ describe('the picture of what caused what', () => {
   test.each([
     ['a chain', (n: number) => event(n, `e${n - 1}`, '"&'.repeat(200), `request ${n}`)],
     ['as many requests', (n: number) => event(n, null, '漢字'.repeat(200), `request ${n}`.padEnd(36, '0'))],
-    ['as many requests whose callers named them long', (n: number) => event(n, null, 'Paid.', `${n}`.padEnd(128, '"'))],
+    [
+      'as many requests whose callers named them long',
+      (n: number) => event(n, null, 'Paid.', `${n}`.padEnd(128, '"')),
+    ],
   ])('of 50 events, %s, stays small and not wide', (_, each) => {
     const text = drawn(Array.from({ length: 50 }, (_, n) => each(n)))
     expect(Buffer.byteLength(text)).toBeLessThan(30 * 1024)
