@@ -11,6 +11,7 @@ import { IntakeCompleted, intake } from '../../../domain/policies/intake.ts'
 import { webhookEvent } from '../../../domain/webhooks/webhook-event.ts'
 import type { Application } from '../../commands/application.ts'
 import { employerSubject, personSubject } from '../../commands/sealing.ts'
+import { TimeSlice } from '../../commands/time-slices.ts'
 import { LOG_START, type StoredEvent } from '../../ports/event-log.ts'
 
 /**
@@ -212,12 +213,15 @@ export async function* eventsOfTypes(
   until: bigint,
   signal: AbortSignal,
 ): AsyncGenerator<StoredEvent, void, undefined> {
+  const slice = new TimeSlice()
   for (let after = LOG_START; after < until; ) {
     signal.throwIfAborted()
     const { events, checkpoint, atHead } = await log.readAll({ after, maxCount: READ_PAGE, types })
     for (const event of events) {
       if (event.position > until) return
       yield event
+      const pause = slice.over()
+      if (pause) await pause
     }
     if (atHead) return
     after = checkpoint
