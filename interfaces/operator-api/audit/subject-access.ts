@@ -17,7 +17,11 @@ import { namedSubjects, subjectsOf } from '../operations/named-subjects.ts'
 /** Answers that a process makes at once, whoever asks: each reads the whole log on a connection that requests use too. */
 const MOST_AT_ONCE = 2
 const WAIT_MS = 5_000
-const slots = new CallSlots(MOST_AT_ONCE, WAIT_MS, `At most ${MOST_AT_ONCE} subject accesses are answered at once`)
+const slots = new CallSlots(
+  MOST_AT_ONCE,
+  WAIT_MS,
+  `At most ${MOST_AT_ONCE} subject accesses are answered at once`,
+)
 
 /** What a request says. */
 export const subjectAccessBody = z.object({

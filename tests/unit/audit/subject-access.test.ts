@@ -315,7 +315,11 @@ test('an intake is told to an employer only where it was completed: its FEIN may
   const [open, refused, completed] = [id('7'), id('8'), id('9')] as const
   const events = [
     ...stored(`intake-${open}`, [received(open)], 1),
-    ...stored(`intake-${refused}`, [received(refused), IntakeRefused.of({ intake_id: refused, reason: 'fein_taken' })], 2),
+    ...stored(
+      `intake-${refused}`,
+      [received(refused), IntakeRefused.of({ intake_id: refused, reason: 'fein_taken' })],
+      2,
+    ),
     ...stored(
       `intake-${completed}`,
       [received(completed), IntakeCompleted.of({ intake_id: completed, employer_id: A, policy_id: id('d') })],
