@@ -105,7 +105,9 @@ export async function* openWithIdentity(
   identity: string,
   sealed: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer> {
-  const secret = fromBech32(IDENTITY.toLowerCase(), identity.trim().toLowerCase())
+  const text = identity.trim()
+  // age writes keys in capitals, and takes no others
+  const secret = text === text.toUpperCase() ? fromBech32(IDENTITY.toLowerCase(), text.toLowerCase()) : null
   if (secret?.length !== KEY_BYTES) throw new AgeRefused(`The key is none: it begins with ${IDENTITY}1`)
   const own = privateKeyOf(secret)
   const source = sealed[Symbol.asyncIterator]()

@@ -43,7 +43,8 @@ export async function* unseal(
   cipherName: StreamCipher = 'aes-256-gcm',
 ): AsyncGenerator<Buffer> {
   for await (const { number, isLast, bytes } of chunksOf(sealed, SEALED_BYTES)) {
-    if (bytes.length < TAG_BYTES) throw new SealBroken()
+    // nothing is sealed alone where something stands before it
+    if (bytes.length < TAG_BYTES || (number > 0 && bytes.length === TAG_BYTES)) throw new SealBroken()
     const decipher = createDecipheriv(named(cipherName), key, nonceOf(number, isLast), {
       authTagLength: TAG_BYTES,
     })

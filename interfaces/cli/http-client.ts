@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import http from 'node:http'
+import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -23,7 +23,7 @@ export interface HttpRequest {
   readonly text?: string
   /** A body that is sent as it is read, instead of `body`; its type is a header. Such a request is sent once. */
   readonly stream?: Readable
-  /** Where an answer that is no refusal is written as it comes, instead of being read as JSON. */
+  /** Where an answer of bytes is written as it comes, instead of being read as JSON. */
   readonly into?: Writable
   /** Real milliseconds until the answer is there; null: as long as the connection holds. Default 120,000. */
   readonly timeoutMs?: number | null
@@ -34,14 +34,22 @@ const TIMEOUT_MS = 120_000
 const RETRY_MS = [200, 600] as const
 /** How long a request that exceeds a rate limit is sent again, in milliseconds. */
 const RATE_LIMIT_MS = 120_000
+/** What an answer is that is written as it comes. */
+const BYTES = /^application\/octet-stream\b/
 /** A connection that is silent for so long is asked whether the other side still lives, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000
+
+/** What was answered could not be written where it was to be. */
+export class NotWritten extends Error {
+  override readonly name = 'NotWritten'
+}
 
 /**
  * Sends a request and reads the JSON answer. Requests that may be repeated (GET, or with an
  * idempotency key) are tried again when the connection fails; every request is when a rate limit refused
  * it, after the seconds that `Retry-After` names.
- * @throws CliError when the service cannot be reached, is silent for too long or does not answer JSON.
+ * @throws CliError when the service cannot be reached, is silent for too long or does not answer what is expected;
+ *   NotWritten.
  */
 export async function send(request: HttpRequest): Promise<HttpAnswer> {
   const { method, url, headers = {}, stream } = request
@@ -56,7 +64,7 @@ export async function send(request: HttpRequest): Promise<HttpAnswer> {
       }
       await delay(pause)
     } catch (error) {
-      if (error instanceof CliError) throw error
+      if (error instanceof CliError || error instanceof NotWritten) throw error
       const pause = RETRY_MS[failures]
       if (!repeatable || pause === undefined) {
         throw new CliError(`${origin(url)} cannot be reached: ${reason(error)}`, { error: 'Unreachable' })
@@ -116,20 +124,37 @@ function exchange({
             const message = `${origin(url)} did not answer within ${timeoutMs / 1000} s`
             end(new CliError(message, { error: 'Timeout' }))
           }, timeoutMs)
-    const end = (error: Error) => {
+    const settle = () => {
       clearTimeout(timer)
+      into?.off('error', unwritten)
+    }
+    const end = (error: Error) => {
+      settle()
       reject(error)
       request.destroy()
     }
+    let answer: IncomingMessage | undefined
+    const unwritten = (error: Error) => {
+      // an answer that breaks off ends what it is written to as well
+      const isCause = error instanceof CliError || answer?.errored
+      end(isCause ? error : new NotWritten(error.message, { cause: error }))
+    }
+    into?.on('error', unwritten)
     request.on('error', end)
     request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.on('response', (response) => {
       // an answer before the end is a refusal: what is left of the body would only be thrown away
       stream?.unpipe(request)
-      const { statusCode } = response
+      const { statusCode, headers } = response
+      answer = response
       if (into && statusCode! < 400) {
+        if (statusCode !== 200 || !BYTES.test(headers['content-type'] ?? '')) {
+          const what = `${origin(url)} answered ${statusCode} with something that is no file`
+          end(new CliError(`${what}; is the address right?`))
+          return
+        }
         pipeline(response, into).then(() => {
-          clearTimeout(timer)
+          settle()
           resolve({ status: statusCode!, retryAfter: undefined, text: '' })
         }, end)
         return
@@ -138,7 +163,7 @@ function exchange({
       response.on('data', (part: Buffer) => parts.push(part))
       response.on('error', end)
       response.on('end', () => {
-        clearTimeout(timer)
+        settle()
         if (!request.writableEnded) request.destroy()
         resolve({
           status: response.statusCode!,

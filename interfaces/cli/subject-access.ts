@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream, createWriteStream, readFileSync, type WriteStream } from 'node:fs'
-import { link, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { constants, createReadStream, createWriteStream, readFileSync, type WriteStream } from 'node:fs'
+import { copyFile, link, lstat, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { SUBJECT_ACCESS_FORMAT } from '../../application/audit/subject-access/subject-access.ts'
 import { AgeRefused, newAgeKeys, openWithIdentity } from '../../infrastructure/crypto/age.ts'
 import { SealBroken } from '../../infrastructure/crypto/sealed-stream.ts'
 import { type Called, commandAt, type Further } from './endpoint-commands.ts'
+import { NotWritten } from './http-client.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { AS_LONG_AS_IT_TAKES } from './operator-client.ts'
 import { type Output, resource } from './output.ts'
@@ -112,24 +114,41 @@ async function opened(file: string, key: string, out: string): Promise<Output> {
 /** Runs work that writes a new file, which gets its name at the end, and is gone where the work fails or is stopped. */
 async function intoNewFile(path: string, work: (into: WriteStream) => Promise<unknown>): Promise<void> {
   const draft = `${path}.${randomBytes(4).toString('hex')}.partial`
+  if (await lstat(path).catch(() => null)) throw isThere(path)
   const into = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true })
+  // the work hears of it as well, once it writes
+  into.on('error', () => undefined)
   try {
+    await once(into, 'open')
     await untilStopped(async (signal) => {
       signal.addEventListener('abort', () => into.destroy(new CliError(`stopped; ${path} was not written`)))
       await work(into)
     })
-    // never over a file
-    await link(draft, path)
+    await named(draft, path)
   } catch (error) {
     into.destroy()
-    const { code, syscall } = error as { readonly code?: string; readonly syscall?: string }
-    if (code === 'EEXIST') throw new CliError(`${path} is there: nothing is overwritten`)
-    if (syscall === 'open' || syscall === 'write') throw new CliError(`${path} cannot be written: ${code}`)
+    const { code, syscall } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw isThere(path)
+    if (error instanceof NotWritten || ['open', 'write', 'fsync', 'copyfile'].includes(syscall ?? ''))
+      throw new CliError(`${path} cannot be written: ${code}`)
     throw error
   } finally {
     await rm(draft, { force: true })
   }
 }
+
+/** Gives a whole draft its name, never over a file. */
+async function named(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
+    // not every file system has hard links
+    await copyFile(draft, path, constants.COPYFILE_EXCL)
+  }
+}
+
+const isThere = (path: string) => new CliError(`${path} is there: nothing is overwritten`)
 
 const LINE_FEED = 0x0a
 /** Bytes of the last line at the most. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { OperatorCreated, OperatorRevoked, OperatorTokenRotated } from '../../../domain/access/operators.ts'
 import type { EventType } from '../../../domain/kernel/event-type.ts'
+import { ValueReserved } from '../../../domain/kernel/reservation.ts'
 import { hiddenValues, isSealed, subjectOf } from '../../../domain/kernel/sealed.ts'
 import { PersonalDataErased } from '../../../domain/operations/data-subject.ts'
 import { OperatorActed } from '../../../domain/operations/operator-action.ts'
@@ -13,6 +14,7 @@ import {
   IntakeRefused,
   IntakeUnfinished,
 } from '../../../domain/policies/intake.ts'
+import { PolicyNotActivated } from '../../../domain/policies/policy.ts'
 
 /**
  * What of an event is about some data subjects. Of an event that holds rows of several people only their own rows are
@@ -158,7 +160,7 @@ const OF_PERSON: ReadonlyMap<string, Part> = new Map([
   part(OperatorActed, (data, { subjects }) => (subjects.has(data.target) ? whole(data) : null)),
 ])
 
-/** What events with rows of people say of the employer that they belong to: totals are its own, rows are not. */
+/** What events that name others say of the employer that they belong to: totals of rows are its own, rows are not. */
 const OF_OWNER: ReadonlyMap<string, Part> = new Map([
   part(payroll.PayrollFileReceived, ({ rows: _, ...data }) => data),
   part(payroll.PayrollRowsRecorded, isNull),
@@ -174,6 +176,10 @@ const OF_OWNER: ReadonlyMap<string, Part> = new Map([
   part(payroll.PayrollFileFailed, ({ file_id, stage }) => ({ file_id, stage })),
   part(EmployeeChangesRecorded, isNull),
   part(IntakeReceived, ({ owners: _, ...data }) => data),
+  // of an employer only its FEIN is reserved, perhaps by another's request, before it was registered
+  part(ValueReserved, isNull),
+  // the policy that has the number may be another's
+  part(PolicyNotActivated, ({ policy_id, reason }) => ({ policy_id, reason })),
   part(FinancingSettingsChanged, isNull),
   part(OperatorCreated, isNull),
   part(PersonalDataErased, (data, { subjects }) => (subjects.has(data.subject) ? whole(data) : null)),

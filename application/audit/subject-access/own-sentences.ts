@@ -1,10 +1,11 @@
 import { dollars } from '../../../domain/kernel/money.ts'
 import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../../../domain/parties/employee-sync.ts'
 import * as payroll from '../../../domain/payroll/payroll-file-events.ts'
+import { PolicyNotActivated } from '../../../domain/policies/policy.ts'
 import type { RecordedEvent } from '../../commands/event-registry.ts'
 import { actorOf, sentenceOf } from '../sentences.ts'
 
-/** What events with rows of several people say of one of them: nothing is counted that is not that person's. */
+/** What events that name others as well say of one: nothing is told or counted that is not that one's. */
 
 type Data = Readonly<Record<string, unknown>>
 type Tuples = readonly (readonly [number, number, ...unknown[]])[]
@@ -46,13 +47,18 @@ const OF_PERSON: Readonly<Record<string, (data: Data, by: string) => string>> = 
   },
 }
 
+const OF_OWNER: Readonly<Record<string, (data: Data) => string>> = {
+  [payroll.PayrollFileFailed.name]: failed,
+  [PolicyNotActivated.name]: ({ reason }) =>
+    `The policy could not become active: ${reason === 'policy_cancelled' ? 'it is cancelled' : 'another policy has its number'}`,
+}
+
 /**
  * What an event says of the subject.
  * @param own the part of its data that is the subject's.
  * @param isOwner the subject is the employer that the event belongs to, whose totals are its own.
  */
 export function sentenceFor(event: RecordedEvent, own: Data, isOwner: boolean): string {
-  const say = OF_PERSON[event.type]
-  if (say && (!isOwner || say === failed)) return `${say(own, actorOf(event.metadata.actor))}.`
-  return sentenceOf(event)
+  const say = (isOwner ? OF_OWNER : OF_PERSON)[event.type]
+  return say ? `${say(own, actorOf(event.metadata.actor))}.` : sentenceOf(event)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { BankDebitInFile } from '../../../domain/banking/debits/bank-debit-events.ts'
 import type { DebitedAccount } from '../../../domain/banking/debits/debited-account.ts'
+import { bankTransactions } from '../../../domain/banking/linking/bank-transactions.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
 import { type Aggregate, parseStream } from '../../../domain/kernel/decider.ts'
 import type { EventType } from '../../../domain/kernel/event-type.ts'
@@ -22,6 +23,7 @@ import type { Application } from '../../commands/application.ts'
 import type { RecordedEvent } from '../../commands/event-registry.ts'
 import { eventsOf } from '../../commands/events-of.ts'
 import { openAll } from '../../commands/sealed-fields.ts'
+import { TimeSlice } from '../../commands/time-slices.ts'
 import { INTEGRATION_SOURCES } from '../../followers/integration-messages.ts'
 import type { StoredEvent } from '../../ports/event-log.ts'
 import { ERASED } from '../../ports/personal-data.ts'
@@ -38,14 +40,19 @@ import {
   type Owner,
   type SubjectStream,
   subjectStreams,
+  type Whose,
+  whoseFrom,
 } from './subject-streams.ts'
 
 /** Everything that is kept about data subjects, as JSON lines: what answers a subject access request. */
 
 export const SUBJECT_ACCESS_FORMAT = 'compstream-subject-access/1'
 
-/** Events of a stream that are read at once: several streams are open at a time. */
-const STREAM_PAGE = 8
+/**
+ * Events of a stream that are read at once: few, since several streams are open at a time, and more than the short reads
+ * that requests share.
+ */
+const STREAM_PAGE = 33
 
 /** What is kept about data subjects, found and not yet opened. */
 export interface SubjectFindings {
@@ -81,7 +88,7 @@ type Line = { readonly kind: 'about' | 'event' | 'state' | 'recipient' } & Reado
 /**
  * The lines of a subject access: `about`; each `event` in log order, with a `state` behind the last one of a stream that is the
  * subject's own; `state`; `recipient`; and `manifest` with counts, positions, and the hash of all lines before it.
- * Memory does not grow with what is kept.
+ * Memory grows with the number of streams and with the texts that their states may hold, not with the length of the log.
  * @param signal ends it.
  */
 export async function* subjectAccess(
@@ -111,7 +118,9 @@ interface OpenStream extends SubjectStream {
   readonly events: AsyncGenerator<StoredEvent, void, undefined>
   readonly own: Own
   head: StoredEvent
-  /** Texts by what they are sealed as; kept where the state of the stream is told. */
+  /** Null: the subjects are people, or no event was told yet. */
+  whose: Whose | null
+  /** Texts by what they are sealed as; kept where the state of the stream may hold them. */
   readonly texts: Map<string, unknown>
   /** Sensitive texts of the stream that are nobody's to see. */
   readonly hidden: Set<unknown>
@@ -122,6 +131,8 @@ interface OpenStream extends SubjectStream {
 const OF_MANY: ReadonlySet<string> = new Set(
   [payrollFile, employeeSync, intake].map(({ category }) => category),
 )
+/** Categories of whose texts the state holds none. */
+const WITHOUT_TEXTS: ReadonlySet<string> = new Set([...OF_MANY, bankTransactions.category])
 const byCategory: ReadonlyMap<string, Aggregate> = new Map(aggregates.map((one) => [one.category, one]))
 
 class Teller {
@@ -141,6 +152,8 @@ class Teller {
   readonly #employers = new Set<string>()
   /** Bank accounts that were told. */
   readonly #accounts = new Set<string>()
+  /** Streams of which something was told. */
+  readonly #streams = new Set<string>()
 
   constructor(app: Application, findings: SubjectFindings, signal: AbortSignal) {
     this.#app = app
@@ -152,7 +165,7 @@ class Teller {
   get counts() {
     return {
       format: SUBJECT_ACCESS_FORMAT,
-      streams: this.#findings.streams.length,
+      streams: this.#streams.size,
       events: this.#events,
       first_position: this.#first,
       last_position: this.#last,
@@ -175,10 +188,13 @@ class Teller {
       as_of_position: until,
       subjects: await Promise.all(subjects.map((subject) => keptOf(this.#app, subject))),
     }
+    const slice = new TimeSlice()
     for await (const { open, event } of this.#inOrder()) {
       this.#signal.throwIfAborted()
       if (event) yield* this.#told(open, event)
-      else if (open.isOwned) yield this.#stateOf(open)
+      else if (open.whose?.isOwned) yield this.#stateOf(open)
+      const pause = slice.over()
+      if (pause) await pause
     }
     yield* this.#peopleNow()
     yield* this.#recipientsOf()
@@ -199,7 +215,8 @@ class Teller {
           initialState: null,
         }
         const own = ownOf(this.#subjects, owner !== null)
-        if (head) open.push({ ...begins, events, own, head, texts: new Map(), hidden: new Set(), state })
+        const kept = { whose: null, texts: new Map(), hidden: new Set(), state }
+        if (head) open.push({ ...begins, events, own, head, ...kept })
         continue
       }
       const [first] = open
@@ -216,24 +233,32 @@ class Teller {
   /** What an event says of the subjects. */
   async *#told(open: OpenStream, stored: StoredEvent): AsyncGenerator<Line, void, undefined> {
     const { owner } = this.#findings
-    const isTheirs =
-      owner === null || ((open.isOwned || names(stored, this.#subjects, owner)) && !isOthers(stored, owner))
-    if (!isTheirs) return
+    const { category } = parseStream(stored.stream)
+    if (owner !== null) open.whose = whoseFrom(stored, open.whose, this.#subjects, owner)
+    const { id, isOwned } = open.whose ?? { id: undefined, isOwned: false }
+    const isTheirs = owner === null || this.#isTheirs(stored, open.whose!, owner)
+    // who takes a stream over has its state, with what was there before
+    if (!isTheirs && id === undefined) return
     const event = decodedOrNull(this.#app, stored)
     if (!event) {
+      if (!isTheirs) return
       // of what cannot be read nobody can say whose it is
       const told = { sentence: 'An event of the subject cannot be read by this release.', data: null }
       yield this.#line(stored, { ...told, recorded_at: null, actor: null, request_id: null })
       return
     }
-    if (open.isOwned)
-      open.state = byCategory.get(parseStream(stored.stream).category)?.evolve(open.state, event)
+    if (isOwned || id !== undefined) open.state = byCategory.get(category)?.evolve(open.state, event)
     const schema = schemaOf(this.#app, event)
+    if (!isTheirs) {
+      for (const { value } of hiddenValues(schema, event.data)) open.hidden.add(value)
+      return
+    }
     const data = ownPart({ type: event.type, data: event.data, schema }, open.own)
     if (data === null) return
     const texts = await this.#opened(event, schema)
     for (const { value } of hiddenValues(schema, event.data)) if (!texts.has(value)) open.hidden.add(value)
-    if (open.isOwned) for (const [sealed, text] of texts) open.texts.set(sealed, text)
+    if (isOwned && !WITHOUT_TEXTS.has(category))
+      for (const [sealed, text] of texts) open.texts.set(sealed, text)
     const { employer_id, account } = event.data as { employer_id?: string; account?: DebitedAccount }
     if (employer_id !== undefined) this.#employers.add(employer_id)
     const { recorded_at, actor, correlation_id } = event.metadata
@@ -243,7 +268,7 @@ class Teller {
       actor,
       request_id: correlation_id,
       data: withTexts(data, texts, NOBODY),
-      ...(open.isOwned && account && (await this.#numbersOf(account))),
+      ...(isOwned && account && (await this.#numbersOf(account))),
     })
     if (INTEGRATION_SOURCES.includes(event.type))
       this.#messages[event.type] = (this.#messages[event.type] ?? 0) + 1
@@ -253,9 +278,16 @@ class Teller {
     }
   }
 
+  /** Whether an event is an owner's to be told of. */
+  #isTheirs(stored: StoredEvent, { id, isOwned }: Whose, owner: Owner): boolean {
+    if (id !== undefined) return isOwned
+    return (isOwned || names(stored, this.#subjects, owner)) && !isOthers(stored, owner)
+  }
+
   #line(stored: StoredEvent, told: Readonly<Record<string, unknown>>): Line {
     const { position, type, stream, revision, eventId } = stored
     this.#events += 1
+    this.#streams.add(stream)
     this.#first ??= position
     this.#last = position
     this.#types[type] = (this.#types[type] ?? 0) + 1
@@ -292,13 +324,14 @@ class Teller {
 
   #stateOf({ stream, state, texts, hidden }: OpenStream): Line {
     const { category } = parseStream(stream)
+    this.#streams.add(stream)
     const told = OF_MANY.has(category) ? null : withTexts(state, texts, hidden)
     return { kind: 'state', of: stream, state: told }
   }
 
   /** What read models say of people now. */
   async *#peopleNow(): AsyncGenerator<Line, void, undefined> {
-    const { owner, streams, subjects } = this.#findings
+    const { owner, subjects } = this.#findings
     if (owner === null) {
       for await (const row of employeesNow(this.#app, [...this.#employers], subjects)) {
         const { record, context, ...told } = row
@@ -306,7 +339,7 @@ class Teller {
         yield { kind: 'state', of: 'employee-register', state: { ...told, record: parsed(text!) } }
       }
     }
-    const files = streams.flatMap(({ stream }) => {
+    const files = [...this.#streams].flatMap((stream) => {
       const { category, id } = parseStream(stream)
       return category === payrollFile.category || category === employeeSync.category ? [id] : []
     })
@@ -315,9 +348,9 @@ class Teller {
 
   /** To whom it went, beside banks: partners by webhook, operators who opened it, other systems by integration events. */
   async *#recipientsOf(): AsyncGenerator<Line, void, undefined> {
-    const { owner, streams, until } = this.#findings
+    const { owner, until } = this.#findings
     const opened = new Set(
-      streams.flatMap(({ stream }) => {
+      [...this.#streams].flatMap((stream) => {
         const { category, id } = parseStream(stream)
         const thing = thingOf(category, id)
         return thing ? [stream, `${thing.kind}/${thing.id}`] : [stream]
@@ -326,17 +359,20 @@ class Teller {
     for (const employer of this.#employers) opened.add(`employer-${employer}/register`)
     const types = [OperatorActed.name, ...(owner ? [WebhookEventRaised.name] : [])]
     for await (const stored of eventsOfTypes(this.#app, types, until, this.#signal)) {
+      const isRaised = stored.type === WebhookEventRaised.name
+      if (isRaised && !names(stored, NO_SUBJECTS, owner)) continue
       const event = decodedOrNull(this.#app, stored)
       if (!event) continue
       const { recorded_at: at, actor } = event.metadata
-      if (event.type === OperatorActed.name) {
-        const { action, target } = event.data as { readonly action: string; readonly target: string }
-        if (action === 'reveal' && opened.has(target))
-          yield this.#recipient({ to: 'operator', operator_id: actor.id, opened: target, at })
-      } else if (owner && names(stored, NO_SUBJECTS, owner)) {
+      if (isRaised) {
         const { tenant_id, event_id, event_type } = event.data as Readonly<Record<string, string>>
-        yield this.#recipient({ to: 'partner', tenant_id, webhook_event_id: event_id, event_type, at })
+        const raised = { webhook_event_id: event_id, event_type, at, holds: RAISED }
+        yield this.#recipient({ to: 'partner', tenant_id, ...raised })
+        continue
       }
+      const { action, target } = event.data as { readonly action: string; readonly target: string }
+      if (action === 'reveal' && opened.has(target))
+        yield this.#recipient({ to: 'operator', operator_id: actor.id, opened: target, at })
     }
     if (Object.keys(this.#messages).length > 0) {
       const holds =
@@ -346,6 +382,7 @@ class Teller {
   }
 }
 
+const RAISED = 'raised for the partner, and sent where it subscribes to events of the type'
 const NOBODY: ReadonlySet<unknown> = new Set()
 const NO_SUBJECTS: ReadonlySet<string> = new Set()
 

@@ -194,7 +194,7 @@ export function createConsole({ endpoints: declared, hostOf, gate, limits }: Con
       async ({ endpoints: own, request, response, session }) => {
         const { form, ...typed } = await readForm(request)
         await access.requireForm(request, response, '/console/subject-access', form)
-        return subjectKeyPage(own, session, typed)
+        return subjectKeyPage(own, session, hostOf, typed)
       },
       'POST',
     ),

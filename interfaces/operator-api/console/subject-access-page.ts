@@ -1,8 +1,11 @@
 import { newAgeKeys } from '../../../infrastructure/crypto/age.ts'
+import { check } from '../../endpoints/faults.ts'
 import { sendStream } from '../../http/byte-stream.ts'
 import { HttpError } from '../../http/errors.ts'
 import { html } from '../../portal/html.ts'
 import { note } from '../../portal/pieces.ts'
+import { knownSubjects, subjectAccessBody } from '../audit/subject-access.ts'
+import type { OperatorHost } from '../host/api.ts'
 import { type Caller, call, type OperatorEndpoints, type Texts } from './calls.ts'
 import { bodyOfForm, fieldsOf, input } from './fields.ts'
 import { type ConsolePage, proofField } from './layout.ts'
@@ -40,13 +43,20 @@ ${asked}
   }
 }
 
-/** Shows the key, where it is made here, and leads to the file. @param typed what was asked. */
-export function subjectKeyPage(endpoints: OperatorEndpoints, session: Session, typed: Texts): ConsolePage {
+/** Shows the key, where it is made here, and leads to the file, unless what was asked would be refused. @param typed what was asked. */
+export async function subjectKeyPage(
+  endpoints: OperatorEndpoints,
+  session: Session,
+  hostOf: Caller['hostOf'],
+  typed: Texts,
+): Promise<ConsolePage> {
   const fields = formOf(endpoints)
   if (!typed.reason?.trim())
     return subjectAccessPage(endpoints, session, typed, 'reason is required: say why')
   const keys = typed[OWN_KEY]?.trim() ? null : newAgeKeys()
   const sent: Texts = { ...typed, ...(keys && { [OWN_KEY]: keys.recipient }) }
+  const refused = await refusalOf(hostOf(), bodyOfForm(fields, sent))
+  if (refused !== null) return subjectAccessPage(endpoints, session, typed, refused)
   const hidden = fields
     .map(({ name }) => [name, sent[name]?.trim() ?? ''] as const)
     .filter(([, text]) => text !== '')
@@ -78,6 +88,25 @@ export async function answerSubject(
   const { status, data } = await call(caller, endpoint, {}, {}, bodyOfForm(fields, typed))
   caller.response.setHeader('Content-Disposition', 'attachment; filename="subject-access.age"')
   await sendStream(caller.response, status, endpoint.produces!, data as AsyncIterable<Buffer>)
+}
+
+/** Why a request would be refused, as far as nothing has to be read for it that is kept about anybody; null: not so far. */
+async function refusalOf(
+  host: OperatorHost,
+  sent: Readonly<Record<string, unknown>>,
+): Promise<string | null> {
+  const checked = check(subjectAccessBody, sent)
+  if ('faults' in checked) {
+    const { field, message } = checked.faults[0]!
+    return `${field} ${message}`
+  }
+  try {
+    await knownSubjects(host, checked.value)
+    return null
+  } catch (error) {
+    if (error instanceof HttpError && [400, 404].includes(error.status)) return error.message
+    throw error
+  }
 }
 
 /** The fields of the request. @throws HttpError 403 where it is not for the role. */

@@ -45,7 +45,7 @@ export const erasureEndpoints = [
     },
     async handle(call) {
       const { app } = call.host
-      const subjects = await subjectsOf(call.host, call.body)
+      const subjects = await subjectsOf(call.host, call.body, 'erase')
       const subject = subjects[0]!
       if (call.body.dry_run) {
         let data_keys = 0

@@ -34,10 +34,15 @@ export const namedSubjects = {
 
 type Named = z.output<z.ZodObject<typeof namedSubjects>>
 
-/** The data subject that is named, or those that a person of an employer stands under. @throws HttpError 400, 404. */
+/**
+ * The data subject that is named, or those that a person of an employer stands under.
+ * @param verb what is to be done with whom a refusal leads to.
+ * @throws HttpError 400, 404.
+ */
 export async function subjectsOf(
   host: OperatorHost,
   { subject, employer_id, connection_id, carrier_id, bank_account_id, ...person }: Named,
+  verb: 'erase' | 'name',
 ): Promise<readonly string[]> {
   const named = Object.entries({ subject, employer_id, connection_id, carrier_id, bank_account_id })
     .filter(([, value]) => value !== null)
@@ -59,12 +64,13 @@ export async function subjectsOf(
     if (isSealed(user_id) && subjectOf(user_id) === own) return [own]
     throw badRequest(
       'bank_account_id',
-      'bank_account_id names no account with a key of its own: name its employer, connection or carrier',
+      `bank_account_id names no account with a key of its own: ${verb} its employer, connection or carrier`,
     )
   }
   const connection = await loaded(host, bankConnection, connection_id!, 'bank connection')
   if (connection.employer_id !== null) {
-    throw badRequest('connection_id', 'connection_id names a connection of an employer: name the employer')
+    const why = `connection_id names a connection of an employer: ${verb} the employer`
+    throw badRequest('connection_id', why)
   }
   return [connectionSubject(personalData, connection)]
 }

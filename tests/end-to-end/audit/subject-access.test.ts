@@ -7,7 +7,8 @@ import { newAgeKeys } from '../../../infrastructure/crypto/age.ts'
 import { cli } from '../../support/cli.ts'
 import { ConsoleVisitor, proofIn } from '../../support/console.ts'
 import { employeeRecord, post, report } from '../../support/core.ts'
-import { askOperator, operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
+import { partner } from '../../support/payments.ts'
+import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
 
 const ROWS = 1_200
@@ -165,9 +166,14 @@ describe('a person', () => {
       employer_id: tenant.employerId,
     })
     expect([without.status, without.text.includes('reason is required')]).toEqual([400, true])
+    const refused = await visitor.ask('POST', '/console/subject-access', {
+      ...{ ...person, employee_id: 'Nobody' },
+      form: proofIn(without, path),
+    })
+    expect([refused.status, refused.text.includes('No such data subject')]).toEqual([400, true])
     const shown = await visitor.ask('POST', '/console/subject-access', {
       ...person,
-      form: proofIn(without, path),
+      form: proofIn(refused, path),
     })
     const key = /AGE-SECRET-KEY-1[0-9A-Z]+/.exec(shown.text)![0]
     const [, to] = /name="recipient" value="(age1[0-9a-z]+)"/.exec(shown.text)!
@@ -218,6 +224,41 @@ test('an employer that is a person is answered with what is its own, and with no
     fein: tenant.fein,
   })
   expect(lines.some(({ type }) => type === 'PolicyIssued')).toBe(true)
+})
+
+test('a bank account that moved is in its new employer’s answer from then on, and no longer in that of the old one', async () => {
+  const [before, after] = await Promise.all([seedEmployer(service, tenant), seedEmployer(service, tenant)])
+  const banks = async (method: string, path: string, body?: object) => {
+    const answer = await partner(service, tenant.clientHeaders, method, `/bank-accounts${path}`, body)
+    expect([answer.status < 300, answer.text]).toEqual([true, expect.any(String)])
+    return answer.body.data
+  }
+  const { employerId: employer_id } = before
+  const account = { user_id: 'user-moved', name: 'Of the first', bank_name: 'First Bank', employer_id }
+  const { _id } = await banks('POST', '', account)
+  await banks('PATCH', `/${_id}`, { employer_id: after.employerId, bank_name: 'Second Bank' })
+  await banks('PATCH', `/${_id}`, { name: 'Of the second' })
+  await banks('DELETE', `/${_id}`)
+  await operate(service, 'POST', '/drain')
+  const answerOf = async ({ employerId }: { readonly employerId: string }) => {
+    const { data_subject } = await operate(service, 'GET', `/employers/${employerId}`)
+    return answerTo(employerId, [data_subject])
+  }
+  const stream = `bankAccount-${_id}`
+  const told = (lines: readonly Line[]) =>
+    lines.filter((line) => line.stream === stream).map(({ type }) => type)
+  const old = await answerOf(before)
+  expect(told(old)).toEqual(['BankAccountCreated'])
+  expect(old.find(({ of }) => of === stream)).toBeUndefined()
+  expect(JSON.stringify(old)).not.toMatch(new RegExp(`${after.employerId}|Of the second|Second Bank`))
+  const now = await answerOf(after)
+  expect(told(now)).toEqual(['BankAccountChanged', 'BankAccountChanged', 'BankAccountDeleted'])
+  expect(now.find(({ of }) => of === stream)!.state).toMatchObject({
+    employer_id: after.employerId,
+    name: 'Of the second',
+    bank_name: 'Second Bank',
+  })
+  expect(JSON.stringify(now)).not.toMatch(new RegExp(`${employer_id}|user-moved|Of the first`))
 })
 
 describe('a request', () => {

@@ -2,12 +2,26 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isKnown, ownOf, ownPart } from '../../../application/audit/subject-access/own-part.ts'
 import { sentenceFor } from '../../../application/audit/subject-access/own-sentences.ts'
+import {
+  type Owner,
+  subjectStreams,
+  type Whose,
+  whoseFrom,
+} from '../../../application/audit/subject-access/subject-streams.ts'
 import type { RecordedEvent } from '../../../application/commands/event-registry.ts'
+import type { EventLog, StoredEvent } from '../../../application/ports/event-log.ts'
+import {
+  BankAccountChanged,
+  BankAccountCreated,
+  BankAccountDeleted,
+} from '../../../domain/banking/accounts/bank-account.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
 import type { DomainEvent } from '../../../domain/kernel/event-type.ts'
 import { type Sealed, sensitiveFields } from '../../../domain/kernel/sealed.ts'
 import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../../../domain/parties/employee-sync.ts'
 import * as payroll from '../../../domain/payroll/payroll-file-events.ts'
+import { IntakeCompleted, IntakeReceived, IntakeRefused } from '../../../domain/policies/intake.ts'
+import { PolicyNotActivated } from '../../../domain/policies/policy.ts'
 
 const types = aggregates.flatMap(({ events }) => events)
 const id = (digit: string) => digit.repeat(24)
@@ -191,4 +205,149 @@ test('what events say of an employer holds its own totals, and nothing of a row'
       expect(said).toContain('auditable_cents')
     }),
   )
+})
+
+const subjectOfEmployer = (n: number) => `employer/${String(n).repeat(24)}`
+const [A, B, CARRIER] = [id('1'), id('2'), id('3')] as const
+const employers: Readonly<Record<string, Owner>> = {
+  A: { id: A, fields: ['employer_id', 'owner_id'] },
+  B: { id: B, fields: ['employer_id', 'owner_id'] },
+  carrier: { id: CARRIER, fields: ['owner_id'] },
+}
+
+/** Events as the log has them. */
+function stored(stream: string, events: readonly DomainEvent[], from = 1): readonly StoredEvent[] {
+  return events.map(({ type, data }, revision) => ({
+    position: BigInt(from + revision),
+    stream,
+    revision,
+    eventId: `event-${from + revision}`,
+    type,
+    data: JSON.stringify(data),
+    metadata: '{}',
+  }))
+}
+
+describe('a bank account', () => {
+  const at = '2026-03-03T00:00:00.000Z'
+  const bank_account_id = id('a')
+  const created = (employer_id: string | null, carrier_id: string | null) =>
+    BankAccountCreated.of({
+      bank_account_id,
+      tenant_id: id('b'),
+      environment: 'live',
+      user_id: sealedFor(subjectOfEmployer(1), 'user'),
+      name: 'Operating',
+      bank_name: 'First Bank',
+      employer_id,
+      carrier_id,
+      connection_type: 'manual',
+      primary: false,
+      created_at: at,
+    })
+  const changed = (change: object) => BankAccountChanged.of({ bank_account_id, ...change, at })
+  /** Whose it is behind each of its events. */
+  function ownedBy(owner: Owner, subject: string, events: readonly DomainEvent[]): readonly boolean[] {
+    let whose: Whose | null = null
+    return stored(`bankAccount-${bank_account_id}`, events).map((event) => {
+      whose = whoseFrom(event, whose, new Set([subject]), owner)
+      return whose.isOwned
+    })
+  }
+
+  test('that moved is its new owner’s from then on, and no longer its old one’s', () => {
+    const events = [
+      created(A, null),
+      changed({ name: 'Payroll' }),
+      changed({ employer_id: B }),
+      changed({ name: 'Claims' }),
+      BankAccountDeleted.of({ bank_account_id, at }),
+    ]
+    expect(ownedBy(employers.A!, subjectOfEmployer(1), events)).toEqual([true, true, false, false, false])
+    expect(ownedBy(employers.B!, subjectOfEmployer(2), events)).toEqual([false, false, true, true, true])
+  })
+
+  test('is its carrier’s as long as it is of no employer', () => {
+    const events = [
+      created(A, CARRIER),
+      changed({ employer_id: null }),
+      changed({ name: 'Claims' }),
+      changed({ employer_id: B }),
+      changed({ carrier_id: null }),
+    ]
+    expect(ownedBy(employers.A!, subjectOfEmployer(1), events)).toEqual([true, false, false, false, false])
+    expect(ownedBy(employers.B!, subjectOfEmployer(2), events)).toEqual([false, false, false, true, true])
+    expect(ownedBy(employers.carrier!, subjectOfEmployer(3), events)).toEqual([
+      ...[false, true, true],
+      ...[false, false],
+    ])
+  })
+
+  test('of nobody is that of the connection or user it is sealed for, until it gets an owner', () => {
+    const events = [created(null, null), changed({ name: 'Payroll' }), changed({ employer_id: B })]
+    const connection = { id: id('c'), fields: ['connection_id'] }
+    expect(ownedBy(connection, subjectOfEmployer(1), events)).toEqual([true, true, false])
+  })
+})
+
+test('an intake is told to an employer only where it was completed: its FEIN may have been reserved for another’s', async () => {
+  const received = (intake_id: string) =>
+    IntakeReceived.of({
+      intake_id,
+      tenant_id: id('b'),
+      environment: 'live',
+      command_id: 'c',
+      carrier_id: CARRIER,
+      employer_id: A,
+      employer: sealedFor(subjectOfEmployer(1), 'employer'),
+      fein_notation: 'employer',
+      owners: [],
+      policy: {
+        policy_number: 'WC-1',
+        state: 'NV',
+        class_code: '8810',
+        effective_date: '2026-01-01',
+        expiration_date: '2027-01-01',
+        annual_premium_cents: 1,
+        el_limit_tier: null,
+      },
+    })
+  const [open, refused, completed] = [id('7'), id('8'), id('9')] as const
+  const events = [
+    ...stored(`intake-${open}`, [received(open)], 1),
+    ...stored(
+      `intake-${refused}`,
+      [received(refused), IntakeRefused.of({ intake_id: refused, reason: 'fein_taken' })],
+      2,
+    ),
+    ...stored(
+      `intake-${completed}`,
+      [received(completed), IntakeCompleted.of({ intake_id: completed, employer_id: A, policy_id: id('d') })],
+      4,
+    ),
+  ]
+  const log = {
+    readAll: async () => ({ events, checkpoint: 5n, atHead: true }),
+    readStream: async (stream: string) => events.filter((event) => event.stream === stream).slice(0, 1),
+  } as Partial<EventLog> as EventLog
+  const parts = {
+    log,
+    registry: { types },
+    personalData: { subjectId: (kind: string, text: string) => `${kind}/${text}` },
+  } as unknown as Parameters<typeof subjectStreams>[0]
+  const subjects = new Set([subjectOfEmployer(1)])
+  const { signal } = new AbortController()
+  const found = await subjectStreams(parts, subjects, employers.A!, 5n, signal)
+  expect(found).toEqual([{ stream: `intake-${completed}`, first: 4n }])
+})
+
+test('a policy that did not become active says nothing of the policy that has its number, which may be another’s', () => {
+  const taken = PolicyNotActivated.of({
+    policy_id: id('d'),
+    reason: 'policy_number_taken',
+    holder_policy_id: id('5'),
+  })
+  const said = saidOf(subjectOfEmployer(1), [taken], true)
+  expect(said).toContain('another policy has its number')
+  expect(said).not.toContain(id('5'))
 })

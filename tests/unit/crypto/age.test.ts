@@ -45,6 +45,10 @@ describe('a file for one recipient', () => {
     const bytes = await sealed(Buffer.from('text'))
     await expect(opened(bytes, newAgeKeys().identity)).rejects.toThrow(AgeRefused)
     await expect(opened(bytes, RECIPIENT)).rejects.toThrow(AgeRefused)
+    const own = await sealed(Buffer.from('text'))
+    for (const identity of [IDENTITY.toLowerCase(), IDENTITY.replace(/.$/, (last) => last.toLowerCase())]) {
+      await expect(opened(own, identity)).rejects.toThrow(AgeRefused)
+    }
   })
 
   test('is refused where it was changed or cut, and where it is something else', async () => {

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
+import { createCipheriv, createSecretKey, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SealBroken, seal, unseal } from '../../../infrastructure/crypto/sealed-stream.ts'
@@ -66,6 +66,20 @@ describe('a sealed stream', () => {
   ])('is refused when %s', async (_, change) => {
     const bytes = await sealed(randomBytes(2 * CHUNK + 100))
     await expect(opened(change(bytes))).rejects.toThrow(SealBroken)
+  })
+
+  test('is refused when an empty chunk ends it behind a full one', async () => {
+    const chunk = (number: number, isLast: boolean, bytes: Buffer) => {
+      const nonce = Buffer.alloc(12)
+      nonce[10] = number
+      nonce[11] = isLast ? 1 : 0
+      const cipher = createCipheriv('aes-256-gcm', key, nonce)
+      return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
+    }
+    const empty = Buffer.alloc(0)
+    expect((await opened(chunk(0, true, empty))).length).toBe(0)
+    const bytes = Buffer.concat([chunk(0, false, randomBytes(CHUNK)), chunk(1, true, empty)])
+    await expect(opened(bytes)).rejects.toThrow(SealBroken)
   })
 
   test('is refused under another key', async () => {
