@@ -278,7 +278,7 @@ class Teller {
     }
   }
 
-  /** Whether an event is an owner's to be told of. */
+  /** Whether an event is about an owner, so that its answer has it. */
   #isTheirs(stored: StoredEvent, { id, isOwned }: Whose, owner: Owner): boolean {
     if (id !== undefined) return isOwned
     return (isOwned || names(stored, this.#subjects, owner)) && !isOthers(stored, owner)

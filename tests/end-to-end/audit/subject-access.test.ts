@@ -91,9 +91,11 @@ describe('a person', () => {
   test('is answered with everything that is kept about them, in order, and with nothing of anybody else', async () => {
     const lines = await answerTo('ada', ofAda())
     const text = JSON.stringify(lines)
-    for (const others of ['Xaver', 'Xylander', 'X-', '777', tenant.fein, 'payroll@bakery.example']) {
+    for (const others of ['Xaver', 'Xylander', 'X-', tenant.fein, 'payroll@bakery.example']) {
       expect([others, text.includes(others)]).toEqual([others, false])
     }
+    // their wages, as a value: ids and hashes may have any digits
+    expect(text).not.toMatch(/[:[,]"?777\d{4}/)
     const events = lines.filter(({ kind }) => kind === 'event')
     const positions = events.map(({ position }) => BigInt(position))
     expect(positions).toEqual([...positions].sort((a, b) => (a < b ? -1 : 1)))
