@@ -63,6 +63,8 @@ export async function send(request: HttpRequest): Promise<HttpAnswer> {
         return { status, body: parse(text, url, status) }
       }
       await delay(pause)
+      // it was stopped meanwhile
+      if (request.into?.errored) throw request.into.errored
     } catch (error) {
       if (error instanceof CliError || error instanceof NotWritten) throw error
       const pause = RETRY_MS[failures]

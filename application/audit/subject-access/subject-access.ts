@@ -250,7 +250,10 @@ class Teller {
     if (isOwned || id !== undefined) open.state = byCategory.get(category)?.evolve(open.state, event)
     const schema = schemaOf(this.#app, event)
     if (!isTheirs) {
-      for (const { value } of hiddenValues(schema, event.data)) open.hidden.add(value)
+      // also what earlier releases stored in plain text, and what tells two of them to be one
+      for (const { value } of sensitiveValues(schema, event.data)) open.hidden.add(value)
+      for (const [field, value] of Object.entries(event.data as object))
+        if (field.endsWith('_fingerprint') && typeof value === 'string') open.hidden.add(value)
       return
     }
     const data = ownPart({ type: event.type, data: event.data, schema }, open.own)

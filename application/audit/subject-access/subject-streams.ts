@@ -150,6 +150,8 @@ export interface Whose {
   readonly id: string | null | undefined
   /** All of it is the owner's, until another is named. */
   readonly isOwned: boolean
+  /** What the first event said of both: it may be sealed for an owner that no field names. */
+  readonly first: { readonly id: string | null | undefined; readonly isOwned: boolean }
 }
 
 /** Whose a stream is from an event on. @param before null: the event is its first one. */
@@ -165,10 +167,8 @@ export function whoseFrom(
   if (before && (before.id === undefined || said.length === 0)) return before
   const told = { ...before?.told, ...Object.fromEntries(said.map((field) => [field, data[field]])) }
   const id = said.length === 0 ? undefined : ownerIn(told, fields)
-  if (before && id === before.id) return { told, id, isOwned: before.isOwned }
-  // the first event may be sealed for an owner that no field names
-  const isOwned = id === owner.id || (!before && names(event, subjects, null))
-  return { told, id, isOwned }
+  const first = before?.first ?? { id, isOwned: id === owner.id || names(event, subjects, null) }
+  return { told, id, isOwned: id === owner.id || (first.isOwned && id === first.id), first }
 }
 
 /** Whether an event of a stream that is no one's alone tells of another owner. */

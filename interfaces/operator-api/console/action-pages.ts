@@ -18,6 +18,8 @@ const WAITS =
 export interface Doing {
   readonly endpoint: Endpoint<OperatorHost>
   readonly label: string
+  /** Where the same is done to all at once: what that is called. */
+  readonly labelOfAll?: string | undefined
   readonly resource: Resource
 }
 
@@ -29,20 +31,27 @@ export function doingsOf(
   const all = resources.flatMap((resource) => {
     const actions: readonly Action[] = [
       ...(resource.actions ?? []),
-      ...(resource.whole ?? []),
       ...(resource.alsoActions ?? []),
       ...Object.values(resource.parts ?? {}).flat(),
+      ...(resource.whole ?? []),
     ]
     return actions
       .filter(({ route, isDry }) => !isDry && endpoints.has(route))
       .map((action) => ({ ...action, resource }))
   })
+  const ofAll = resources.flatMap(({ whole }) => whole ?? [])
   return new Map(
     all.reverse().map(({ route, label, resource }) => {
       const endpoint = endpoints.of(route)
-      return [endpoint.operation, { endpoint, label, resource }]
+      const { label: labelOfAll } = ofAll.find((one) => one.route === route) ?? {}
+      return [endpoint.operation, { endpoint, label, labelOfAll, resource }]
     }),
   )
+}
+
+/** What it is called, by what is given: nothing is all. */
+function labelOf({ label, labelOfAll = label }: Doing, given: Texts): string {
+  return Object.keys(given).some((name) => name !== 'dry_run') ? label : labelOfAll
 }
 
 /** What an address says of an action: parameters of its path, and fields of its body. */
@@ -81,15 +90,16 @@ ${alert}${effect === '' ? null : html`<p class="text">${effect}</p>`}
 ${Object.keys(named).length === 0 ? null : html`<dl>${Object.entries(named).map(([name, one]) => html`<div class="row"><dt>${words(name)}</dt><dd><code>${one}</code></dd></div>`)}</dl>`}
 <form method="post" action="${caller.request.originalUrl}">${proofField(session, caller.request.originalUrl)}
 ${asked.map((field) => input(field, refused?.typed[field.name]))}
-<div class="do-all"><button>${preset.dry_run === 'true' ? 'Dry run' : doing.label}</button> <a href="/console/${resource.path}">Leave it as it is</a></div></form></div>
+<div class="do-all"><button>${preset.dry_run === 'true' ? 'Dry run' : labelOf(doing, named)}</button> <a href="/console/${resource.path}">Leave it as it is</a></div></form></div>
 ${about === null ? null : html`<section class="card stack"><h2>How it stands now</h2>${thing(about)}</section>`}`,
   }
 }
 
 /** Does it. @throws HttpError for what the endpoint refuses, or where the reason is missing. */
 export async function done(caller: Caller, doing: Doing, query: Texts, typed: Texts): Promise<ConsolePage> {
-  const { endpoint, resource, label } = doing
+  const { endpoint, resource } = doing
   const { params, preset } = saidBy(doing, query)
+  const label = labelOf(doing, { ...params, ...preset })
   const fields = fieldsOf(endpoint.body)
   requireReason(fields, { ...preset, ...typed })
   const sent = { ...preset, ...bodyOfForm(fields, { ...typed, ...preset }) }
@@ -109,9 +119,13 @@ export async function done(caller: Caller, doing: Doing, query: Texts, typed: Te
 }
 
 /** Leads from a dry run to the same without it. */
-function inEarnest({ endpoint, label }: Doing, given: Texts): Html {
-  const same = Object.entries(given).filter(([name, text]) => name !== 'dry_run' && text.trim() !== '')
-  const query = new URLSearchParams(Object.fromEntries(same)).toString()
+function inEarnest(doing: Doing, given: Texts): Html {
+  const { endpoint } = doing
+  const same = Object.fromEntries(
+    Object.entries(given).filter(([name, text]) => name !== 'dry_run' && text.trim() !== ''),
+  )
+  const label = labelOf(doing, same)
+  const query = new URLSearchParams(same).toString()
   return html`<a class="button" href="/console/actions/${endpoint.operation}${query && `?${query}`}">${label}</a>`
 }
 

@@ -255,7 +255,9 @@ describe('dead letters', () => {
     const page = await visitor.get(action)
     expect(page.text).toContain('<button>Dry run</button>')
     const form = proofIn(page, action)
-    expect((await visitor.ask('POST', action, { form })).text).toMatch(/Redriven<\/dt><dd>1</)
+    const tried = (await visitor.ask('POST', action, { form })).text
+    expect(tried).toMatch(/Redriven<\/dt><dd>1</)
+    expect(tried).toMatch(/redriveWork\?[^"]*key=[^"]*">Retry</)
     expect((await visitor.get('/console/actions/redriveWork')).text).toContain(
       '<button>Retry all that failed</button>',
     )

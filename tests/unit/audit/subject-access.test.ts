@@ -283,10 +283,15 @@ describe('a bank account', () => {
     ])
   })
 
-  test('of nobody is that of the connection or user it is sealed for, until it gets an owner', () => {
-    const events = [created(null, null), changed({ name: 'Payroll' }), changed({ employer_id: B })]
+  test('of nobody is that of the connection or user it is sealed for, as long as it has no owner', () => {
+    const events = [
+      created(null, null),
+      changed({ name: 'Payroll' }),
+      changed({ employer_id: B }),
+      changed({ employer_id: null }),
+    ]
     const connection = { id: id('c'), fields: ['connection_id'] }
-    expect(ownedBy(connection, subjectOfEmployer(1), events)).toEqual([true, true, false])
+    expect(ownedBy(connection, subjectOfEmployer(1), events)).toEqual([true, true, false, true])
   })
 })
 
