@@ -13,6 +13,7 @@ import * as files from '../../domain/banking/files/bank-file-events.ts'
 import type { DomainEvent, EventType } from '../../domain/kernel/event-type.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { PersonalDataErased } from '../../domain/operations/data-subject.ts'
+import { OperatorActed } from '../../domain/operations/operator-action.ts'
 import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../../domain/parties/employee-sync.ts'
 import * as employers from '../../domain/parties/employer.ts'
 import * as links from '../../domain/payments/links/payment-link-events.ts'
@@ -45,6 +46,11 @@ const SENTENCES: ReadonlyMap<string, Say<never>> = new Map([
   ...ofSessions(),
   ...ofSubscriptions(),
   ...ofWebhooks(),
+  // recorded before it is done, and where it is refused then as well
+  says(OperatorActed, ({ action, target, details: { reason } }, by) => {
+    const why = because(typeof reason === 'string' ? reason : null)
+    return `The action ${words(action)} was asked for${by}${target === '' ? '' : ` on ${target}`}${why}`
+  }),
 ])
 
 /** Whether an event type has a sentence of its own. */

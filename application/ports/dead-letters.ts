@@ -27,7 +27,7 @@ export interface DeadLetterScope {
   readonly kind: ReaderKind | null
 }
 
-/** The streams that wait, whoever they wait for. */
+/** The streams that wait, of all readers of the log. */
 export interface DeadLetters {
   /** Newest first. */
   list(scope: DeadLetterScope, page: PageRequest): Promise<ListPage<DeadLetter>>

@@ -26,7 +26,7 @@ import { PolicyNotActivated } from '../../../domain/policies/policy.ts'
 export interface Own {
   /** Data subjects: all of people, or one of an employer. */
   readonly subjects: ReadonlySet<string>
-  /** The subject is an employer, to whom the stream belongs: what is nobody else's is its own. */
+  /** Whether the stream belongs to the subject, which is an employer then. */
   readonly isOwner: boolean
   /** Numbers of its rows in the payroll file. */
   readonly rows: Set<number>

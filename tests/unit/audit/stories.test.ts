@@ -8,6 +8,7 @@ import { STORY_AGGREGATES } from '../../../application/audit/story-streams.ts'
 import { EventRegistry } from '../../../application/commands/event-registry.ts'
 import { BankDebitGated, BankDebitReleased } from '../../../domain/banking/debits/bank-debit-events.ts'
 import { aggregates } from '../../../domain/catalogue.ts'
+import { OperatorActed } from '../../../domain/operations/operator-action.ts'
 
 const types = STORY_AGGREGATES.flatMap(({ events }) => events)
 const by = (type: 'operator' | 'payer' | 'system', id: string) => ({ metadata: { actor: { type, id } } })
@@ -64,6 +65,10 @@ describe('a sentence', () => {
   })
 
   test('of a type without one is its name in words', () => {
+    const revealed = OperatorActed.of({ action: 'reveal', target: 'person/1', details: { reason: 'Asked.' } })
+    expect(sentenceOf({ ...revealed, ...by('operator', 'kim') })).toBe(
+      'The action reveal was asked for by operator kim on person/1 because: Asked.',
+    )
     expect(sentenceOf({ type: 'MoonPhaseChanged', data: {}, ...by('operator', 'operator') })).toBe(
       'Moon phase changed by the operator.',
     )
