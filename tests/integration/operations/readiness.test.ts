@@ -242,7 +242,8 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   })
   const later = await bench.run([{ name: 'guard', startAt: 'beginning', on: [], work: { patrol } }])
   expect(await bench.drain(later)).toBe(true)
-  expect(done).toEqual(['c'])
+  // at least once: a claim whose answer is late may be made again
+  expect(new Set(done)).toEqual(new Set(['c']))
   expect((await readiness.check()).degraded).toEqual([])
 })
 
