@@ -118,8 +118,9 @@ describe('a debit of a session', () => {
     const [arranged, created] = ['PaymentSessionDebitArranged', 'BankDebitCreated'].map((type) =>
       told.events.find((one: { type: string }) => one.type === type),
     )
-    // one request caused both
-    expect([arranged.caused_by, created.caused_by]).toEqual([null, null])
+    // one request caused both, unless the process manager was there first
+    expect(arranged.caused_by).toBeNull()
+    expect([null, arranged.event_id]).toContain(created.caused_by)
     expect(created.metadata.correlation_id).toBe(arranged.metadata.correlation_id)
     expect(JSON.stringify(told)).not.toMatch(/sld1\.|token_hash":"[0-9a-f]/)
   })
