@@ -49,6 +49,8 @@ export interface LegacyRecord {
 
 /** An entry that a bank was given. */
 export interface Presentment extends Slot {
+  /** Those that its entry carried. */
+  readonly numbers: Pick<BookAccount, 'routing' | 'number'>
   readonly trace: string
   readonly file: string
   fate: 'none' | 'rejected' | string
@@ -153,7 +155,9 @@ export class DebitBook {
 
   /** The bank has an entry in its hands. */
   sent(debit: Debit, { trace, file }: ReadEntry): void {
-    const presentment: Presentment = { ...debit.slot!, trace, file, fate: 'none' }
+    const { routing, number } = debit.account
+    const numbers = { routing, number }
+    const presentment: Presentment = { ...debit.slot!, numbers, trace, file, fate: 'none' }
     debit.presentments.push(presentment)
     this.#byTrace.set(trace, { debit, presentment })
   }
@@ -179,7 +183,11 @@ export class DebitBook {
     Object.assign(debit, { standing: 'returned', isReceived: false })
     presentment.fate = code
     this.cameBack.push({ tenant: debit.employer.tenant, day })
-    if (CODES[code]) this.#disable(debit.account)
+    // of numbers that the bank has corrected since it says nothing of the account
+    const { account } = debit
+    const { routing, number } = presentment.numbers
+    const areCurrent = account.routing === routing && account.number === number
+    if (CODES[code] && areCurrent) this.#disable(account)
     return 'applied'
   }
 

@@ -44,32 +44,25 @@ export async function readReport(
   const byHand = new Set(report.applied.map(({ line }) => line))
   const parts: ItemParts = { app, find: sentEntries(app) }
   const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
-  let changes: Promise<unknown> = Promise.resolve()
-  /** Changes go one after the other: each puts right what the one before left of an account. */
-  const apply = (item: ReportItem | FileAnswer, once: CommandContext): Promise<ItemOutcome> => {
-    if ('outcome' in item) return applyAnswer(app, item, { reportId, bank: parsed.headers[0]!.origin }, once)
-    if (item.kind !== 'change') return applyItem(parts, item, once)
-    const change = changes.then(() => applyItem(parts, item, once))
-    changes = change
-    return change
+  const apply = async (item: Item): Promise<ItemOutcome> => {
+    // an operator has said which debit it brings back
+    if (byHand.has(item.line)) return { outcome: 'applied' }
+    const commandId = itemCommandId(reportId, item.line)
+    const once: CommandContext = { ...context, mayRepeat: true, commandId }
+    return 'outcome' in item
+      ? applyAnswer(app, item, { reportId, bank: parsed.headers[0]!.origin }, once)
+      : applyItem(parts, item, once)
   }
-  for (let from = 0; from < parsed.items.length; from += AT_ONCE) {
+  for (const some of inOrder(parsed.items)) {
     signal.throwIfAborted()
-    const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
-      // an operator has said which debit it brings back
-      if (byHand.has(item.line)) return [shownItem(item), { outcome: 'applied' }] as const
-      const once: CommandContext = {
-        ...context,
-        mayRepeat: true,
-        commandId: itemCommandId(reportId, item.line),
-      }
-      return [shownItem(item), await apply(item, once)] as const
-    })
-    outcomes.push(...(await Promise.all(some)))
+    const made = await Promise.all(some.map(apply))
+    outcomes.push(...made.map((outcome, index) => [shownItem(some[index]!), outcome] as const))
   }
-  const left = outcomes.flatMap(([shown, outcome]) =>
-    outcome.outcome === 'parked' ? [{ ...shown, reason: outcome.reason }] : [],
-  )
+  const left = outcomes
+    .flatMap(([shown, outcome]) =>
+      outcome.outcome === 'parked' ? [{ ...shown, reason: outcome.reason }] : [],
+    )
+    .sort((one, other) => one.line - other.line)
   const repeated = outcomes.filter(([, { outcome }]) => outcome === 'repeated').length
   const { format, items } = parsed
   await recorded(
@@ -78,6 +71,20 @@ export async function readReport(
     { type: 'RecordRead', format, items: items.length, repeated, parked: left },
     context,
   )
+}
+
+type Item = ReportItem | FileAnswer
+
+/**
+ * The items of a report in the order in which they count, some at once. Changes come first, one after the other: each puts
+ * right what the one before left of an account. A return of the numbers that it had says nothing of those that it has then,
+ * wherever in the file it stands.
+ */
+function* inOrder(items: readonly Item[]): Generator<readonly Item[]> {
+  const isChange = (item: Item) => 'kind' in item && item.kind === 'change'
+  for (const item of items) if (isChange(item)) yield [item]
+  const others = items.filter((item) => !isChange(item))
+  for (let from = 0; from < others.length; from += AT_ONCE) yield others.slice(from, from + AT_ONCE)
 }
 
 type Outcome =
@@ -109,7 +116,7 @@ interface Parsed {
     readonly origin: string
     readonly destination: string | null
   }[]
-  readonly items: readonly (ReportItem | FileAnswer)[]
+  readonly items: readonly Item[]
 }
 
 /** @throws NachaFault for what is not whole. */
@@ -179,7 +186,7 @@ async function contentOf(
 }
 
 /** What may be shown of an item: no bank numbers. */
-function shownItem(item: ReportItem | FileAnswer): Omit<ParkedItem, 'reason'> {
+function shownItem(item: Item): Omit<ParkedItem, 'reason'> {
   const { line } = item
   if ('outcome' in item) {
     return { line, kind: 'answer', code: item.outcome, original_trace: null, amount_cents: null }
