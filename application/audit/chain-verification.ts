@@ -1,6 +1,6 @@
 import { NO_PREDECESSOR, splitHash, verifyEvent } from '../commands/hash-chain.ts'
 import { RecentlyUsed } from '../commands/recently-used.ts'
-import type { StoredEvent } from '../ports/event-log.ts'
+import type { EventPlace, StoredEvent } from '../ports/event-log.ts'
 
 /** `no_hash`, `hash_mismatch` (event or predecessor changed), or `missing_events` before this one. */
 export type ChainProblem = 'no_hash' | 'hash_mismatch' | 'missing_events'
@@ -28,31 +28,32 @@ export function checkLink(before: ChainLink, event: StoredEvent): ChainProblem |
   return verifyEvent(before.hash, event) ? null : 'hash_mismatch'
 }
 
-/** Checks the hash chains of all streams while events pass in log order. Memory does not grow with the log. */
+/** Checks the hash chains of all streams while pages of events pass in log order. Memory does not grow with the log. */
 export class HashChains {
   readonly #links = new RecentlyUsed<string, ChainLink>(STREAMS_AT_HAND)
-  readonly #eventAt: (stream: string, revision: number) => Promise<StoredEvent | null | undefined>
+  readonly #eventsAt: (places: readonly EventPlace[]) => Promise<readonly StoredEvent[]>
 
-  /** @param eventAt reads an event that was checked earlier and is no longer at hand. */
-  constructor(eventAt: (stream: string, revision: number) => Promise<StoredEvent | null | undefined>) {
-    this.#eventAt = eventAt
+  /** @param eventsAt reads events that were checked earlier and are no longer at hand. */
+  constructor(eventsAt: (places: readonly EventPlace[]) => Promise<readonly StoredEvent[]>) {
+    this.#eventsAt = eventsAt
   }
 
-  /** @returns what is wrong with the event, or null; at once where its predecessor is at hand. */
-  check(event: StoredEvent): ChainProblem | null | Promise<ChainProblem | null> {
-    const { stream, revision } = event
-    const before = this.#links.get(stream) ?? (revision === 0 ? CHAIN_START : null)
-    return before ? this.#checkBehind(before, event) : this.#readAndCheck(event)
+  /** Brings to hand what the events of the next page follow. Many streams in turn cost a read for each page, not for each event. */
+  async prepare(page: readonly StoredEvent[]): Promise<void> {
+    const places = new Map<string, EventPlace>()
+    for (const { stream, revision } of page) {
+      if (!places.has(stream)) places.set(stream, { stream, revision: revision - 1 })
+    }
+    const missing = [...places.values()].filter(
+      ({ stream, revision }) => revision >= 0 && this.#links.get(stream) === undefined,
+    )
+    if (missing.length === 0) return
+    for (const event of await this.#eventsAt(missing)) this.#links.set(event.stream, linkOf(event))
   }
 
-  async #readAndCheck(event: StoredEvent): Promise<ChainProblem | null> {
-    const { stream, revision } = event
-    const before = await this.#eventAt(stream, revision - 1)
-    return this.#checkBehind(before ? linkOf(before) : CHAIN_START, event)
-  }
-
-  #checkBehind(before: ChainLink, event: StoredEvent): ChainProblem | null {
-    const problem = checkLink(before, event)
+  /** @param event of a page that was prepared. @returns what is wrong with it, or null. */
+  check(event: StoredEvent): ChainProblem | null {
+    const problem = checkLink(this.#links.get(event.stream) ?? CHAIN_START, event)
     if (!problem) this.#links.set(event.stream, linkOf(event))
     return problem
   }

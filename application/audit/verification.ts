@@ -94,9 +94,12 @@ export async function verifyLog(
   const { marks, reached } = await app.memory.recall()
   const { tree } = app
   const head = await app.log.head()
-  const chains = new HashChains(
-    async (stream, revision) => (await app.log.readStream(stream, { from: revision, maxCount: 1 }))[0],
-  )
+  const chains = new HashChains(async (places) => {
+    const reads = places.map(({ stream, revision }) =>
+      app.log.readStream(stream, { from: revision, maxCount: 1 }),
+    )
+    return (await Promise.all(reads)).flat()
+  })
   let events = 0
   let streams = 0
   let after = LOG_START
@@ -116,14 +119,13 @@ export async function verifyLog(
     const isLast = page.atHead || page.checkpoint >= head
     // the store reads on while this page is checked
     if (!isLast) reading = read(page.checkpoint)
+    await chains.prepare(page.events)
     for (const event of page.events) {
       if (event.position > head) break
       const turn = slice.over()
       if (turn) await turn
       const isNext = !app.log.isGapless || event.position === (lastEvent?.position ?? LOG_START) + 1n
-      const checked = isNext ? chains.check(event) : 'missing_positions'
-      // most are checked at once
-      const problem = problemOf(event, checked instanceof Promise ? await checked : checked)
+      const problem = problemOf(event, isNext ? chains.check(event) : 'missing_positions')
       events += 1
       if (event.revision === 0) streams += 1
       last = linkOf(event)

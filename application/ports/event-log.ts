@@ -131,6 +131,9 @@ export const MAX_EVENT_BYTES = 512 * 1024
 /** Largest append in bytes over all its events: below the 1 MiB that EventStoreDB accepts. */
 export const MAX_APPEND_BYTES = 1000 * 1024
 
+/** Where an event stands in its stream. */
+export type EventPlace = Pick<StoredEvent, 'stream' | 'revision'>
+
 /** A stretch of the log in order. */
 export interface LogPage {
   readonly events: readonly StoredEvent[]

@@ -1,4 +1,4 @@
-import type { EventLog, LogPage, StoredEvent } from './event-log.ts'
+import type { EventLog, EventPlace, LogPage, StoredEvent } from './event-log.ts'
 
 /**
  * A whole log as it is moved from one engine to another: read and written in its total order, with nobody else
@@ -11,8 +11,8 @@ export interface MovableLog {
   /** Events in order, exclusively after a position. @throws MoveInterrupted */
   readPage(options: { after: bigint; maxCount: number }): Promise<LogPage>
 
-  /** The event at a revision of a stream. @throws MoveInterrupted */
-  eventAt(stream: string, revision: number): Promise<StoredEvent | null>
+  /** The events at some places, without those that do not exist. @throws MoveInterrupted */
+  eventsAt(places: readonly EventPlace[]): Promise<readonly StoredEvent[]>
 
   /** See {@link EventLog.findCut}. @throws MoveInterrupted */
   findCut(): ReturnType<EventLog['findCut']>

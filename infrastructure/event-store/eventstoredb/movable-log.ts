@@ -35,10 +35,11 @@ export async function openMovableEventStoreLog(url: string): Promise<MovableLog>
   return {
     name: `EventStoreDB at ${connection.target}`,
     readPage: (options) => orInterrupted(() => reader.page(options)),
-    eventAt: (stream, revision) =>
+    eventsAt: (places) =>
       orInterrupted(async () => {
-        const [event] = await reader.stream(stream, { from: revision, maxCount: 1 })
-        return event?.revision === revision ? event : null
+        const read = places.map(({ stream, revision: from }) => reader.stream(stream, { from, maxCount: 1 }))
+        const found = await Promise.all(read)
+        return found.flatMap((events, n) => events.filter(({ revision }) => revision === places[n]!.revision))
       }),
     findCut: () => orInterrupted(() => reader.findCut()),
     isGapless: false,

@@ -3,6 +3,7 @@ import { NO_PREDECESSOR } from '../../../application/commands/hash-chain.ts'
 import { Turns } from '../../../application/commands/turns.ts'
 import {
   type AppendResult,
+  type EventPlace,
   type EventToAppend,
   type StoredEvent,
   WrongExpectedRevision,
@@ -18,7 +19,7 @@ import { Gathered } from '../../gathered.ts'
 import { retried, retryPause } from '../retry.ts'
 import { recentHeads } from '../stream-heads.ts'
 import { Batch, type BatchResult, type Pending } from './batch.ts'
-import { type ChainLink, type EventPlace, type Queryable, readLinks } from './event-queries.ts'
+import { type ChainLink, type Queryable, readLinks } from './event-queries.ts'
 import type { WriterSession } from './writer-session.ts'
 
 /** From so many events on, what is ready is sent in two halves: one is prepared while the other is on its way. */

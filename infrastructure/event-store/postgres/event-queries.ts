@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { groupBy } from '../../../application/commands/group-by.ts'
-import type { Changes, LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
+import type { Changes, EventPlace, LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 import { integerArray, textArray } from '../../database/binary-arrays.ts'
 import type { PagesOptions } from '../follow-log.ts'
 
@@ -23,12 +23,6 @@ export interface ChainLink {
   readonly position: bigint
   /** Null: another program wrote the event without, and nothing can be chained to it. */
   readonly hash: string | null
-}
-
-/** Where an event stands. */
-export interface EventPlace {
-  readonly stream: string
-  readonly revision: number
 }
 
 // the text of every column as it came: json is not parsed, and numbers are turned where needed
@@ -90,16 +84,6 @@ export async function readStream(
   return rows.map(storedEvent)
 }
 
-/** One event of a stream, null where there is none. */
-export async function readEvent(
-  db: Queryable,
-  stream: string,
-  revision: number,
-): Promise<StoredEvent | null> {
-  const [event] = await readStream(db, stream, { from: revision, maxCount: 1, direction: 'forwards' })
-  return event?.revision === revision ? event : null
-}
-
 /** Some events of a stream: so many from a revision on. */
 export interface StreamStretch {
   readonly stream: string
@@ -130,6 +114,18 @@ export async function readStretches(
   })
   const read = groupBy(rows, (row) => stretches[Number(row[7]) - 1]!)
   return new Map([...read].map(([stretch, own]) => [stretch, own.map(storedEvent)]))
+}
+
+/** The events at some places, without those that do not exist. */
+export async function readEventsAt(
+  db: Queryable,
+  places: readonly EventPlace[],
+): Promise<readonly StoredEvent[]> {
+  const read = await readStretches(
+    db,
+    places.map(({ stream, revision }) => ({ stream, from: revision, maxCount: 1 })),
+  )
+  return [...read].flatMap(([{ from }, events]) => events.filter(({ revision }) => revision === from))
 }
 
 type PageRow = [...EventRow, bytes: string]

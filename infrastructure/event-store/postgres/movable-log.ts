@@ -8,7 +8,7 @@ import {
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
 import { EncodedEvents } from './batch.ts'
-import { LOG_SESSION, readEvent, readHead, readPage } from './event-queries.ts'
+import { LOG_SESSION, readEventsAt, readHead, readPage } from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
 /** Sessions of a process that was killed are gone by then. */
@@ -31,7 +31,7 @@ export async function openMovablePostgresLog(database: Database): Promise<Movabl
   return {
     name: `PostgreSQL at ${database.name}`,
     readPage: (options) => orInterrupted(() => readPage(readers, options)),
-    eventAt: (stream, revision) => orInterrupted(() => readEvent(readers, stream, revision)),
+    eventsAt: (places) => orInterrupted(() => readEventsAt(readers, places)),
     findCut: async () => null,
     isGapless: true,
     head: () => orInterrupted(() => readHead(readers)),

@@ -1,4 +1,4 @@
-import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
+import type { EventPlace, LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 import type { MovableLog } from '../../../application/ports/movable-log.ts'
 import type { BackupFiles } from './backup-files.ts'
 
@@ -11,13 +11,13 @@ const MOST_READERS = 3
 export class BackupLog implements MovableLog {
   readonly name: string
   readonly isGapless = true
-  /** Where it is asked for an earlier event: the log that it is restored to has all of those. */
-  readonly #target: Pick<MovableLog, 'eventAt'>
+  /** Where it is asked for earlier events: the log that it is restored to has all of those. */
+  readonly #target: Pick<MovableLog, 'eventsAt'>
   readonly #files: BackupFiles
   /** By the position that they have come to. */
   readonly #readers = new Map<bigint, EventReader>()
 
-  constructor(files: BackupFiles, target: Pick<MovableLog, 'eventAt'>) {
+  constructor(files: BackupFiles, target: Pick<MovableLog, 'eventsAt'>) {
     this.name = `the backup in ${files.folder}`
     this.#files = files
     this.#target = target
@@ -44,8 +44,8 @@ export class BackupLog implements MovableLog {
     await before?.close()
   }
 
-  eventAt(stream: string, revision: number): Promise<StoredEvent | null> {
-    return this.#target.eventAt(stream, revision)
+  eventsAt(places: readonly EventPlace[]): Promise<readonly StoredEvent[]> {
+    return this.#target.eventsAt(places)
   }
 
   async findCut(): Promise<null> {

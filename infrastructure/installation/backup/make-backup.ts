@@ -15,7 +15,7 @@ import { migrationsOf } from '../../database/migrate.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { inTransaction } from '../../database/transaction.ts'
 import { errorCode } from '../../error-code.ts'
-import { LOG_SESSION, readEvent, readHead, readPage } from '../../event-store/postgres/event-queries.ts'
+import { LOG_SESSION, readEventsAt, readHead, readPage } from '../../event-store/postgres/event-queries.ts'
 import { syncDirectory } from '../../private-files.ts'
 import { FINGERPRINT_ROOT } from '../../secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../secrets/vault.ts'
@@ -92,12 +92,13 @@ async function writeMoment(
   let firstEventId = ''
   const events = async function* () {
     const cursor = new LogCursor(log, LOG_START)
-    for (let ready = await cursor.ready(); ready > 0; ready = await cursor.ready()) {
+    for (let ready = await cursor.ready(); ready.length > 0; ready = await cursor.ready()) {
       signal.throwIfAborted()
       const lines: string[] = []
-      for (let n = 0; n < ready; n += 1) {
+      await proof.prepare(ready)
+      for (let n = 0; n < ready.length; n += 1) {
         const event = cursor.next()
-        await proof.take(event)
+        proof.take(event)
         tree.add(leafHash(leafOf(event)))
         if (tree.size === 1) firstEventId = event.eventId
         if (tree.size === checkpoint?.size && !readNote(checkpoint.note)?.root.equals(tree.root)) {
@@ -154,7 +155,7 @@ function logOf(client: pg.Client, name: string): MovableLog {
   return {
     name,
     readPage: (options) => ask(() => readPage(client, options)),
-    eventAt: (stream, revision) => ask(() => readEvent(client, stream, revision)),
+    eventsAt: (places) => ask(() => readEventsAt(client, places)),
     findCut: async () => null,
     isGapless: true,
     head: () => ask(() => readHead(client)),

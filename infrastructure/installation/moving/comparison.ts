@@ -52,15 +52,16 @@ export class Comparison {
     for (;;) {
       signal.throwIfAborted()
       const ready = await theirs.ready()
-      if (ready === 0) return
-      const both = Math.min(ready, await ours.ready())
+      if (ready.length === 0) return
+      await this.proof.prepare(ready)
+      const both = Math.min(ready.length, (await ours.ready()).length)
       if (both === 0) throw this.#differs(`it goes on after the source's end with ${nameOf(theirs.next())}`)
-      for (let n = 0; n < both; n += 1) await this.#take(ours.next(), theirs.next())
+      for (let n = 0; n < both; n += 1) this.#take(ours.next(), theirs.next())
       report()
     }
   }
 
-  async #take(ours: StoredEvent, theirs: StoredEvent): Promise<void> {
+  #take(ours: StoredEvent, theirs: StoredEvent): void {
     const part = PARTS.find(([key]) => ours[key] !== theirs[key])
     if (part) {
       const which = part[0] === 'data' || part[0] === 'metadata' ? `in the ${part[1]}` : `by its ${part[1]}`
@@ -69,7 +70,7 @@ export class Comparison {
       )
     }
     const before = this.proof.position
-    await this.proof.take(theirs)
+    this.proof.take(theirs)
     this.sourcePosition = ours.position
     this.#translate(before, ours.position, theirs.position)
   }

@@ -19,15 +19,15 @@ export class LogCursor {
     this.#ahead = this.#read(after)
   }
 
-  /** Makes sure that events are at hand. @returns how many; 0 at the end of the log. */
-  async ready(): Promise<number> {
+  /** Makes sure that events are at hand. @returns these; none at the end of the log. */
+  async ready(): Promise<readonly StoredEvent[]> {
     while (this.#at === this.#events.length && this.#ahead) {
       const page = await this.#ahead
       this.#events = page.events
       this.#at = 0
       this.#ahead = page.atHead ? null : this.#read(page.checkpoint)
     }
-    return this.#events.length - this.#at
+    return this.#events.slice(this.#at)
   }
 
   /** The next event; only while {@link ready} says so. */

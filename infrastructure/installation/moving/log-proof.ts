@@ -52,12 +52,17 @@ export class LogProof {
 
   constructor(log: MovableLog) {
     this.#log = log
-    this.#chains = new HashChains((stream, revision) => log.eventAt(stream, revision))
+    this.#chains = new HashChains((places) => log.eventsAt(places))
+  }
+
+  /** To be awaited before the events of a page are taken. */
+  prepare(page: readonly StoredEvent[]): Promise<void> {
+    return this.#chains.prepare(page)
   }
 
   /** Takes the next event of the log. @throws MoveRefused when its chain is broken */
-  async take(event: StoredEvent): Promise<void> {
-    const problem = await this.#chains.check(event)
+  take(event: StoredEvent): void {
+    const problem = this.#chains.check(event)
     if (problem) throw chainBroken(this.#log.name, event, problem)
     this.events += 1
     if (event.revision === 0) this.streams += 1
@@ -87,9 +92,10 @@ export async function proveLog(
   const head = await log.head()
   const proof = new LogProof(log)
   const cursor = new LogCursor(log, LOG_START)
-  for (let ready = await cursor.ready(); ready > 0; ready = await cursor.ready()) {
+  for (let ready = await cursor.ready(); ready.length > 0; ready = await cursor.ready()) {
     signal.throwIfAborted()
-    for (let n = 0; n < ready; n += 1) await proof.take(cursor.next())
+    await proof.prepare(ready)
+    for (let n = 0; n < ready.length; n += 1) proof.take(cursor.next())
     report(proof.events, shareOf(proof.position, head))
   }
   return proof.account()

@@ -190,14 +190,15 @@ async function copyRest(
 ): Promise<void> {
   const cursor = new LogCursor(source, after)
   // what is broken must not be handed on
-  const chains = new HashChains((stream, revision) => source.eventAt(stream, revision))
+  const chains = new HashChains((places) => source.eventsAt(places))
   let events = eventsBefore
-  for (let ready = await cursor.ready(); ready > 0; ready = await cursor.ready()) {
+  for (let ready = await cursor.ready(); ready.length > 0; ready = await cursor.ready()) {
     signal.throwIfAborted()
+    await chains.prepare(ready)
     const page: StoredEvent[] = []
-    for (let n = 0; n < ready; n += 1) {
+    for (let n = 0; n < ready.length; n += 1) {
       const event = cursor.next()
-      const problem = await chains.check(event)
+      const problem = chains.check(event)
       if (problem) throw chainBroken(source.name, event, problem)
       page.push(event)
     }
@@ -214,7 +215,7 @@ async function identityOf(log: MovableLog): Promise<LogIdentity | null> {
 
 /** What the log says of the keys that it was written with; null when it was written by an earlier release alone. */
 async function keyCheckValueOf(log: MovableLog): Promise<string | null> {
-  const event = await log.eventAt(streamOf(installation, INSTALLATION_ID), 0)
+  const [event] = await log.eventsAt([{ stream: streamOf(installation, INSTALLATION_ID), revision: 0 }])
   if (event?.type !== KeyCheckValueRecorded.name) return null
   return KeyCheckValueRecorded.schema.parse(JSON.parse(event.data)).key_check_value
 }
