@@ -28,6 +28,7 @@ const agentCredentialsApi: Api = {
   title: 'Agent credentials',
   description: 'For operators: who may call the tool server, and for whom.',
   prefixes: ['/api/v1'],
+  hasCommands: true,
   securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   takesEmptyBodies: false,
@@ -133,7 +134,6 @@ export const agentCredentialEndpoints = [
     }),
     idempotent: REPEATED.secret,
     answers: created(IssuedCredential),
-    command: { name: 'agents create' },
     refuses: { 409: ['agent_key_taken', 'already_created'] },
     handle: (call) =>
       create(keyed(call), 'issue agent credential', {
@@ -149,17 +149,14 @@ export const agentCredentialEndpoints = [
     summary: 'List the credentials of agents, newest first, without their keys',
     query: z.object({ entity_type: narrowing(entityType(ENTITY_TYPE)), entity_id: narrowing(z.string()) }),
     answers: { 200: z.object({ agents: z.array(ListedCredential).readonly(), count: z.int() }) },
-    command: {
-      name: 'agents list',
-      columns: {
-        'credential id': 'credential_id',
-        name: 'agent_name',
-        entity: (row) => `${String(row.entity_type)} ${String(row.entity_id)}`,
-        sandbox: 'sandbox',
-        key: 'api_key_prefix',
-        status: 'status',
-        'last used': 'last_used_at',
-      },
+    columns: {
+      'credential id': 'credential_id',
+      name: 'agent_name',
+      entity: (row) => `${String(row.entity_type)} ${String(row.entity_id)}`,
+      sandbox: 'sandbox',
+      key: 'api_key_prefix',
+      status: 'status',
+      'last used': 'last_used_at',
     },
     async handle({ host, query }) {
       const agents = await listAgents(host.app, query)
@@ -173,7 +170,6 @@ export const agentCredentialEndpoints = [
     params: z.object({ credential_id: idOf('credential') }),
     answers: { 200: RevokedCredential },
     errors: { 404: 'There is no such credential' },
-    command: { name: 'agents revoke' },
     handle: (call) => agentCredentials.revoke(call.host.app, call.params.credential_id, contextOf(call)),
   }),
 ]

@@ -29,16 +29,7 @@ export const agentCredentialEndpoints = [
       status: narrowing(word('active', 'revoked')),
     }),
     ...listOf(Credential),
-    command: {
-      name: 'agent-credentials list',
-      columns: {
-        'credential id': 'credential_id',
-        name: 'agent_name',
-        of: 'entity_type',
-        entity: 'entity_id',
-        status: 'status',
-      },
-    },
+    columns: 'credential_id name:agent_name of:entity_type entity_id status',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listAgentCredentials(app, query, wanted)),
   }),
   endpoint({
@@ -47,7 +38,6 @@ export const agentCredentialEndpoints = [
     summary: 'Show the credential of an agent without its key',
     ...ofOne('credential_id', 'credential'),
     answers: { 200: Credential },
-    command: { name: 'agent-credentials show' },
     handle: ({ host, params }) => loaded(host, agentCredential, params.credential_id, 'credential'),
   }),
 ]

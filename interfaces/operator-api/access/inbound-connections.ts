@@ -33,7 +33,6 @@ export const inboundConnectionEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 201: InboundConnectionWithSecret },
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'inbound-connections create' },
     refuses: { 404: ['tenant_not_found'], 409: ['already_created'] },
     handle(call) {
       const { host, body } = call
@@ -52,15 +51,7 @@ export const inboundConnectionEndpoints = [
     summary: 'List inbound connections without their secrets, newest first',
     query: z.object({ ...page, ...scope, status: narrowing(word('active', 'deactivated')) }),
     ...listOf(InboundConnection),
-    command: {
-      name: 'inbound-connections list',
-      columns: {
-        'connection id': 'connection_id',
-        environment: 'environment',
-        status: 'status',
-        tenant: 'tenant_id',
-      },
-    },
+    columns: 'connection_id environment status tenant_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listInboundConnections(app, query, wanted)),
   }),
@@ -70,7 +61,6 @@ export const inboundConnectionEndpoints = [
     summary: 'Show an inbound connection without its secret',
     ...one,
     answers: { 200: InboundConnection },
-    command: { name: 'inbound-connections show' },
     handle: ({ host, params }) => connectionOf(host, params.connection_id),
   }),
   endpoint({
@@ -79,7 +69,6 @@ export const inboundConnectionEndpoints = [
     summary: 'Close an inbound connection for good',
     ...one,
     answers: { 200: InboundConnection },
-    command: { name: 'inbound-connections deactivate' },
     async handle(call) {
       const { connection_id } = await connectionOf(call.host, call.params.connection_id)
       return inboundConnections.deactivate(call.host.app, connection_id, contextOf(call))

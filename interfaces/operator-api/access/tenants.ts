@@ -17,7 +17,6 @@ export const tenantEndpoints = [
     body: z.object({ name: text() }),
     idempotent: REPEATED.answered,
     answers: created(Tenant),
-    command: { name: 'tenants create' },
     handle: (call) =>
       create(keyed(call), 'POST /tenants', {
         create: (context) => tenants.register(call.host.app, call.body, context),
@@ -31,7 +30,7 @@ export const tenantEndpoints = [
     summary: 'List tenants, newest first',
     query: z.object(page),
     ...listOf(Tenant),
-    command: { name: 'tenants list', columns: { 'tenant id': 'tenant_id', name: 'name' } },
+    columns: 'tenant_id name',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listTenants(app, {}, wanted)),
   }),
   endpoint({
@@ -40,7 +39,6 @@ export const tenantEndpoints = [
     summary: 'Show a tenant',
     ...ofOne('tenant_id', 'tenant'),
     answers: { 200: Tenant },
-    command: { name: 'tenants show' },
     handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
   }),
 ]

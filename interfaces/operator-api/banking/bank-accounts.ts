@@ -69,19 +69,7 @@ export const bankAccountEndpoints = [
     description: 'The accounts are shown without their numbers; deleted ones are not listed.',
     query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
     ...listOf(BankAccount),
-    command: {
-      name: 'bank-accounts list',
-      columns: {
-        'bank account id': 'bank_account_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'bank_name',
-        name: 'name',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
+    columns: 'bank_account_id created_at environment status bank:bank_name name employer_id carrier_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllBankAccounts(app, query, wanted)),
   }),
   endpoint({
@@ -90,7 +78,6 @@ export const bankAccountEndpoints = [
     summary: 'Show a bank account as it is shown to people',
     ...ofOne('bank_account_id', 'bank account'),
     answers: { 200: BankAccount },
-    command: { name: 'bank-accounts show' },
     handle: ({ host, params }) => loaded(host, bankAccount, params.bank_account_id, 'bank account'),
   }),
   endpoint({
@@ -100,18 +87,7 @@ export const bankAccountEndpoints = [
     description: 'Of their numbers the last four digits are shown; deleted ones are not listed.',
     query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
     ...listOf(AchAccount),
-    command: {
-      name: 'ach-accounts list',
-      columns: {
-        'ach account id': 'ach_account_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'bank_name',
-        account: 'account_last4',
-        owner: 'owner_id',
-      },
-    },
+    columns: 'ach_account_id created_at environment status bank:bank_name account:account_last4 owner_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listAllAchAccounts(app, query, wanted), shown),
   }),
@@ -121,7 +97,6 @@ export const bankAccountEndpoints = [
     summary: 'Show an ACH account',
     ...ofOne('ach_account_id', 'ACH account'),
     answers: { 200: AchAccount },
-    command: { name: 'ach-accounts show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, achAccount, params.ach_account_id, 'ACH account')),
   }),

@@ -49,18 +49,7 @@ export const bankConnectionEndpoints = [
       status: narrowing(word(...CONNECTION_STATUSES)),
     }),
     ...listOf(Connection),
-    command: {
-      name: 'bank-connections list',
-      columns: {
-        'connection id': 'connection_id',
-        linked: 'linked_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'institution_name',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
+    columns: 'connection_id linked_at environment status bank:institution_name employer_id carrier_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllConnections(app, query, wanted)),
   }),
   endpoint({
@@ -69,7 +58,6 @@ export const bankConnectionEndpoints = [
     summary: 'Show a link to accounts at a bank',
     ...ofOne('connection_id', 'bank connection'),
     answers: { 200: Connection },
-    command: { name: 'bank-connections show' },
     handle: ({ host, params }) => loaded(host, bankConnection, params.connection_id, 'bank connection'),
   }),
 ]

@@ -77,17 +77,7 @@ export const bankFileEndpoints = [
     summary: 'List files for the bank, newest first',
     query: z.object({ ...page, status: narrowing(word(...BANK_FILE_STATUSES)) }),
     ...listOf(Row),
-    command: {
-      name: 'bank-files list',
-      columns: {
-        'file id': 'file_id',
-        name: 'name',
-        status: 'status',
-        answer: 'answer',
-        debits: 'debit_cents',
-        recorded: 'recorded_at',
-      },
-    },
+    columns: 'file_id name status answer debits:debit_cents recorded_at',
     handle: ({ host: { app }, query }) =>
       listed(
         query,
@@ -112,7 +102,6 @@ export const bankFileEndpoints = [
         .meta({ id: 'BankFolderLook' }),
     },
     errors: { 409: 'There are no folders: BANK_RAIL is not nacha', 502: 'A folder cannot be used' },
-    command: { name: 'bank-files look' },
     async handle(call) {
       const { app } = call.host
       const { bankFiles: files } = app
@@ -126,7 +115,6 @@ export const bankFileEndpoints = [
     summary: 'Show a file for the bank',
     ...one,
     answers: { 200: File },
-    command: { name: 'bank-files show' },
     handle: async ({ host, params }) => shown(await loaded(host, bankFile, params.file_id, 'bank file')),
   }),
   endpoint({
@@ -143,7 +131,6 @@ export const bankFileEndpoints = [
       ...errors,
       429: 'Too many requests without the token of an operator; or as many files were made on that day as their names can tell apart',
     },
-    command: { name: 'bank-files expose-again' },
     refuses: { 409: [...BANK_FILE_STATES, 'bank_file_too_late'], 429: ['no_file_modifier'] },
     async handle(call) {
       const { file_id } = call.params
@@ -164,7 +151,6 @@ export const bankFileEndpoints = [
     body: z.object({ note }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files treat-as-sent' },
     refuses: {
       409: BANK_FILE_STATES,
     },
@@ -179,7 +165,6 @@ export const bankFileEndpoints = [
     body: z.object({ batch_number }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files acknowledge' },
     refuses: { 404: ['batch_not_found'], 409: [...BANK_FILE_STATES, 'batch_answered'] },
     handle: (call) => answered(call, 'accepted', call.body.batch_number, null),
   }),
@@ -191,7 +176,6 @@ export const bankFileEndpoints = [
     body: z.object({ batch_number, reason: optional(text(200)) }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files reject' },
     refuses: {
       404: ['batch_not_found'],
       409: [...BANK_FILE_STATES, 'batch_answered'],

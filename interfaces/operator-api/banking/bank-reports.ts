@@ -86,17 +86,7 @@ export const bankReportEndpoints = [
       parked: flagText().describe('Only those with parked items'),
     }),
     ...listOf(Row),
-    command: {
-      name: 'bank-reports list',
-      columns: {
-        'report id': 'report_id',
-        name: 'name',
-        status: 'status',
-        items: 'items',
-        parked: 'parked',
-        received: 'received_at',
-      },
-    },
+    columns: 'report_id name status items parked received_at',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) =>
         listBankReports(app, { ...query, leastParked: query.parked ? 1 : 0 }, wanted),
@@ -108,7 +98,6 @@ export const bankReportEndpoints = [
     summary: 'Show a file that the bank reported with, and the items of it that are parked',
     ...one,
     answers: { 200: Report },
-    command: { name: 'bank-reports show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankReport, params.report_id, 'bank report')),
   }),
@@ -120,7 +109,6 @@ export const bankReportEndpoints = [
     ...one,
     body: z.object({}),
     answers: { 200: Report },
-    command: { name: 'bank-reports read-again' },
     handle: (call) => decided(call, { type: 'ReadAgain' }),
   }),
   endpoint({
@@ -134,7 +122,6 @@ export const bankReportEndpoints = [
       404: 'There is no such bank report, or no item is parked under the line',
       409: 'The item was applied to a debit',
     },
-    command: { name: 'bank-reports resolve' },
     refuses: { 409: ['item_applied'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
@@ -166,7 +153,6 @@ export const bankReportEndpoints = [
         'The item was applied to another debit or with another code, is no return, or has another amount than the debit; ' +
         'or the debit stands in no file, or in one that nobody has fetched, or does not come back as it stands. Nothing is changed',
     },
-    command: { name: 'bank-reports apply' },
     refuses: {
       404: ['debit_not_found'],
       409: [

@@ -38,16 +38,7 @@ export const debitCollectionEndpoints = [
     summary: 'List collections of several debits that were accepted by one call, newest first',
     query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
     ...listOf(Collection),
-    command: {
-      name: 'debit-collections list',
-      columns: {
-        'collection id': 'collection_id',
-        accepted: 'accepted_at',
-        environment: 'environment',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
+    columns: 'collection_id accepted_at environment amount_cents employer_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listDebitCollections(app, query, wanted), shown),
   }),
@@ -57,7 +48,6 @@ export const debitCollectionEndpoints = [
     summary: 'Show a collection of several debits that was accepted by one call',
     ...ofOne('collection_id', 'debit collection'),
     answers: { 200: Collection },
-    command: { name: 'debit-collections show' },
     async handle({ host, params }) {
       const found = await loaded(host, debitCollection, params.collection_id, 'debit collection')
       if (found === 'refused') throw noSuch('debit collection')

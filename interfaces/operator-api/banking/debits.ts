@@ -66,19 +66,8 @@ export const debitEndpoints = [
       status: narrowing(word(...DEBIT_STATUSES)),
     }),
     ...listOf(Debit),
-    command: {
-      name: 'debits list',
-      columns: {
-        'transaction id': 'transaction_id',
-        created: 'created_at',
-        source: 'source',
-        status: 'status',
-        reason: 'reason',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-        effective: 'effective_date',
-      },
-    },
+    columns:
+      'transaction_id created_at source status reason amount_cents employer_id effective:effective_date',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
   }),
   endpoint({
@@ -87,7 +76,6 @@ export const debitEndpoints = [
     summary: 'Show a bank debit',
     ...one,
     answers: { 200: Debit },
-    command: { name: 'debits show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankDebit, params.transaction_id, 'bank debit')),
   }),
@@ -102,7 +90,6 @@ export const debitEndpoints = [
     body,
     answers: { 200: Debit, 202: PendingAction },
     errors,
-    command: { name: 'debits release' },
     refuses: {
       409: DEBIT_STATES,
     },
@@ -124,7 +111,6 @@ export const debitEndpoints = [
     body,
     answers: { 200: Debit },
     errors,
-    command: { name: 'debits reject' },
     refuses: {
       409: DEBIT_STATES,
     },

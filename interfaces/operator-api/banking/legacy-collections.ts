@@ -150,7 +150,6 @@ export const legacyCollectionEndpoints = [
     }),
     line: Input,
     answers: { 200: Imported },
-    command: { name: 'legacy-collections import' },
     async handle(call) {
       const { app } = call.host
       const name = call.query.import_id ?? app.randomness.id()
@@ -192,18 +191,7 @@ export const legacyCollectionEndpoints = [
       status: narrowing(word(...LEGACY_STATUSES)),
     }),
     ...listOf(ListedRecord),
-    command: {
-      name: 'legacy-collections list',
-      columns: {
-        'transaction id': 'transaction_id',
-        'period end': 'period_end',
-        environment: 'environment',
-        status: 'status',
-        premium: 'premium_cents',
-        employer: 'employer_id',
-        policy: 'policy_id',
-      },
-    },
+    columns: 'transaction_id period_end environment status premium_cents employer_id policy_id',
     handle: ({ host: { app }, query }) =>
       listed(
         query,
@@ -221,7 +209,6 @@ export const legacyCollectionEndpoints = [
     summary: 'Show a record of the legacy service',
     ...one,
     answers: { 200: Record },
-    command: { name: 'legacy-collections show' },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = await legacyRecordOf(app, transaction_id)
       if (!record) throw noSuch(RECORD)
@@ -241,7 +228,6 @@ export const legacyCollectionEndpoints = [
       reason: text().describe('For its history, which partners read. Names nobody: it is kept as it is'),
     }),
     answers: { 200: Record },
-    command: { name: 'legacy-collections correct' },
     async handle(call) {
       const { app } = call.host
       const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))

@@ -105,18 +105,8 @@ export const moneyEndpoints = [
     summary: 'Show where the money of a carrier stands',
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: z.array(Balances).readonly() },
-    command: {
-      name: 'carriers balances',
-      columns: {
-        environment: 'environment',
-        due: 'due_cents',
-        'in file': 'in_file_cents',
-        'at bank': 'at_bank_cents',
-        received: 'received_cents',
-        returned: 'returned_cents',
-        unmatched: 'unmatched_cents',
-      },
-    },
+    columns:
+      'environment due_cents in_file_cents at_bank_cents received_cents returned_cents unmatched_cents',
     async handle({ host, params }) {
       const found = accepted(await balancesOf(host.app, params.carrier_id))
       return found.map(({ environment, balances }) => ({
@@ -136,22 +126,19 @@ export const moneyEndpoints = [
     summary: `List how many debits came back in the last ${RATE_DAYS} days, by tenant and environment`,
     query: z.object({ ...page, ...scope }),
     ...listOf(ReturnRates),
-    command: {
-      name: 'return-rates list',
-      columns: {
-        tenant: 'tenant_id',
-        environment: 'environment',
-        entries: 'entries',
-        ...Object.fromEntries(
-          RETURN_RATE_KINDS.map((kind) => [
-            kind,
-            (shown: object) => {
-              const { rate, exceeded } = (shown as Record<ReturnRateKind, z.output<typeof Rate>>)[kind]
-              return `${(100 * rate).toFixed(2)} %${exceeded ? ' (above its limit)' : ''}`
-            },
-          ]),
-        ),
-      },
+    columns: {
+      tenant: 'tenant_id',
+      environment: 'environment',
+      entries: 'entries',
+      ...Object.fromEntries(
+        RETURN_RATE_KINDS.map((kind) => [
+          kind,
+          (shown: object) => {
+            const { rate, exceeded } = (shown as Record<ReturnRateKind, z.output<typeof Rate>>)[kind]
+            return `${(100 * rate).toFixed(2)} %${exceeded ? ' (above its limit)' : ''}`
+          },
+        ]),
+      ),
     },
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listReturnRates(app, query, wanted), shownRates),
@@ -179,15 +166,7 @@ export const moneyEndpoints = [
     summary: 'List comparisons of the money, newest first',
     query: z.object(page),
     ...listOf(Reconciliation),
-    command: {
-      name: 'reconciliations list',
-      columns: {
-        'reconciliation id': 'reconciliation_id',
-        trigger: 'trigger',
-        at: 'at',
-        differences: 'difference_count',
-      },
-    },
+    columns: 'reconciliation_id trigger at differences:difference_count',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listReconciliations(app, wanted)),
   }),
   endpoint({
@@ -196,7 +175,6 @@ export const moneyEndpoints = [
     summary: 'Show a comparison of the money, with what differs',
     ...ofOne('reconciliation_id', 'reconciliation'),
     answers: { 200: Reconciliation },
-    command: { name: 'reconciliations show' },
     handle: ({ host, params }) => findReconciliation(host.app, params.reconciliation_id),
   }),
 ]

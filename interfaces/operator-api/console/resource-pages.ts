@@ -1,3 +1,4 @@
+import type { Columns } from '../../endpoints/commands.ts'
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import { HttpError } from '../../http/errors.ts'
 import { type Html, html } from '../../portal/html.ts'
@@ -7,7 +8,7 @@ import { type Answered, type Caller, call, type OperatorEndpoints, paramsOf, typ
 import { fieldsOf, input, queryOfForm } from './fields.ts'
 import type { ConsolePage } from './layout.ts'
 import type { Action, Resource } from './resource.ts'
-import { type Columns, isRow, type Row, table, thing } from './values.ts'
+import { isRow, type Row, table, thing } from './values.ts'
 
 const ROWS = 25
 /** Query parameters that forms do not ask for: links set them, or the console leaves them alone. */
@@ -70,7 +71,7 @@ export async function listPage(
       ...linksOf(endpoints, resource.actions, row),
     ]
   }
-  const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)
+  const columns = columnsOf(endpoints.of(resource.list!), rows)
   return {
     title,
     body: html`<div><h1>${title}</h1><p class="soft">${about}</p></div>
@@ -177,8 +178,8 @@ function toolbar(links: readonly Html[]): Html | null {
   return links.length === 0 ? null : html`<div class="do-all">${links}</div>`
 }
 
-function columnsOf({ command }: OperatorEndpoint, rows: readonly Row[]): Columns {
-  return command?.columns ?? Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, name]))
+function columnsOf({ columns }: OperatorEndpoint, rows: readonly Row[]): Columns {
+  return columns ?? Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, name]))
 }
 
 function rowsOf(data: unknown): readonly Row[] {

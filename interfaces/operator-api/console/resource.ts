@@ -1,6 +1,6 @@
 import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import type { Texts } from './calls.ts'
-import type { Columns, Row } from './values.ts'
+import type { Row } from './values.ts'
 
 /** What can be done to a thing. */
 export interface Action {
@@ -27,8 +27,6 @@ export interface Resource {
   readonly also?: string
   /** What can be done with a row of it. */
   readonly alsoActions?: readonly Action[]
-  /** Columns of the list; default: those of the command line. */
-  readonly columns?: Columns
   /** What stands for the parameters of `show`, of a row. */
   readonly keys?: (row: Row) => readonly string[]
   /** Where else a row leads. `route`: the endpoint that is shown there, where it is not for every role. */

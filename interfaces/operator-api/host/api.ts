@@ -40,6 +40,7 @@ export const operatorApi: Api = {
     'For operators and auditors: tenants, parties, policies and credentials; projections, work and the clock; ' +
     'streams of events and the proof that nothing was altered.',
   prefixes: ['/ops/v1'],
+  hasCommands: true,
   securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   ...WITH_ENVELOPE,

@@ -48,17 +48,14 @@ export const alertEndpoints = [
       status: narrowing(word('open', 'acknowledged')),
     }),
     ...listOf(Alert),
-    command: {
-      name: 'alerts list',
-      columns: {
-        'alert id': 'alert_id',
-        kind: 'kind',
-        raised: 'raised_at',
-        count: 'count',
-        status: 'status',
-        tenant: 'tenant_id',
-        about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),
-      },
+    columns: {
+      'alert id': 'alert_id',
+      kind: 'kind',
+      raised: 'raised_at',
+      count: 'count',
+      status: 'status',
+      tenant: 'tenant_id',
+      about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),
     },
     handle({ host: { app }, query }) {
       const narrowed = { ...query, isOpen: query.status && query.status === 'open' }
@@ -71,7 +68,6 @@ export const alertEndpoints = [
     summary: 'Show an alert',
     ...one,
     answers: { 200: Alert },
-    command: { name: 'alerts show' },
     handle: ({ host, params }) => findAlert(host.app, params.alert_id),
   }),
   endpoint({
@@ -82,7 +78,6 @@ export const alertEndpoints = [
     ...one,
     body: withNote,
     answers: { 200: Alert },
-    command: { name: 'alerts acknowledge' },
     handle: (call) => acknowledgeAlert(call.host.app, { ...call.params, ...call.body }, contextOf(call)),
   }),
 ]

@@ -45,17 +45,14 @@ export const deadLetterEndpoints = [
       kind: narrowing(word(...READER_KINDS)),
     }),
     ...listOf(DeadLetter),
-    command: {
-      name: 'dead-letters list',
-      columns: {
-        reader: 'reader',
-        stream: 'stream',
-        event: ({ type, revision }) => `${revision}: ${type ?? '(gone)'}`,
-        error: 'error',
-        attempts: 'attempts',
-        since: 'since',
-        waiting: 'waiting',
-      },
+    columns: {
+      reader: 'reader',
+      stream: 'stream',
+      event: ({ type, revision }) => `${revision}: ${type ?? '(gone)'}`,
+      error: 'error',
+      attempts: 'attempts',
+      since: 'since',
+      waiting: 'waiting',
     },
     handle: ({ host: { app, services }, query }) =>
       listed(

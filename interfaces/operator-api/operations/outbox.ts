@@ -32,11 +32,8 @@ export const outboxEndpoints = [
       to: narrowing(text()).describe('Exactly this address or number'),
     }),
     ...listOf(Message),
-    command: {
-      name: 'outbox list',
-      items: 'messages',
-      columns: { at: 'at', channel: 'channel', to: 'to', subject: 'subject', text: 'text' },
-    },
+    command: { items: 'messages' },
+    columns: 'at channel to subject text',
     async handle(call) {
       const { query, host } = call
       const wanted = pageOf(query)

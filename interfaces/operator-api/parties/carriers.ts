@@ -31,7 +31,6 @@ export const carrierEndpoints = [
     idempotent: REPEATED.answered,
     answers: created(Carrier),
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'carriers create' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /carriers', {
@@ -46,15 +45,7 @@ export const carrierEndpoints = [
     summary: 'List carriers, newest first',
     query: z.object({ ...page, tenant_id: narrowing(id()) }),
     ...listOf(Carrier),
-    command: {
-      name: 'carriers list',
-      columns: {
-        'carrier id': 'carrier_id',
-        name: 'name',
-        settlement: 'settlement_type',
-        tenant: 'tenant_id',
-      },
-    },
+    columns: 'carrier_id name settlement:settlement_type tenant_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listCarriers(app, query, wanted)),
   }),
   endpoint({
@@ -63,7 +54,6 @@ export const carrierEndpoints = [
     summary: 'Show a carrier',
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: Carrier },
-    command: { name: 'carriers show' },
     handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
   }),
 ]

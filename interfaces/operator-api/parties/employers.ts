@@ -100,7 +100,6 @@ export const employerEndpoints = [
       404: 'There is no such tenant, or it has no such payroll company',
       409: 'An employer with this FEIN is registered in the environment',
     },
-    command: { name: 'employers create' },
     refuses: {
       400: ['invalid_fein'],
       404: ['payroll_company_not_found', 'tenant_not_found'],
@@ -124,16 +123,7 @@ export const employerEndpoints = [
     summary: 'List employers, newest first',
     query: z.object({ ...page, ...scope }),
     ...listOf(Employer),
-    command: {
-      name: 'employers list',
-      columns: {
-        'employer id': 'employer_id',
-        'legal name': 'legal_name',
-        fein: 'fein',
-        environment: 'environment',
-        'payroll companies': 'payroll_company_ids',
-      },
-    },
+    columns: 'employer_id legal_name fein environment payroll_companies:payroll_company_ids',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listEmployers(app, query, wanted)),
   }),
   endpoint({
@@ -142,7 +132,6 @@ export const employerEndpoints = [
     summary: 'Show an employer',
     ...one,
     answers: { 200: Employer },
-    command: { name: 'employers show' },
     handle: async ({ host, params }) =>
       showEmployer(host.app, await loaded(host, employer, params.employer_id, 'employer')),
   }),
@@ -157,7 +146,6 @@ export const employerEndpoints = [
     body: repeating(Employer, Changes),
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
-    command: { name: 'employers update' },
     refuses: { 404: ['payroll_company_not_found'] },
     async handle(call) {
       const { host, body, sent } = call
@@ -179,18 +167,8 @@ export const employerEndpoints = [
     ...one,
     query: z.object({ ...page, ...revealing }),
     ...listOf(RegisteredEmployee),
-    command: {
-      name: 'employers register',
-      items: 'employees',
-      columns: {
-        subject: 'subject',
-        status: 'status',
-        hired: 'hire_date',
-        terminated: 'termination_date',
-        changes: 'changes',
-        record: 'record',
-      },
-    },
+    command: { items: 'employees' },
+    columns: 'subject status hired:hire_date terminated:termination_date changes record',
     async handle(call) {
       const { host, query } = call
       const { employer_id } = await loaded(host, employer, call.params.employer_id, 'employer')

@@ -20,7 +20,6 @@ export const payrollCompanyEndpoints = [
     idempotent: REPEATED.answered,
     answers: created(PayrollCompany),
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'payroll-companies create' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /payroll-companies', {
@@ -35,10 +34,7 @@ export const payrollCompanyEndpoints = [
     summary: 'List payroll companies, newest first',
     query: z.object({ ...page, tenant_id: narrowing(id()) }),
     ...listOf(PayrollCompany),
-    command: {
-      name: 'payroll-companies list',
-      columns: { 'payroll company id': 'payroll_company_id', name: 'name', tenant: 'tenant_id' },
-    },
+    columns: 'payroll_company_id name tenant_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listPayrollCompanies(app, query, wanted)),
   }),
   endpoint({
@@ -47,7 +43,6 @@ export const payrollCompanyEndpoints = [
     summary: 'Show a payroll company',
     ...ofOne('payroll_company_id', 'payroll company'),
     answers: { 200: PayrollCompany },
-    command: { name: 'payroll-companies show' },
     handle: ({ host, params }) => loaded(host, payrollCompany, params.payroll_company_id, 'payroll company'),
   }),
 ]

@@ -44,18 +44,8 @@ export const financingSessionEndpoints = [
     summary: 'List sessions of the financing test path, newest first',
     query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
     ...listOf(Session),
-    command: {
-      name: 'financing-sessions list',
-      columns: {
-        'financing session id': 'financing_session_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        financing: 'financing_status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
+    columns:
+      'financing_session_id created_at environment status financing:financing_status amount_cents employer_id',
     handle: ({ host, query }) =>
       listed(
         query,
@@ -69,7 +59,6 @@ export const financingSessionEndpoints = [
     summary: 'Show a session of the financing test path; its payer is masked',
     ...ofOne('financing_session_id', 'financing session'),
     answers: { 200: Session },
-    command: { name: 'financing-sessions show' },
     handle: async ({ host, params }) =>
       shown(host, await loaded(host, financingSession, params.financing_session_id, 'financing session')),
   }),

@@ -49,17 +49,7 @@ export const paymentLinkEndpoints = [
       status: narrowing(word(...LINK_STATUSES)),
     }),
     ...listOf(Link),
-    command: {
-      name: 'payment-links list',
-      columns: {
-        'payment link id': 'payment_link_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
+    columns: 'payment_link_id created_at environment status amount_cents employer_id',
     handle: ({ host, query }) =>
       listed(
         query,
@@ -73,7 +63,6 @@ export const paymentLinkEndpoints = [
     summary: 'Show a payment link; its payer is masked',
     ...ofOne('payment_link_id', 'payment link'),
     answers: { 200: Link },
-    command: { name: 'payment-links show' },
     handle: async ({ host, params }) =>
       shown(host, await loaded(host, paymentLink, params.payment_link_id, 'payment link')),
   }),

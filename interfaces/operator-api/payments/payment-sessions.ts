@@ -43,17 +43,7 @@ export const paymentSessionEndpoints = [
       status: narrowing(word(...SESSION_STATUSES)),
     }),
     ...listOf(Session),
-    command: {
-      name: 'payment-sessions list',
-      columns: {
-        'payment session id': 'payment_session_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
+    columns: 'payment_session_id created_at environment status amount_cents employer_id',
     handle: ({ host, query }) =>
       listed(
         query,
@@ -67,7 +57,6 @@ export const paymentSessionEndpoints = [
     summary: 'Show a payment session; its payer is masked',
     ...ofOne('payment_session_id', 'payment session'),
     answers: { 200: Session },
-    command: { name: 'payment-sessions show' },
     handle: async ({ host, params }) =>
       shown(host, await loaded(host, paymentSession, params.payment_session_id, 'payment session')),
   }),

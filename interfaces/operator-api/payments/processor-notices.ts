@@ -45,18 +45,7 @@ export const processorNoticeEndpoints = [
       status: narrowing(word(...PROCESSOR_NOTICE_STATUSES)),
     }),
     ...listOf(Notice),
-    command: {
-      name: 'processor-notices list',
-      columns: {
-        'notice id': 'notice_id',
-        received: 'received_at',
-        environment: 'environment',
-        status: 'status',
-        processor: 'processor',
-        type: 'type',
-        about: 'about_id',
-      },
-    },
+    columns: 'notice_id received_at environment status processor type about_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listProcessorNotices(app, query, wanted), shown),
   }),
@@ -66,7 +55,6 @@ export const processorNoticeEndpoints = [
     summary: 'Show a notice of the card processor that was not understood',
     ...one,
     answers: { 200: Notice },
-    command: { name: 'processor-notices show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, processorNotice, params.notice_id, 'processor notice')),
   }),
@@ -79,7 +67,6 @@ export const processorNoticeEndpoints = [
     ...one,
     body: withNote,
     answers: { 200: Notice },
-    command: { name: 'processor-notices resolve' },
     async handle(call) {
       const { host, params, body } = call
       return shown(accepted(await resolveNotice(host.app, params.notice_id, body.note, contextOf(call))))

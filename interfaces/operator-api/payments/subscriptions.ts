@@ -40,19 +40,8 @@ export const subscriptionEndpoints = [
       status: narrowing(word(...SUBSCRIPTION_STATUSES)),
     }),
     ...listOf(PlanOfCharges),
-    command: {
-      name: 'subscriptions list',
-      columns: {
-        'subscription id': 'subscription_id',
-        started: 'started_at',
-        environment: 'environment',
-        status: 'status',
-        monthly: 'amount_cents',
-        charges: 'charges',
-        paid: 'charges_paid',
-        employer: 'employer_id',
-      },
-    },
+    columns:
+      'subscription_id started_at environment status monthly:amount_cents charges paid:charges_paid employer_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => listAllSubscriptions(app, query, wanted), shown),
   }),
@@ -62,7 +51,6 @@ export const subscriptionEndpoints = [
     summary: 'Show a subscription',
     ...ofOne('subscription_id', 'subscription'),
     answers: { 200: PlanOfCharges },
-    command: { name: 'subscriptions show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, subscription, params.subscription_id, 'subscription')),
   }),

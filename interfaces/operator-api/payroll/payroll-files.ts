@@ -55,19 +55,8 @@ export const payrollFileEndpoints = [
       status: narrowing(status),
     }),
     ...listOf(PayrollFile),
-    command: {
-      name: 'payroll-files list',
-      columns: {
-        'file id': 'file_id',
-        kind: 'kind',
-        created: 'created_at',
-        status: 'status',
-        policy: 'policy_number',
-        rows: 'rows',
-        red: 'red_rows',
-        premium: 'total_premium_cents',
-      },
-    },
+    columns:
+      'file_id kind created_at status policy:policy_number rows red:red_rows premium:total_premium_cents',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listFiles(app, query, wanted), shown),
   }),
   endpoint({
@@ -76,7 +65,6 @@ export const payrollFileEndpoints = [
     summary: 'Show a payroll file or employee sync: where its phases stand, and why it failed',
     ...ofOne('file_id', 'payroll file'),
     answers: { 200: PayrollFile },
-    command: { name: 'payroll-files show' },
     async handle({ host, params }) {
       const file = await fileOf(host.app, params.file_id)
       if (!file) throw noSuch('payroll file')

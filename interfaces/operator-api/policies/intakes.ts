@@ -38,17 +38,7 @@ export const intakeEndpoints = [
       status: narrowing(word(...STATUSES)),
     }),
     ...listOf(ShownIntake),
-    command: {
-      name: 'intakes list',
-      columns: {
-        'intake id': 'intake_id',
-        environment: 'environment',
-        status: 'status',
-        'policy number': 'policy_number',
-        employer: 'employer_id',
-        policy: 'policy_id',
-      },
-    },
+    columns: 'intake_id environment status policy_number employer_id policy_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listIntakes(app, query, wanted), shown),
   }),
   endpoint({
@@ -57,7 +47,6 @@ export const intakeEndpoints = [
     summary: 'Show a call that took in an employer and its policy',
     ...ofOne('intake_id', 'intake'),
     answers: { 200: ShownIntake },
-    command: { name: 'intakes show' },
     handle: async ({ host, params }) => shown(await loaded(host, intake, params.intake_id, 'intake')),
   }),
 ]

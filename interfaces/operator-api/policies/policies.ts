@@ -80,7 +80,6 @@ export const policyEndpoints = [
       404: 'There is no such employer, or its tenant has no such carrier',
       409: 'An active policy has this number',
     },
-    command: { name: 'policies create' },
     refuses: {
       400: ['term_ends_before_start'],
       404: ['carrier_not_found', 'employer_not_found'],
@@ -103,19 +102,8 @@ export const policyEndpoints = [
     summary: 'List policies, newest first',
     query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
     ...listOf(Policy),
-    command: {
-      name: 'policies list',
-      columns: {
-        'policy id': 'policy_id',
-        number: 'policy_number',
-        status: 'status',
-        from: 'effective_date',
-        to: 'expiration_date',
-        'class codes': 'class_codes',
-        states: 'states',
-        'annual premium': 'annual_premium_cents',
-      },
-    },
+    columns:
+      'policy_id number:policy_number status from:effective_date to:expiration_date class_codes states annual_premium_cents',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listPolicies(app, query, wanted)),
   }),
   endpoint({
@@ -124,7 +112,6 @@ export const policyEndpoints = [
     summary: 'Show a policy',
     ...one,
     answers: { 200: Policy },
-    command: { name: 'policies show' },
     handle: async ({ host, params }) => today(host, await loaded(host, policy, params.policy_id, 'policy')),
   }),
   endpoint({
@@ -138,7 +125,6 @@ export const policyEndpoints = [
     body: repeating(Policy, Changes),
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled' },
-    command: { name: 'policies update' },
     refuses: { 409: ['policy_cancelled'] },
     async handle(call) {
       const { host } = call
@@ -159,7 +145,6 @@ export const policyEndpoints = [
     ...one,
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled, or another active one has its number' },
-    command: { name: 'policies activate' },
     refuses: { 409: ['policy_cancelled', 'policy_number_taken'] },
     async handle(call) {
       const { host } = call
@@ -174,7 +159,6 @@ export const policyEndpoints = [
     ...one,
     body: z.object({ reason: optional(text()) }),
     answers: { 200: Policy },
-    command: { name: 'policies cancel' },
     async handle(call) {
       const { host, body } = call
       const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')

@@ -41,23 +41,15 @@ export const webhookDeliveryEndpoints = [
     summary: 'List webhook subscriptions of all tenants whose last events failed, the worst first',
     query: z.object(page),
     ...listOf(Subscription),
-    command: {
-      name: 'webhook-subscriptions failing',
-      columns: {
-        'subscription id': 'subscription_id',
-        tenant: 'tenant_id',
-        environment: 'environment',
-        status: 'status',
-        failures: 'failure_count',
-        url: 'url',
-      },
-    },
+    command: { name: 'webhook-subscriptions failing' },
+    columns: 'subscription_id tenant_id environment status failures:failure_count url',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listFailing(app, wanted), shown),
   }),
   endpoint({
     operation: 'showTenantWebhook',
     route: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
     summary: 'Show a webhook subscription of a tenant, without its secret',
+    command: null,
     params,
     answers: { 200: Subscription },
     errors: NONE,
@@ -72,18 +64,9 @@ export const webhookDeliveryEndpoints = [
     query: z.object(page),
     ...listOf(Delivery),
     errors: NONE,
-    command: {
-      name: 'webhook-subscriptions deliveries',
-      columns: {
-        created: 'created_at',
-        type: 'event_type',
-        status: 'status',
-        attempts: 'attempts',
-        'last code': 'last_response_code',
-        'last error': 'last_error',
-        'event id': 'event_id',
-      },
-    },
+    command: { name: 'webhook-subscriptions deliveries' },
+    columns:
+      'created_at type:event_type status attempts last_code:last_response_code last_error event_id:event_id',
     async handle({ host, params: { tenant_id, subscription_id }, query }) {
       const wanted = pageOf(query)
       const found = await deliveriesOf(host.app, tenant_id, subscription_id, wanted)

@@ -35,16 +35,7 @@ export const webhookEventEndpoints = [
       event_type: narrowing(word(...WEBHOOK_EVENT_TYPES)),
     }),
     ...listOf(Listed),
-    command: {
-      name: 'webhook-events list',
-      columns: {
-        'event id': 'event_id',
-        environment: 'environment',
-        type: 'event_type',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
+    columns: 'event_id environment type:event_type employer_id carrier_id',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllEvents(app, query, wanted)),
   }),
   endpoint({
@@ -53,7 +44,6 @@ export const webhookEventEndpoints = [
     summary: 'Show an event that was raised for partners, with the body of its deliveries',
     ...ofOne('event_id', 'webhook event'),
     answers: { 200: Shown },
-    command: { name: 'webhook-events show' },
     handle: ({ host, params }) => loaded(host, webhookEvent, params.event_id, 'webhook event'),
   }),
 ]

@@ -39,16 +39,8 @@ export const webhookSubscriptionEndpoints = [
     summary: 'List the webhook subscriptions of all tenants, newest first, without secrets',
     query: z.object({ ...page, ...scope, status: narrowing(word('active', 'disabled')) }),
     ...listOf(Subscription),
-    command: {
-      name: 'webhook-subscriptions all',
-      columns: {
-        'subscription id': 'subscription_id',
-        environment: 'environment',
-        status: 'status',
-        url: 'url',
-        tenant: 'tenant_id',
-      },
-    },
+    command: { name: 'webhook-subscriptions all' },
+    columns: 'subscription_id environment status url tenant_id',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) => subscriptions.listAll(app, query, wanted), shown),
   }),
@@ -58,7 +50,6 @@ export const webhookSubscriptionEndpoints = [
     summary: 'Show a webhook subscription without its secret',
     ...ofOne('subscription_id', 'webhook subscription'),
     answers: { 200: Subscription },
-    command: { name: 'webhook-subscriptions show' },
     async handle({ host, params }) {
       const found = await subscriptions.subscriptionById(host.app, params.subscription_id)
       if (!found) throw noSuch('webhook subscription')
@@ -71,16 +62,8 @@ export const webhookSubscriptionEndpoints = [
     summary: 'List the webhook subscriptions of a tenant, newest first, without secrets',
     ...ofTenant,
     answers: { 200: z.array(Subscription).readonly() },
-    command: {
-      name: 'webhook-subscriptions list',
-      columns: {
-        'subscription id': 'subscription_id',
-        environment: 'environment',
-        status: 'status',
-        client: 'client_id',
-        url: 'url',
-      },
-    },
+    command: { name: 'webhook-subscriptions list' },
+    columns: 'subscription_id environment status client_id url',
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return (await subscriptions.listOf(host.app, tenant_id)).map(shown)
