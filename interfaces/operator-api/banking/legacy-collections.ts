@@ -68,21 +68,7 @@ const Record = z
   })
   .meta({ id: 'LegacyCollection' })
 
-const ListedRecord = Record.pick({
-  transaction_id: true,
-  tenant_id: true,
-  environment: true,
-  employer_id: true,
-  carrier_id: true,
-  policy_id: true,
-  period_start: true,
-  period_end: true,
-  premium_cents: true,
-  status: true,
-  status_group: true,
-  return_code: true,
-  created_at: true,
-}).meta({ id: 'ListedLegacyCollection' })
+const ListedRecord = Record.omit({ import: true, recorded_at: true }).meta({ id: 'ListedLegacyCollection' })
 
 const Refusal = z.object({ line: z.int(), reason: z.string() }).meta({ id: 'RefusedLine' })
 const Imported = z

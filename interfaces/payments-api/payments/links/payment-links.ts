@@ -12,6 +12,7 @@ import { create, created, once, REPEATED } from '../../../endpoints/creations.ts
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { LINK_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
 import {
@@ -175,13 +176,7 @@ export const paymentLinkEndpoints = [
     refuses: {
       400: ['direct_billing_not_simulated'],
       403: ['payment_link_out_of_scope'],
-      409: [
-        'payment_link_cancelled',
-        'payment_link_created',
-        'payment_link_expired',
-        'payment_link_paid',
-        'payment_link_sent',
-      ],
+      409: LINK_STATES,
     },
     async handle(call) {
       const { app } = call.host
