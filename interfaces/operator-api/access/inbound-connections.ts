@@ -8,13 +8,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { environment } from '../host/values.ts'
+import { environment, standing } from '../host/values.ts'
 
 const InboundConnection = z
   .object({
     connection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     status: z.enum(['active', 'deactivated']),
   })
   .meta({ id: 'InboundConnection' })

@@ -17,13 +17,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const BankAccount = z
   .object({
     bank_account_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that created it'),
@@ -40,8 +39,7 @@ const BankAccount = z
 const AchAccount = z
   .object({
     ach_account_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     owner_type: z.enum(['employer', 'carrier']),
     owner_id: id(),
     bank_account_id: id().nullable().describe('What shows it to people; null: nothing does'),

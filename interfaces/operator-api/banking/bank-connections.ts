@@ -5,13 +5,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Connection = z
   .object({
     connection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that linked it'),

@@ -6,13 +6,12 @@ import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Collection = z
   .object({
     collection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     ach_account_id: id().describe('The account that is debited'),
     amount_cents: z.int().describe('Of all its debits'),

@@ -33,7 +33,7 @@ import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
 import { contextOf, endpoint, keyed, notFound, operatorApi } from '../host/api.ts'
 import { ofPolicy, scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Input = z.object({
   employer_id: id(),
@@ -48,8 +48,7 @@ const Input = z.object({
 const Record = z
   .object({
     transaction_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     carrier_id: id().nullable(),
     policy_id: id().nullable(),

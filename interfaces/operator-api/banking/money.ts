@@ -24,7 +24,7 @@ import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const cents = (meaning: string) => z.int().describe(meaning)
 
@@ -54,8 +54,7 @@ const Rate = z
   .meta({ id: 'ReturnRate' })
 const ReturnRates = z
   .object({
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     from: z.string().meta({ format: 'date' }),
     to: z.string().meta({ format: 'date' }),
     entries: z.int().describe('Debits that the bank has taken, each time that they were presented'),

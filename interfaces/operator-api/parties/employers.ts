@@ -13,7 +13,7 @@ import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { environment, given, list, revealing, shownTime } from '../host/values.ts'
+import { environment, given, list, revealing, shownTime, standing } from '../host/values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20
@@ -46,8 +46,7 @@ const notNull = {
 const Employer = z
   .object({
     employer_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     legal_name: z.string(),
     fein: z.string().describe('`XX-XXXXXXX`; `(erased)` after an erasure, as address and contact'),
     address: z.union([z.record(z.string(), z.string()), z.string()]).nullable(),

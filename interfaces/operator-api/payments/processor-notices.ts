@@ -12,13 +12,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime, withNote } from '../host/values.ts'
+import { shownTime, standing, withNote } from '../host/values.ts'
 
 const Notice = z
   .object({
     notice_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     status: z.enum(PROCESSOR_NOTICE_STATUSES),
     processor: processorKind,

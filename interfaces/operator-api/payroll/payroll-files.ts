@@ -5,7 +5,7 @@ import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const status = word('pending', 'NORMALIZED', 'failed')
 const phase = z.enum(['pending', 'complete', 'failed'])
@@ -14,8 +14,7 @@ const PayrollFile = z
   .object({
     file_id: id(),
     kind: z.enum(['payroll', 'sync']).describe('Payroll rows, or changes of employees'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     policy_id: id().nullable().describe('Null of employee changes, as is whatever else they have not'),
     policy_number: z.string().nullable(),

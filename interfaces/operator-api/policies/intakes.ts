@@ -5,14 +5,14 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
+import { standing } from '../host/values.ts'
 
 const STATUSES = ['received', 'unfinished', 'completed'] as const
 
 const ShownIntake = z
   .object({
     intake_id: id().describe('Of the call'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     carrier_id: id(),
     employer_id: id().describe('The employer that the FEIN is reserved for'),
     policy_id: id().nullable().describe('Null until both employer and policy are there'),

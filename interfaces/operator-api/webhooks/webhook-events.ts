@@ -6,12 +6,12 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
+import { standing } from '../host/values.ts'
 
 const Listed = z
   .object({
     event_id: id().describe('`X-Webhook-ID`, the same in every delivery'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     event_type: z.enum(WEBHOOK_EVENT_TYPES),
     carrier_id: id().nullable(),
     employer_id: id().nullable(),

@@ -9,13 +9,12 @@ import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 export const Subscription = z
   .object({
     subscription_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     client_id: z
       .string()
       .describe('The key pair that registered it; it receives on when that is switched off'),
