@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import * as agentCredentials from '../../../application/access/agent-credentials.ts'
 import { listAgents } from '../../../application/access/list-agents.ts'
-import type { Application } from '../../../application/commands/application.ts'
 import type { Operator } from '../../../domain/access/operators.ts'
 import type { Api } from '../../endpoints/api.ts'
 import { create, created, REPEATED } from '../../endpoints/creations.ts'
@@ -10,17 +9,10 @@ import { machineReadable } from '../../endpoints/error-codes.ts'
 import { naming, REQUIRED } from '../../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../../endpoints/fields.ts'
 import { narrowing } from '../../endpoints/lists.ts'
-import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../../http/errors.ts'
-import { contextOf, forOperators, keyed } from '../../operator-api/host/api.ts'
+import { contextOf, forOperators, keyed, type OperatorHost } from '../../operator-api/host/api.ts'
 import { CHANGING } from '../../operator-api/host/roles.ts'
-
-/** What handlers of these routes work with. */
-export interface AgentCredentialsHost {
-  readonly app: Application
-  readonly gate: OperatorGate
-}
 
 /** Credentials of agents, on the tool server's host and for the operator alone. */
 const agentCredentialsApi: Api = {
@@ -56,7 +48,7 @@ const agentCredentialsApi: Api = {
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
-const endpoint = endpointsOf<AgentCredentialsHost, Operator>(
+const endpoint = endpointsOf<Omit<OperatorHost, 'services'>, Operator>(
   agentCredentialsApi,
   forOperators(() => CHANGING),
 )
