@@ -3,7 +3,7 @@ import * as agentCredentials from '../../../application/access/agent-credentials
 import { listAgents } from '../../../application/access/list-agents.ts'
 import type { Operator } from '../../../domain/access/operators.ts'
 import type { Api } from '../../endpoints/api.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, REPEATED } from '../../endpoints/creations.ts'
 import { endpointsOf } from '../../endpoints/endpoint.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { naming, REQUIRED } from '../../endpoints/faults.ts'
@@ -125,7 +125,7 @@ export const agentCredentialEndpoints = [
       created_by: optional(text(TEXT)),
     }),
     idempotent: REPEATED.secret,
-    answers: created(IssuedCredential),
+    answers: { 201: IssuedCredential, 200: IssuedCredential },
     refuses: { 409: ['agent_key_taken', 'already_created'] },
     handle: (call) =>
       create(keyed(call), 'issue agent credential', {

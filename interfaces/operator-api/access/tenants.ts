@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listTenants } from '../../../application/access/list-directory.ts'
 import * as tenants from '../../../application/access/tenants.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
 import { listed, listOf, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
@@ -15,8 +15,7 @@ export const tenantEndpoints = [
     route: 'POST /tenants',
     summary: 'Register a tenant: one partner account',
     body: z.object({ name: text() }),
-    idempotent: REPEATED.answered,
-    answers: created(Tenant),
+    ...created(Tenant),
     handle: (call) =>
       create(keyed(call), 'POST /tenants', {
         create: (context) => tenants.register(call.host.app, call.body, context),

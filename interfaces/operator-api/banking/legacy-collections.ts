@@ -23,7 +23,7 @@ import {
   legacyGroupOf,
 } from '../../../domain/banking/legacy/legacy-collection.ts'
 import { MAX_LINES } from '../../../domain/banking/legacy/legacy-import.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
@@ -101,8 +101,7 @@ export const legacyCollectionEndpoints = [
     description:
       'A collection stands in the ledger of its employer, and keeps the same premium from being collected again.',
     body: Input,
-    idempotent: REPEATED.answered,
-    answers: created(Record),
+    ...created(Record),
     errors: { 404: 'There is no such employer, or it has no such policy, or its tenant no such carrier' },
     command: { name: 'legacy-collections add' },
     refuses: {

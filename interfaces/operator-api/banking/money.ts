@@ -18,7 +18,7 @@ import {
   DIFFERENCES_REPORTED,
   reconciliation,
 } from '../../../domain/banking/reconciliation/reconciliation.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf, page } from '../../endpoints/lists.ts'
@@ -149,8 +149,7 @@ export const moneyEndpoints = [
     description:
       'The comparison changes none of them. The same is done in each night after a day on which money moved.',
     body: z.object({}),
-    idempotent: REPEATED.answered,
-    answers: created(Reconciliation),
+    ...created(Reconciliation),
     command: { name: 'reconciliations run' },
     handle: (call) =>
       create(keyed(call), 'POST /reconciliations', {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import * as carriers from '../../../application/parties/carriers.ts'
 import { listCarriers } from '../../../application/parties/list-carriers.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
@@ -28,8 +28,7 @@ export const carrierEndpoints = [
         'How collected premium reaches the carrier: by matched credits (`fbo`) or by reports of the processor (`direct`)',
       ),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Carrier),
+    ...created(Carrier),
     errors: { 404: 'There is no such tenant' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>

@@ -6,7 +6,7 @@ import { listEmployers } from '../../../application/parties/list-employers.ts'
 import { employerAsRegistered, showEmployer } from '../../../application/parties/show-employers.ts'
 import { employer } from '../../../domain/parties/employer.ts'
 import { normalizeFein } from '../../../domain/parties/fein.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
 import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
@@ -93,8 +93,7 @@ export const employerEndpoints = [
       contact_email: optional(email()),
       payroll_company_ids: optional(list(id())).describe('Payroll companies that report for it'),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Employer),
+    ...created(Employer),
     errors: {
       404: 'There is no such tenant, or it has no such payroll company',
       409: 'An employer with this FEIN is registered in the environment',

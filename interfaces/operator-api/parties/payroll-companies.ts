@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listPayrollCompanies } from '../../../application/access/list-directory.ts'
 import * as payrollCompanies from '../../../application/parties/payroll-companies.ts'
 import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
@@ -17,8 +17,7 @@ export const payrollCompanyEndpoints = [
     route: 'POST /payroll-companies',
     summary: 'Register a payroll company, which reports for the employers linked to it',
     body: z.object({ tenant_id: id(), name: text() }),
-    idempotent: REPEATED.answered,
-    answers: created(PayrollCompany),
+    ...created(PayrollCompany),
     errors: { 404: 'There is no such tenant' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>

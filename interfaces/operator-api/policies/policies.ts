@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listPolicies, showPolicy } from '../../../application/policies/list-policies.ts'
 import * as policies from '../../../application/policies/policies.ts'
 import { type Policy as PolicyState, policy } from '../../../domain/policies/policy.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
@@ -74,8 +74,7 @@ export const policyEndpoints = [
       annual_premium_cents: optional(wholeNumber()),
       overtime_exclusion: withDefault(z.boolean(), false),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Policy),
+    ...created(Policy),
     errors: {
       404: 'There is no such employer, or its tenant has no such carrier',
       409: 'An active policy has this number',

@@ -45,8 +45,7 @@ export const achAccountEndpoints = [
       'returned a debit of them with a code that disables. `is_primary` takes the place of the ' +
       "owner's account that was primary.",
     body: newAchAccount,
-    idempotent: REPEATED.answered,
-    answers: created(AchAccount),
+    ...created(AchAccount),
     errors: { 404: '`owner_id` names no employer or carrier of this account' },
     refuses: {
       400: ['number_in_name'],

@@ -296,8 +296,7 @@ export const bankLinkingEndpoints = [
       'else `unverified`, which each sync looks at again. It is tied to the bank ' +
       'account that the exchange created: debits take either id.',
     body: newLinkedAchAccount,
-    idempotent: REPEATED.answered,
-    answers: created(AchAccount),
+    ...created(AchAccount),
     errors: {
       400: 'A field is missing or wrong, the account cannot be debited, or the bank link refuses',
       403: 'The key does not open this API or does not reach what is named, or `access_token` is not of the item',

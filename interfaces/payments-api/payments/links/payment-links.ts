@@ -40,8 +40,7 @@ export const paymentLinkEndpoints = [
       'down payment, and a monthly subscription takes the rest once that is paid. A live link is sent to the customer ' +
       'shortly after the answer.',
     body: newPaymentLink,
-    idempotent: REPEATED.answered,
-    answers: created(CreatedPaymentLink),
+    ...created(CreatedPaymentLink),
     errors: {
       ...AWAY,
       404: 'Employer, policy or carrier is not there; the message names which',
