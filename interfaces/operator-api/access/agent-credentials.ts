@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { listAgentCredentials } from '../../../application/access/list-agent-credentials.ts'
 import { agentCredential } from '../../../domain/access/agent-credential.ts'
 import { id, ofOne, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const Credential = z
   .object({
@@ -30,7 +31,7 @@ export const agentCredentialEndpoints = [
     }),
     ...listOf(Credential),
     columns: 'credential_id name:agent_name of:entity_type entity_id status',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAgentCredentials(app, query, wanted)),
+    handle: listing(listAgentCredentials),
   }),
   endpoint({
     operation: 'showAgentCredential',

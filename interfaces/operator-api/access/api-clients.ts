@@ -6,9 +6,9 @@ import { apiClient } from '../../../domain/access/api-client.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope as ofTenant } from '../host/lists.ts'
+import { listing, scope as ofTenant } from '../host/lists.ts'
 import { allOrIds, environment } from '../host/values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -87,7 +87,7 @@ export const apiClientEndpoints = [
     query: z.object({ ...page, ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
     ...listOf(ApiClient),
     columns: 'client_id name environment products status tenant_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listApiClients(app, query, wanted)),
+    handle: listing(listApiClients),
   }),
   endpoint({
     operation: 'showApiClient',

@@ -5,9 +5,9 @@ import { unknownTenant } from '../../../application/access/tenants.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { environment, standing } from '../host/values.ts'
 
 const InboundConnection = z
@@ -51,8 +51,7 @@ export const inboundConnectionEndpoints = [
     query: z.object({ ...page, ...scope, status: narrowing(word('active', 'deactivated')) }),
     ...listOf(InboundConnection),
     columns: 'connection_id environment status tenant_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listInboundConnections(app, query, wanted)),
+    handle: listing(listInboundConnections),
   }),
   endpoint({
     operation: 'showInboundConnection',

@@ -14,9 +14,9 @@ import {
   CONNECTION_TYPES,
 } from '../../../domain/banking/accounts/bank-account.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 const BankAccount = z
@@ -68,7 +68,7 @@ export const bankAccountEndpoints = [
     query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
     ...listOf(BankAccount),
     columns: 'bank_account_id created_at environment status bank:bank_name name employer_id carrier_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllBankAccounts(app, query, wanted)),
+    handle: listing(listAllBankAccounts),
   }),
   endpoint({
     operation: 'showBankAccount',
@@ -86,8 +86,7 @@ export const bankAccountEndpoints = [
     query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
     ...listOf(AchAccount),
     columns: 'ach_account_id created_at environment status bank:bank_name account:account_last4 owner_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listAllAchAccounts(app, query, wanted), shown),
+    handle: listing(listAllAchAccounts, shown),
   }),
   endpoint({
     operation: 'showAchAccount',

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { listAllConnections } from '../../../application/banking/linking/operator-connections.ts'
 import { bankConnection, CONNECTION_STATUSES } from '../../../domain/banking/linking/bank-connection.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 const Connection = z
@@ -49,7 +49,7 @@ export const bankConnectionEndpoints = [
     }),
     ...listOf(Connection),
     columns: 'connection_id linked_at environment status bank:institution_name employer_id carrier_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllConnections(app, query, wanted)),
+    handle: listing(listAllConnections),
   }),
   endpoint({
     operation: 'showBankConnection',

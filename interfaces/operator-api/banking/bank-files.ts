@@ -11,9 +11,10 @@ import {
 } from '../../../domain/banking/files/bank-file.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { BANK_FILE_STATES } from '../../endpoints/state-codes.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -78,12 +79,7 @@ export const bankFileEndpoints = [
     query: z.object({ ...page, status: narrowing(word(...BANK_FILE_STATUSES)) }),
     ...listOf(Row),
     columns: 'file_id name status answer debits:debit_cents recorded_at',
-    handle: ({ host: { app }, query }) =>
-      listed(
-        query,
-        (wanted) => listBankFiles(app, query, wanted),
-        (row) => Row.parse(row),
-      ),
+    handle: listing(listBankFiles, (row) => Row.parse(row)),
   }),
   endpoint({
     operation: 'lookAtBankFolders',

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { listDebitCollections } from '../../../application/operations/list-kept-things.ts'
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 const Collection = z
@@ -38,8 +38,7 @@ export const debitCollectionEndpoints = [
     query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
     ...listOf(Collection),
     columns: 'collection_id accepted_at environment amount_cents employer_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listDebitCollections(app, query, wanted), shown),
+    handle: listing(listDebitCollections, shown),
   }),
   endpoint({
     operation: 'showDebitCollection',

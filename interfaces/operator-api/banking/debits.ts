@@ -13,10 +13,10 @@ import {
 } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime, whose } from '../host/values.ts'
 
@@ -68,7 +68,7 @@ export const debitEndpoints = [
     ...listOf(Debit),
     columns:
       'transaction_id created_at source status reason amount_cents employer_id effective:effective_date',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
+    handle: listing(listDebits, shown),
   }),
   endpoint({
     operation: 'showDebit',

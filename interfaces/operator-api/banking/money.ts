@@ -23,7 +23,7 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 const cents = (meaning: string) => z.int().describe(meaning)
@@ -139,8 +139,7 @@ export const moneyEndpoints = [
         ]),
       ),
     },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listReturnRates(app, query, wanted), shownRates),
+    handle: listing(listReturnRates, shownRates),
   }),
   endpoint({
     operation: 'reconcile',

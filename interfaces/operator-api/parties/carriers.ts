@@ -4,8 +4,9 @@ import { listCarriers } from '../../../application/parties/list-carriers.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const Carrier = z
   .object({
@@ -45,7 +46,7 @@ export const carrierEndpoints = [
     query: z.object({ ...page, tenant_id: narrowing(id()) }),
     ...listOf(Carrier),
     columns: 'carrier_id name settlement:settlement_type tenant_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listCarriers(app, query, wanted)),
+    handle: listing(listCarriers),
   }),
   endpoint({
     operation: 'showCarrier',

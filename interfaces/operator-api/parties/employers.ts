@@ -9,10 +9,10 @@ import { normalizeFein } from '../../../domain/parties/fein.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, page, pageOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { environment, given, list, revealing, shownTime, standing } from '../host/values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
@@ -122,7 +122,7 @@ export const employerEndpoints = [
     query: z.object({ ...page, ...scope }),
     ...listOf(Employer),
     columns: 'employer_id legal_name fein environment payroll_companies:payroll_company_ids',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listEmployers(app, query, wanted)),
+    handle: listing(listEmployers),
   }),
   endpoint({
     operation: 'showEmployer',

@@ -4,8 +4,9 @@ import * as payrollCompanies from '../../../application/parties/payroll-companie
 import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const PayrollCompany = z
   .object({ payroll_company_id: id(), tenant_id: id(), name: z.string() })
@@ -34,7 +35,7 @@ export const payrollCompanyEndpoints = [
     query: z.object({ ...page, tenant_id: narrowing(id()) }),
     ...listOf(PayrollCompany),
     columns: 'payroll_company_id name tenant_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPayrollCompanies(app, query, wanted)),
+    handle: listing(listPayrollCompanies),
   }),
   endpoint({
     operation: 'showPayrollCompany',

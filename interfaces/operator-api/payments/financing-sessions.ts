@@ -9,9 +9,9 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/financing/financing-session.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -46,12 +46,7 @@ export const financingSessionEndpoints = [
     ...listOf(Session),
     columns:
       'financing_session_id created_at environment status financing:financing_status amount_cents employer_id',
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listFinancingSessions(host.app, query, wanted),
-        (session) => shown(host, session),
-      ),
+    handle: listing(listFinancingSessions, shown),
   }),
   endpoint({
     operation: 'showFinancingSession',
@@ -60,11 +55,11 @@ export const financingSessionEndpoints = [
     ...ofOne('financing_session_id', 'financing session'),
     answers: { 200: Session },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, financingSession, params.financing_session_id, 'financing session')),
+      shown(await loaded(host, financingSession, params.financing_session_id, 'financing session'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, session: FinancingSession) {
+function shown(session: FinancingSession, { app }: OperatorHost) {
   const { request, invitation, customer } = session
   const now = app.clock.now()
   return {

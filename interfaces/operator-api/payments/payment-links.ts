@@ -10,9 +10,9 @@ import {
 } from '../../../domain/payments/links/payment-link.ts'
 import { refundedCents } from '../../../domain/payments/links/payment-link-refunds.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -50,12 +50,7 @@ export const paymentLinkEndpoints = [
     }),
     ...listOf(Link),
     columns: 'payment_link_id created_at environment status amount_cents employer_id',
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listAllLinks(host.app, query, wanted),
-        (link) => shown(host, link),
-      ),
+    handle: listing(listAllLinks, shown),
   }),
   endpoint({
     operation: 'showPaymentLink',
@@ -64,11 +59,11 @@ export const paymentLinkEndpoints = [
     ...ofOne('payment_link_id', 'payment link'),
     answers: { 200: Link },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, paymentLink, params.payment_link_id, 'payment link')),
+      shown(await loaded(host, paymentLink, params.payment_link_id, 'payment link'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, link: PaymentLink) {
+function shown(link: PaymentLink, { app }: OperatorHost) {
   return {
     ...link,
     status: statusAt(link, app.clock.now()),

@@ -8,9 +8,9 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { ofPolicy, scope } from '../host/lists.ts'
+import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -44,12 +44,7 @@ export const paymentSessionEndpoints = [
     }),
     ...listOf(Session),
     columns: 'payment_session_id created_at environment status amount_cents employer_id',
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listAllSessions(host.app, query, wanted),
-        (session) => shown(host, session),
-      ),
+    handle: listing(listAllSessions, shown),
   }),
   endpoint({
     operation: 'showPaymentSession',
@@ -58,11 +53,11 @@ export const paymentSessionEndpoints = [
     ...ofOne('payment_session_id', 'payment session'),
     answers: { 200: Session },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, paymentSession, params.payment_session_id, 'payment session')),
+      shown(await loaded(host, paymentSession, params.payment_session_id, 'payment session'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, session: PaymentSession) {
+function shown(session: PaymentSession, { app }: OperatorHost) {
   return {
     ...session,
     status: sessionStatusAt(session, app.clock.now()),

@@ -9,9 +9,9 @@ import {
 } from '../../../domain/payments/processor/processor-notice.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing, withNote } from '../host/values.ts'
 
 const Notice = z
@@ -45,8 +45,7 @@ export const processorNoticeEndpoints = [
     }),
     ...listOf(Notice),
     columns: 'notice_id received_at environment status processor type about_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listProcessorNotices(app, query, wanted), shown),
+    handle: listing(listProcessorNotices, shown),
   }),
   endpoint({
     operation: 'showProcessorNotice',

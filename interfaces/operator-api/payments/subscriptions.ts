@@ -3,9 +3,9 @@ import { listAllSubscriptions } from '../../../application/payments/operator-lis
 import { type Subscription, subscription } from '../../../domain/payments/subscriptions/subscription.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../domain/payments/subscriptions/subscription-events.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { ofPolicy, scope } from '../host/lists.ts'
+import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 
 const PlanOfCharges = z
@@ -42,8 +42,7 @@ export const subscriptionEndpoints = [
     ...listOf(PlanOfCharges),
     columns:
       'subscription_id started_at environment status monthly:amount_cents charges paid:charges_paid employer_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listAllSubscriptions(app, query, wanted), shown),
+    handle: listing(listAllSubscriptions, shown),
   }),
   endpoint({
     operation: 'showSubscription',

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { fileOf, type ListedFile, listFiles } from '../../../application/payroll/list-files.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 const status = word('pending', 'NORMALIZED', 'failed')
@@ -56,7 +56,7 @@ export const payrollFileEndpoints = [
     ...listOf(PayrollFile),
     columns:
       'file_id kind created_at status policy:policy_number rows red:red_rows premium:total_premium_cents',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listFiles(app, query, wanted), shown),
+    handle: listing(listFiles, shown),
   }),
   endpoint({
     operation: 'showPayrollFile',

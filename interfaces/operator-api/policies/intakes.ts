@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { listIntakes } from '../../../application/operations/list-kept-things.ts'
 import { type Intake, intake } from '../../../domain/policies/intake.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { standing } from '../host/values.ts'
 
 const STATUSES = ['received', 'unfinished', 'completed'] as const
@@ -39,7 +39,7 @@ export const intakeEndpoints = [
     }),
     ...listOf(ShownIntake),
     columns: 'intake_id environment status policy_number employer_id policy_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listIntakes(app, query, wanted), shown),
+    handle: listing(listIntakes, shown),
   }),
   endpoint({
     operation: 'showIntake',

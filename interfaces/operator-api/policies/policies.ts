@@ -5,10 +5,10 @@ import { type Policy as PolicyState, policy } from '../../../domain/policies/pol
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { given, whose } from '../host/values.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 
@@ -103,7 +103,7 @@ export const policyEndpoints = [
     ...listOf(Policy),
     columns:
       'policy_id number:policy_number status from:effective_date to:expiration_date class_codes states annual_premium_cents',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPolicies(app, query, wanted)),
+    handle: listing(listPolicies),
   }),
   endpoint({
     operation: 'showPolicy',

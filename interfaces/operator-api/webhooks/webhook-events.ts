@@ -3,9 +3,9 @@ import { listAllEvents } from '../../../application/webhooks/operated-events.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { webhookEvent } from '../../../domain/webhooks/webhook-event.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { standing } from '../host/values.ts'
 
 const Listed = z
@@ -36,7 +36,7 @@ export const webhookEventEndpoints = [
     }),
     ...listOf(Listed),
     columns: 'event_id environment type:event_type employer_id carrier_id',
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllEvents(app, query, wanted)),
+    handle: listing(listAllEvents),
   }),
   endpoint({
     operation: 'showWebhookEvent',

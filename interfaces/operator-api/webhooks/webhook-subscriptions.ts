@@ -5,10 +5,10 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { id, idOf, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
 
 export const Subscription = z
@@ -40,8 +40,7 @@ export const webhookSubscriptionEndpoints = [
     ...listOf(Subscription),
     command: { name: 'webhook-subscriptions all' },
     columns: 'subscription_id environment status url tenant_id',
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => subscriptions.listAll(app, query, wanted), shown),
+    handle: listing(subscriptions.listAll, shown),
   }),
   endpoint({
     operation: 'showWebhookSubscription',
