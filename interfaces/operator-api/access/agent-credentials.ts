@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listAgentCredentials } from '../../../application/access/list-agent-credentials.ts'
 import { agentCredential } from '../../../domain/access/agent-credential.ts'
 import { id, ofOne, text, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing } from '../host/lists.ts'
 
@@ -23,13 +23,11 @@ export const agentCredentialEndpoints = [
     operation: 'listAgentCredentials',
     route: 'GET /agent-credentials',
     summary: 'List the credentials of agents on the tool server, newest first, without their keys',
-    query: z.object({
-      ...page,
+    ...listOf(Credential, {
       entity_type: narrowing(word('payroll_company', 'employer')),
       entity_id: narrowing(text()),
       status: narrowing(word('active', 'revoked')),
     }),
-    ...listOf(Credential),
     columns: 'credential_id name:agent_name of:entity_type entity_id status',
     handle: listing(listAgentCredentials),
   }),

@@ -6,7 +6,7 @@ import { apiClient } from '../../../domain/access/api-client.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, scope as ofTenant } from '../host/lists.ts'
 import { allOrIds, environment } from '../host/values.ts'
@@ -84,8 +84,7 @@ export const apiClientEndpoints = [
     operation: 'listApiClients',
     route: 'GET /api-clients',
     summary: 'List key pairs without their secrets, newest first',
-    query: z.object({ ...page, ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
-    ...listOf(ApiClient),
+    ...listOf(ApiClient, { ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
     columns: 'client_id name environment products status tenant_id',
     handle: listing(listApiClients),
   }),

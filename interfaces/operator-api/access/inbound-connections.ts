@@ -5,7 +5,7 @@ import { unknownTenant } from '../../../application/access/tenants.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { environment, standing } from '../host/values.ts'
@@ -48,8 +48,7 @@ export const inboundConnectionEndpoints = [
     operation: 'listInboundConnections',
     route: 'GET /inbound-connections',
     summary: 'List inbound connections without their secrets, newest first',
-    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'deactivated')) }),
-    ...listOf(InboundConnection),
+    ...listOf(InboundConnection, { ...scope, status: narrowing(word('active', 'deactivated')) }),
     columns: 'connection_id environment status tenant_id',
     handle: listing(listInboundConnections),
   }),

@@ -4,7 +4,7 @@ import * as tenants from '../../../application/access/tenants.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
-import { listed, listOf, page } from '../../endpoints/lists.ts'
+import { listed, listOf } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
@@ -27,7 +27,6 @@ export const tenantEndpoints = [
     operation: 'listTenants',
     route: 'GET /tenants',
     summary: 'List tenants, newest first',
-    query: z.object(page),
     ...listOf(Tenant),
     columns: 'tenant_id name',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listTenants(app, {}, wanted)),

@@ -14,7 +14,7 @@ import {
   CONNECTION_TYPES,
 } from '../../../domain/banking/accounts/bank-account.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
@@ -65,8 +65,7 @@ export const bankAccountEndpoints = [
     route: 'GET /bank-accounts',
     summary: 'List bank accounts as they are shown to people, newest first',
     description: 'The accounts are shown without their numbers; deleted ones are not listed.',
-    query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
-    ...listOf(BankAccount),
+    ...listOf(BankAccount, { ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
     columns: 'bank_account_id created_at environment status bank:bank_name name employer_id carrier_id',
     handle: listing(listAllBankAccounts),
   }),
@@ -83,8 +82,7 @@ export const bankAccountEndpoints = [
     route: 'GET /ach-accounts',
     summary: 'List ACH accounts, with which money is moved, newest first',
     description: 'Of their numbers the last four digits are shown; deleted ones are not listed.',
-    query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
-    ...listOf(AchAccount),
+    ...listOf(AchAccount, { ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
     columns: 'ach_account_id created_at environment status bank:bank_name account:account_last4 owner_id',
     handle: listing(listAllAchAccounts, shown),
   }),

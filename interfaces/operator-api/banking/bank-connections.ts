@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listAllConnections } from '../../../application/banking/linking/operator-connections.ts'
 import { bankConnection, CONNECTION_STATUSES } from '../../../domain/banking/linking/bank-connection.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
@@ -40,14 +40,12 @@ export const bankConnectionEndpoints = [
     route: 'GET /bank-connections',
     summary: 'List links to accounts at banks, newest first',
     description: 'Neither who linked one nor what opens it is shown.',
-    query: z.object({
-      ...page,
+    ...listOf(Connection, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       status: narrowing(word(...CONNECTION_STATUSES)),
     }),
-    ...listOf(Connection),
     columns: 'connection_id linked_at environment status bank:institution_name employer_id carrier_id',
     handle: listing(listAllConnections),
   }),

@@ -11,7 +11,7 @@ import {
 } from '../../../domain/banking/files/bank-file.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { BANK_FILE_STATES } from '../../endpoints/state-codes.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
 import { listing } from '../host/lists.ts'
@@ -76,8 +76,7 @@ export const bankFileEndpoints = [
     operation: 'listBankFiles',
     route: 'GET /bank-files',
     summary: 'List files for the bank, newest first',
-    query: z.object({ ...page, status: narrowing(word(...BANK_FILE_STATUSES)) }),
-    ...listOf(Row),
+    ...listOf(Row, { status: narrowing(word(...BANK_FILE_STATUSES)) }),
     columns: 'file_id name status answer debits:debit_cents recorded_at',
     handle: listing(listBankFiles, (row) => Row.parse(row)),
   }),

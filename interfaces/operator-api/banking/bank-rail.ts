@@ -194,13 +194,13 @@ export const bankRailEndpoints = [
     operation: 'listBankCredits',
     route: 'GET /bank-credits',
     summary: 'List the money in carriers’ collection accounts, and the debits that it is of, latest first',
+    ...listOf(ListedCredit),
     query: z.object({
       tenant_id: narrowing(id()),
       carrier_id: narrowing(id()),
       matched: narrowing(word('true', 'false')).describe('Whether a debit was found that it is of'),
       ...page,
     }),
-    ...listOf(ListedCredit),
     columns: 'credit_id bank_date cents:amount_cents debit:leg_id confidence',
     handle({ host: { app }, query }) {
       const scope = { ...query, matched: query.matched && query.matched === 'true' }

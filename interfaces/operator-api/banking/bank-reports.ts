@@ -11,7 +11,7 @@ import {
 } from '../../../domain/banking/files/bank-report.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { inPath } from '../../endpoints/not-found.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
@@ -80,12 +80,10 @@ export const bankReportEndpoints = [
     operation: 'listBankReports',
     route: 'GET /bank-reports',
     summary: 'List files that the bank reported with, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Row, {
       status: narrowing(word(...BANK_REPORT_STATUSES)),
       parked: flagText().describe('Only those with parked items'),
     }),
-    ...listOf(Row),
     columns: 'report_id name status items parked received_at',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) =>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listDebitCollections } from '../../../application/operations/list-kept-things.ts'
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -35,8 +35,7 @@ export const debitCollectionEndpoints = [
     operation: 'listDebitCollections',
     route: 'GET /debit-collections',
     summary: 'List collections of several debits that were accepted by one call, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Collection),
+    ...listOf(Collection, { ...scope, employer_id: narrowing(id()) }),
     columns: 'collection_id accepted_at environment amount_cents employer_id',
     handle: listing(listDebitCollections, shown),
   }),

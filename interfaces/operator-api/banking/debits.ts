@@ -13,7 +13,7 @@ import {
 } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -59,13 +59,11 @@ export const debitEndpoints = [
     route: 'GET /debits',
     summary: 'List bank debits, newest first',
     description: 'Those with the status `quarantined` wait for an operator.',
-    query: z.object({
-      ...page,
+    ...listOf(Debit, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...DEBIT_STATUSES)),
     }),
-    ...listOf(Debit),
     columns:
       'transaction_id created_at source status reason amount_cents employer_id effective:effective_date',
     handle: listing(listDebits, shown),

@@ -26,7 +26,7 @@ import { MAX_LINES } from '../../../domain/banking/legacy/legacy-import.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { checkClosed } from '../../endpoints/unknown-fields.ts'
 import { parseJson } from '../../http/json/strict-json.ts'
@@ -168,13 +168,11 @@ export const legacyCollectionEndpoints = [
     operation: 'listLegacyCollections',
     route: 'GET /legacy-collections',
     summary: 'List records of the legacy service, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(ListedRecord, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...LEGACY_STATUSES)),
     }),
-    ...listOf(ListedRecord),
     columns: 'transaction_id period_end environment status premium_cents employer_id policy_id',
     handle: ({ host: { app }, query }) =>
       listed(

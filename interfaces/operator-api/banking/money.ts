@@ -21,7 +21,7 @@ import {
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, page } from '../../endpoints/lists.ts'
+import { listed, listOf } from '../../endpoints/lists.ts'
 import { endpoint, keyed } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing } from '../host/values.ts'
@@ -123,8 +123,7 @@ export const moneyEndpoints = [
     operation: 'listReturnRates',
     route: 'GET /return-rates',
     summary: `List how many debits came back in the last ${RATE_DAYS} days, by tenant and environment`,
-    query: z.object({ ...page, ...scope }),
-    ...listOf(ReturnRates),
+    ...listOf(ReturnRates, scope),
     columns: {
       tenant: 'tenant_id',
       environment: 'environment',
@@ -161,7 +160,6 @@ export const moneyEndpoints = [
     operation: 'listReconciliations',
     route: 'GET /reconciliations',
     summary: 'List comparisons of the money, newest first',
-    query: z.object(page),
     ...listOf(Reconciliation),
     columns: 'reconciliation_id trigger at differences:difference_count',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listReconciliations(app, wanted)),

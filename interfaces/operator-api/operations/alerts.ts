@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ALERT_KINDS, ALERTS } from '../../../application/operations/alert-kinds.ts'
 import { acknowledgeAlert, findAlert, listAlerts } from '../../../application/operations/operator-alerts.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { shownTime, withNote } from '../host/values.ts'
@@ -41,13 +41,11 @@ export const alertEndpoints = [
     route: 'GET /alerts',
     summary: 'List what calls for a person, newest first',
     description: kinds.join('\n'),
-    query: z.object({
-      ...page,
+    ...listOf(Alert, {
       ...scope,
       kind: narrowing(word(...ALERT_KINDS)),
       status: narrowing(word('open', 'acknowledged')),
     }),
-    ...listOf(Alert),
     columns: {
       'alert id': 'alert_id',
       kind: 'kind',

@@ -4,7 +4,7 @@ import { listCarriers } from '../../../application/parties/list-carriers.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 import { listing } from '../host/lists.ts'
 
@@ -43,8 +43,7 @@ export const carrierEndpoints = [
     operation: 'listCarriers',
     route: 'GET /carriers',
     summary: 'List carriers, newest first',
-    query: z.object({ ...page, tenant_id: narrowing(id()) }),
-    ...listOf(Carrier),
+    ...listOf(Carrier, { tenant_id: narrowing(id()) }),
     columns: 'carrier_id name settlement:settlement_type tenant_id',
     handle: listing(listCarriers),
   }),

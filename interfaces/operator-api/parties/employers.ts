@@ -9,7 +9,7 @@ import { normalizeFein } from '../../../domain/parties/fein.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, pageOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -119,8 +119,7 @@ export const employerEndpoints = [
     operation: 'listEmployers',
     route: 'GET /employers',
     summary: 'List employers, newest first',
-    query: z.object({ ...page, ...scope }),
-    ...listOf(Employer),
+    ...listOf(Employer, scope),
     columns: 'employer_id legal_name fein environment payroll_companies:payroll_company_ids',
     handle: listing(listEmployers),
   }),
@@ -163,8 +162,7 @@ export const employerEndpoints = [
     route: 'GET /employers/{employer_id}/register',
     summary: 'List the employee register of an employer',
     ...one,
-    query: z.object({ ...page, ...revealing }),
-    ...listOf(RegisteredEmployee),
+    ...listOf(RegisteredEmployee, revealing),
     command: { items: 'employees' },
     columns: 'subject status hired:hire_date terminated:termination_date changes record',
     async handle(call) {

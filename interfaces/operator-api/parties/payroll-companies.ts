@@ -4,7 +4,7 @@ import * as payrollCompanies from '../../../application/parties/payroll-companie
 import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 import { listing } from '../host/lists.ts'
 
@@ -32,8 +32,7 @@ export const payrollCompanyEndpoints = [
     operation: 'listPayrollCompanies',
     route: 'GET /payroll-companies',
     summary: 'List payroll companies, newest first',
-    query: z.object({ ...page, tenant_id: narrowing(id()) }),
-    ...listOf(PayrollCompany),
+    ...listOf(PayrollCompany, { tenant_id: narrowing(id()) }),
     columns: 'payroll_company_id name tenant_id',
     handle: listing(listPayrollCompanies),
   }),

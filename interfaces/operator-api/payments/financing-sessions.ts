@@ -9,7 +9,7 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/financing/financing-session.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
@@ -42,8 +42,7 @@ export const financingSessionEndpoints = [
     operation: 'listFinancingSessions',
     route: 'GET /financing-sessions',
     summary: 'List sessions of the financing test path, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Session),
+    ...listOf(Session, { ...scope, employer_id: narrowing(id()) }),
     columns:
       'financing_session_id created_at environment status financing:financing_status amount_cents employer_id',
     handle: listing(listFinancingSessions, shown),

@@ -10,7 +10,7 @@ import {
 } from '../../../domain/payments/links/payment-link.ts'
 import { refundedCents } from '../../../domain/payments/links/payment-link-refunds.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
@@ -41,14 +41,12 @@ export const paymentLinkEndpoints = [
     operation: 'listPaymentLinks',
     route: 'GET /payment-links',
     summary: 'List payment links, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Link, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
-    ...listOf(Link),
     columns: 'payment_link_id created_at environment status amount_cents employer_id',
     handle: listing(listAllLinks, shown),
   }),

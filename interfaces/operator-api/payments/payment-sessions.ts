@@ -8,7 +8,7 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
@@ -36,13 +36,11 @@ export const paymentSessionEndpoints = [
     operation: 'listPaymentSessions',
     route: 'GET /payment-sessions',
     summary: 'List payment sessions, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Session, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...SESSION_STATUSES)),
     }),
-    ...listOf(Session),
     columns: 'payment_session_id created_at environment status amount_cents employer_id',
     handle: listing(listAllSessions, shown),
   }),

@@ -9,7 +9,7 @@ import {
 } from '../../../domain/payments/processor/processor-notice.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { shownTime, standing, withNote } from '../host/values.ts'
@@ -37,13 +37,11 @@ export const processorNoticeEndpoints = [
     operation: 'listProcessorNotices',
     route: 'GET /processor-notices',
     summary: 'List notices of the card processor that were not understood at first, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Notice, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...PROCESSOR_NOTICE_STATUSES)),
     }),
-    ...listOf(Notice),
     columns: 'notice_id received_at environment status processor type about_id',
     handle: listing(listProcessorNotices, shown),
   }),

@@ -3,7 +3,7 @@ import { listAllSubscriptions } from '../../../application/payments/operator-lis
 import { type Subscription, subscription } from '../../../domain/payments/subscriptions/subscription.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../domain/payments/subscriptions/subscription-events.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
@@ -33,13 +33,11 @@ export const subscriptionEndpoints = [
     operation: 'listSubscriptions',
     route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(PlanOfCharges, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...SUBSCRIPTION_STATUSES)),
     }),
-    ...listOf(PlanOfCharges),
     columns:
       'subscription_id started_at environment status monthly:amount_cents charges paid:charges_paid employer_id',
     handle: listing(listAllSubscriptions, shown),

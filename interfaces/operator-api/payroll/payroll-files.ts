@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fileOf, type ListedFile, listFiles } from '../../../application/payroll/list-files.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -45,15 +45,13 @@ export const payrollFileEndpoints = [
     operation: 'listPayrollFiles',
     route: 'GET /payroll-files',
     summary: 'List payroll files and employee syncs, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(PayrollFile, {
       ...scope,
       employer_id: narrowing(id()),
       policy_id: narrowing(id()),
       kind: narrowing(word('payroll', 'sync')),
       status: narrowing(status),
     }),
-    ...listOf(PayrollFile),
     columns:
       'file_id kind created_at status policy:policy_number rows red:red_rows premium:total_premium_cents',
     handle: listing(listFiles, shown),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listIntakes } from '../../../application/operations/list-kept-things.ts'
 import { type Intake, intake } from '../../../domain/policies/intake.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { standing } from '../host/values.ts'
@@ -31,13 +31,11 @@ export const intakeEndpoints = [
     route: 'GET /intakes',
     summary: 'List calls that took in an employer and its policy, newest first',
     description: 'Who was named in one is not shown. What was refused is not kept.',
-    query: z.object({
-      ...page,
+    ...listOf(ShownIntake, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...STATUSES)),
     }),
-    ...listOf(ShownIntake),
     columns: 'intake_id environment status policy_number employer_id policy_id',
     handle: listing(listIntakes, shown),
   }),

@@ -5,7 +5,7 @@ import { type Policy as PolicyState, policy } from '../../../domain/policies/pol
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -99,8 +99,7 @@ export const policyEndpoints = [
     operation: 'listPolicies',
     route: 'GET /policies',
     summary: 'List policies, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Policy),
+    ...listOf(Policy, { ...scope, employer_id: narrowing(id()) }),
     columns:
       'policy_id number:policy_number status from:effective_date to:expiration_date class_codes states annual_premium_cents',
     handle: listing(listPolicies),

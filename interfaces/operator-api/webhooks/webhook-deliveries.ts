@@ -12,7 +12,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { inOrder } from '../../endpoints/bounds.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, optional, text, time } from '../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listed, listOf, pageOf } from '../../endpoints/lists.ts'
 import { badRequest, contextOf, endpoint, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 import { NONE, params, Subscription, shown } from './webhook-subscriptions.ts'
@@ -39,7 +39,6 @@ export const webhookDeliveryEndpoints = [
     operation: 'listFailingWebhooks',
     route: 'GET /webhooks/failing',
     summary: 'List webhook subscriptions of all tenants whose last events failed, the worst first',
-    query: z.object(page),
     ...listOf(Subscription),
     command: { name: 'webhook-subscriptions failing' },
     columns: 'subscription_id tenant_id environment status failures:failure_count url',
@@ -61,7 +60,6 @@ export const webhookDeliveryEndpoints = [
     route: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}/deliveries',
     summary: 'List what became of deliveries of a webhook subscription, newest first, without their bodies',
     params,
-    query: z.object(page),
     ...listOf(Delivery),
     errors: NONE,
     command: { name: 'webhook-subscriptions deliveries' },

@@ -3,7 +3,7 @@ import { listAllEvents } from '../../../application/webhooks/operated-events.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { webhookEvent } from '../../../domain/webhooks/webhook-event.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
 import { standing } from '../host/values.ts'
@@ -27,14 +27,12 @@ export const webhookEventEndpoints = [
     operation: 'listWebhookEvents',
     route: 'GET /webhook-events',
     summary: 'List events that were raised for partners, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Listed, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       event_type: narrowing(word(...WEBHOOK_EVENT_TYPES)),
     }),
-    ...listOf(Listed),
     columns: 'event_id environment type:event_type employer_id carrier_id',
     handle: listing(listAllEvents),
   }),

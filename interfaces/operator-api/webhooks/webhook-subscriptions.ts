@@ -5,7 +5,7 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { id, idOf, ofOne, word } from '../../endpoints/fields.ts'
-import { listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -36,8 +36,7 @@ export const webhookSubscriptionEndpoints = [
     operation: 'listWebhookSubscriptions',
     route: 'GET /webhook-subscriptions',
     summary: 'List the webhook subscriptions of all tenants, newest first, without secrets',
-    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'disabled')) }),
-    ...listOf(Subscription),
+    ...listOf(Subscription, { ...scope, status: narrowing(word('active', 'disabled')) }),
     command: { name: 'webhook-subscriptions all' },
     columns: 'subscription_id environment status url tenant_id',
     handle: listing(subscriptions.listAll, shown),

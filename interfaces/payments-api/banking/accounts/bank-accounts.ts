@@ -14,7 +14,7 @@ import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { create, created } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, optionalFlagText, reference, word } from '../../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../../endpoints/lists.ts'
 import { changeOf } from '../../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import {
@@ -56,15 +56,13 @@ export const bankAccountEndpoints = [
     operation: 'listBankAccounts',
     route: 'GET /bank-accounts',
     summary: 'List bank accounts of the metadata layer, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(BankAccount, {
       employer_id: narrowing(reference()),
       carrier_id: narrowing(reference()),
       connection_type: narrowing(word(...CONNECTION_TYPES)),
       status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
       primary: narrowing(optionalFlagText()),
     }),
-    ...listOf(BankAccount),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listBankAccounts(app, caller.client, query, wanted), showBankAccount),
   }),

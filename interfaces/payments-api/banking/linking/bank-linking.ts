@@ -204,13 +204,13 @@ export const bankLinkingEndpoints = [
     operation: 'listBankConnections',
     route: 'GET /bankconnect/connections',
     summary: 'List bank connections, newest first',
+    ...listOf(Connection),
     query: z.object({
       employer_id: narrowing(reference()),
       carrier_id: narrowing(reference()),
       status: narrowing(word(...CONNECTION_STATUSES)),
       ...page,
     }),
-    ...listOf(Connection),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {
         const { items, total } = await listConnections(app, caller.client, query, wanted)
@@ -235,6 +235,7 @@ export const bankLinkingEndpoints = [
     route: 'GET /bankconnect/transactions',
     summary: 'List transactions of linked accounts, the latest date first',
     description: 'As of the latest sync of each item.',
+    ...listOf(BankTransaction),
     query: inOrder(
       z.object({
         ...filters,
@@ -245,7 +246,6 @@ export const bankLinkingEndpoints = [
       'date_from',
       'date_to',
     ),
-    ...listOf(BankTransaction),
     handle({ host: { app }, caller, query }) {
       const { bankconnect_item_id: item_id, bankconnect_account_id: account_id } = query
       const filter = { ...query, item_id, account_id }

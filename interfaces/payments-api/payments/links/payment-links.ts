@@ -11,7 +11,7 @@ import { refundedCents } from '../../../../domain/payments/links/payment-link-re
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../../endpoints/lists.ts'
 import { LINK_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
@@ -73,13 +73,11 @@ export const paymentLinkEndpoints = [
     operation: 'listPaymentLinks',
     route: 'GET /payment-links',
     summary: 'List payment links, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(ShownPaymentLink, {
       carrier_id: narrowing(reference()),
       employer_id: narrowing(reference()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
-    ...listOf(ShownPaymentLink),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {
         const { items, total } = await listLinks(app, caller.client, query, wanted)

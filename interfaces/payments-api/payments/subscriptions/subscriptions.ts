@@ -81,8 +81,8 @@ export const subscriptionEndpoints = [
     route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
     description: 'What lies outside the scope of the key is left out.',
-    query: z.object({ carrier_id: narrowing(reference()), status: narrowing(status), ...page }),
     ...listOf(Subscription),
+    query: z.object({ carrier_id: narrowing(reference()), status: narrowing(status), ...page }),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listSubscriptions(app, caller.client, query, wanted)),
   }),
