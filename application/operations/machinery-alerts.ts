@@ -4,6 +4,7 @@ import { orThrow } from '../../domain/kernel/rejection.ts'
 import { type ProcessClockEvent, processClock } from '../../domain/operations/process-clock.ts'
 import { type HeldBackRebuild, readModelRebuild } from '../../domain/operations/read-model-rebuild.ts'
 import type { Application } from '../commands/application.ts'
+import { newContext } from '../commands/command-context.ts'
 
 /** Alerts about the machinery itself: what is recorded here raises them. */
 interface Parts {
@@ -27,14 +28,6 @@ async function record<State, Command extends { readonly type: string }, Event ex
   id: string,
   command: Command,
 ): Promise<State> {
-  const outcome = orThrow(
-    await commands.execute(decider, id, command, {
-      actor: { type: 'system', id: 'machinery' },
-      tenantId: null,
-      environment: null,
-      correlationId: randomness.id(),
-      commandId: randomness.commandId(),
-    }),
-  )
-  return outcome.state
+  const context = newContext({ randomness }, { type: 'system', id: 'machinery' }, randomness.id())
+  return orThrow(await commands.execute(decider, id, command, context)).state
 }

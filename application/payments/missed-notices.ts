@@ -3,7 +3,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { orThrow } from '../../domain/kernel/rejection.ts'
 import { processorNotices } from '../../domain/payments/processor/processor-notices.ts'
 import type { Application } from '../commands/application.ts'
-import type { CommandContext } from '../commands/command-context.ts'
+import { newContext } from '../commands/command-context.ts'
 import { whileOwned } from '../followers/while-owned.ts'
 import type { CardProcessor } from '../ports/card-processor.ts'
 import type { Leases } from '../ports/leases.ts'
@@ -96,13 +96,7 @@ export async function catchUp(
   { ended, failed }: { readonly ended: AbortSignal; readonly failed: (error: unknown) => void },
 ): Promise<number> {
   const of = { environment: 'live', processor: sender.kind } as const
-  const context: CommandContext = {
-    actor: { type: 'system', id: 'card-processor' },
-    tenantId: null,
-    environment: null,
-    correlationId: app.randomness.id(),
-    commandId: app.randomness.commandId(),
-  }
+  const context = newContext(app, { type: 'system', id: 'card-processor' }, app.randomness.id())
   let done = since
   let isWhole = true
   for await (const { notices, until } of sender.noticesSince!(Math.max(0, since - OVERLAP_MS))) {

@@ -1,11 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { checkProof, ProofFails } from '../../application/audit/check-proof.ts'
 import { checkExport } from './export-check.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { resource } from './output.ts'
-import { jsonFile, verb } from './verbs.ts'
+import { bytesOf, jsonFile, verb } from './verbs.ts'
 
 const path = z.array(z.string())
 const Proof = z.discriminatedUnion('kind', [
@@ -47,7 +47,7 @@ export function auditCheckCommand(io: CliIo, audit: Command): void {
         'file with it, or several in lines, such as `verifier-key` in AUDIT_CHECKPOINTS_DIR',
       ),
     async ({ args, options: { key, keyFile } }) => {
-      const lines = keyFile === undefined ? [] : keyIn(keyFile).split('\n')
+      const lines = keyFile === undefined ? [] : bytesOf(keyFile).toString().split('\n')
       const keys = [...(key ?? []), ...lines].map((one) => one.trim()).filter((one) => one !== '')
       if (keys.length === 0)
         throw new UsageError('Give --key or --key-file: a proof is worth what its key is.')
@@ -71,12 +71,4 @@ function proofIn(file: string): z.infer<typeof Proof> {
   const proof = Proof.safeParse(jsonFile(file))
   if (!proof.success) throw new CliError(`${file} holds no proof`)
   return proof.data
-}
-
-function keyIn(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new CliError(`${file} cannot be read: ${(error as Error).message}`)
-  }
 }

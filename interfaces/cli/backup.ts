@@ -1,19 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type MovableLog, MoveInterrupted, MoveRefused } from '../../application/ports/movable-log.ts'
+import { type MovableLog, MoveRefused } from '../../application/ports/movable-log.ts'
 import { ConfigError } from '../../infrastructure/config/config.ts'
 import type { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
-import { DatabaseUnavailable, openDatabase } from '../../infrastructure/database/database.ts'
+import { openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
-import {
-  EmbeddedPostgresError,
-  startEmbeddedPostgres,
-} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { runningServerUrl } from '../../infrastructure/embedded-postgres/running-server.ts'
-import {
-  EventStoreUnavailable,
-  StreamTampered,
-} from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
 import { BackupLog } from '../../infrastructure/installation/backup/backup-log.ts'
@@ -26,19 +18,19 @@ import {
 } from '../../infrastructure/installation/backup/restored-database.ts'
 import { moveLog } from '../../infrastructure/installation/moving/move-log.ts'
 import type { Given } from './copy-events.ts'
-import { CliError } from './io.ts'
-import { type DatabasePlace, masterKeysFor, placeOf, settingOf } from './log-places.ts'
+import {
+  type Closers,
+  type DatabasePlace,
+  embeddedUrl,
+  GOES_ON,
+  masterKeysFor,
+  nameOf,
+  placeOf,
+  settingOf,
+  withClosers,
+} from './log-places.ts'
 
-type GivenFolder = Omit<Given, 'report'> & {
-  readonly folder: string
-  readonly report: (phase: string, events: number, share: number) => void
-}
-
-/** Failures whose message is one clear line. */
-const EXPECTED = [
-  ...[MoveRefused, MoveInterrupted, ConfigError, StreamTampered],
-  ...[DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable],
-]
+type GivenFolder = Given & { readonly folder: string }
 
 /** Backs up the installation of the settings while it runs, or while it does not. @throws CliError */
 export function backUp({ env, report, signal, ...given }: GivenFolder) {
@@ -47,7 +39,7 @@ export function backUp({ env, report, signal, ...given }: GivenFolder) {
     if (settingOf('EVENTSTORE_URL', env) !== null) throw new MoveRefused(LOG_ELSEWHERE)
     const place = databaseOf(env)
     const masterKeys = keysFor(place, env)
-    const url = 'url' in place ? place.url : await embeddedUrl(place.dataDir, closers)
+    const url = 'url' in place ? place.url : await runningUrl(place.dataDir, closers)
     const database = await openDatabase({ url, ...nameOf(place), applicationName: 'compstream-backup' })
     closers.push(() => database.close())
     const backup = await makeBackup({ database, folder, masterKeys, report, signal })
@@ -81,7 +73,7 @@ export function restore({ env, report, signal, ...given }: GivenFolder) {
         closers.push(() => eventStore.close())
         await refuseOtherEvents(eventStore, manifest)
       }
-      const url = 'url' in place ? place.url : await ownEmbeddedUrl(place.dataDir, closers)
+      const url = 'url' in place ? place.url : await embeddedUrl(place.dataDir, closers)
       const named = { url, ...nameOf(place), applicationName: 'compstream-restore' }
       const found = await openDatabase(named)
       await refuseOccupied(found, engine, manifest).finally(() => found.close())
@@ -112,7 +104,7 @@ export function restore({ env, report, signal, ...given }: GivenFolder) {
         not_restored: moved.not_carried,
       }
     },
-    '; the same command goes on from here',
+    GOES_ON,
   )
 }
 
@@ -153,39 +145,9 @@ function keysFor(place: DatabasePlace, env: Given['env']): MasterKeys {
 }
 
 /** The embedded server that runs already, or else one of our own as long as this takes. */
-async function embeddedUrl(dataDir: string, closers: Closer[]): Promise<string> {
+async function runningUrl(dataDir: string, closers: Closers): Promise<string> {
   if (!existsSync(join(dataDir, 'postgres', 'PG_VERSION'))) {
     throw new MoveRefused(`${dataDir} holds no embedded server: set DATA_DIR or DATABASE_URL`)
   }
-  return (await runningServerUrl(dataDir)) ?? ownEmbeddedUrl(dataDir, closers)
-}
-
-async function ownEmbeddedUrl(dataDir: string, closers: Closer[]): Promise<string> {
-  const server = await startEmbeddedPostgres({ dataDir })
-  closers.push(() => server.stop())
-  return server.url
-}
-
-function nameOf(place: DatabasePlace): { readonly name?: string } {
-  return 'dataDir' in place ? { name: place.dataDir } : {}
-}
-
-type Closer = () => Promise<unknown>
-
-/** @param goesOn what is said of a command that may be started again. */
-async function withClosers<T>(
-  signal: AbortSignal,
-  work: (closers: Closer[]) => Promise<T>,
-  goesOn = '',
-): Promise<T> {
-  const closers: Closer[] = []
-  try {
-    return await work(closers)
-  } catch (error) {
-    if (signal.aborted) throw new CliError(`stopped${goesOn}`)
-    if (!EXPECTED.some((kind) => error instanceof kind)) throw error
-    throw new CliError(`${(error as Error).message}${error instanceof MoveInterrupted ? goesOn : ''}`)
-  } finally {
-    for (const close of closers.reverse()) await close().catch(() => undefined)
-  }
+  return (await runningServerUrl(dataDir)) ?? embeddedUrl(dataDir, closers)
 }

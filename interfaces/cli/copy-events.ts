@@ -1,42 +1,26 @@
-import { MoveInterrupted, MoveRefused } from '../../application/ports/movable-log.ts'
-import { ConfigError } from '../../infrastructure/config/config.ts'
-import { DatabaseUnavailable, isSameDatabase } from '../../infrastructure/database/database.ts'
-import { EmbeddedPostgresError } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
-import {
-  EventStoreUnavailable,
-  StreamTampered,
-} from '../../infrastructure/event-store/eventstoredb/errors.ts'
-import { OtherEventLog } from '../../infrastructure/installation/log-pairing.ts'
+import { isSameDatabase } from '../../infrastructure/database/database.ts'
 import { PostgresMovedDatabase } from '../../infrastructure/installation/moved-database.ts'
 import { type LogAccount, proveLog } from '../../infrastructure/installation/moving/log-proof.ts'
-import {
-  type MoveAccount,
-  type MovePhase,
-  moveLog,
-} from '../../infrastructure/installation/moving/move-log.ts'
-import { CliError, UsageError } from './io.ts'
+import { type MoveAccount, moveLog } from '../../infrastructure/installation/moving/move-log.ts'
+import { UsageError } from './io.ts'
 import {
   type DatabasePlace,
+  GOES_ON,
   isSamePlace,
   masterKeysFor,
   OpenPlaces,
   type Place,
   placeOf,
+  withClosers,
 } from './log-places.ts'
 
 /** What a command works with: settings, where it reports, and when it is to stop. */
 export interface Given {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Told of every page: events so far, and the share of the log that they are, 0 to 1. */
-  readonly report: (phase: MovePhase, events: number, share: number) => void
+  readonly report: (phase: string, events: number, share: number) => void
   readonly signal: AbortSignal
 }
-
-/** Failures whose message is one clear line. */
-const EXPECTED = [
-  ...[MoveRefused, MoveInterrupted, OtherEventLog, ConfigError, StreamTampered],
-  ...[DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable],
-]
 
 interface CopyOptions {
   readonly from: string
@@ -64,9 +48,10 @@ export function copyEvents(options: Given & CopyOptions): Promise<MoveAccount> {
     const source = await places.log(from)
     const target = await places.log(to)
     const database = given && (await openDatabases(places, given, { from, to }, env))
-    const report = ({ phase, events, share }: { phase: MovePhase; events: number; share: number }) =>
-      options.report(phase, events, share)
-    return moveLog({ source, target, database, report, signal })
+    return moveLog({
+      ...{ source, target, database, signal },
+      report: ({ phase, events, share }) => options.report(phase, events, share),
+    })
   })
 }
 
@@ -136,16 +121,6 @@ function isPostgres(place: Place): place is DatabasePlace {
   return place.engine === 'postgresql'
 }
 
-async function withPlaces<T>(signal: AbortSignal, work: (places: OpenPlaces) => Promise<T>): Promise<T> {
-  const places = new OpenPlaces()
-  try {
-    return await work(places)
-  } catch (error) {
-    if (signal.aborted) throw new CliError('stopped; the same command goes on from here')
-    if (!EXPECTED.some((kind) => error instanceof kind)) throw error
-    const hint = error instanceof MoveInterrupted ? '; the same command goes on from here' : ''
-    throw new CliError(`${(error as Error).message}${hint}`)
-  } finally {
-    await places.close()
-  }
+function withPlaces<T>(signal: AbortSignal, work: (places: OpenPlaces) => Promise<T>): Promise<T> {
+  return withClosers(signal, (closers) => work(new OpenPlaces(closers)), GOES_ON)
 }

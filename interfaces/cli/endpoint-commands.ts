@@ -94,10 +94,10 @@ async function callEndpoint({ client, endpoint, input }: Called<object>): Promis
 }
 
 /** An answer for programs and for people. */
-export function outputOf({ command, pagination }: CommandEndpoint, answer: OperatorAnswer): Output {
+export function outputOf({ command, columns, pagination }: CommandEndpoint, answer: OperatorAnswer): Output {
   const { data } = answer
-  const { columns, name, items } = command!
   if (!columns) return resource(data)
+  const { name, items } = command!
   const list = Array.isArray(data) ? data : Object.values(data as object).find(Array.isArray)
   const words = name.split(' ')
   const what = items ?? (words.at(-1) === 'list' ? words[0]! : words.at(-1)!)

@@ -132,7 +132,7 @@ export async function hashedFile(path: string): Promise<Written> {
   return { bytes, sha256: hash.digest('hex') }
 }
 
-const LINE_FEED = 0x0a
+export const LINE_FEED = 0x0a
 
 /** The lines of a file; unlike `readline`, which ends them at U+2028 as well. */
 export async function* linesIn(path: string): AsyncGenerator<string, void, void> {

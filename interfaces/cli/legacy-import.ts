@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Called } from './endpoint-commands.ts'
+import { hashedFile, LINE_FEED } from './export-files.ts'
 import { CliError, Refusal, UsageError } from './io.ts'
 import { AS_LONG_AS_IT_TAKES } from './operator-client.ts'
 import { type Output, resource } from './output.ts'
 import { Progress } from './progress.ts'
 
-const LINE_FEED = 0x0a
 /** Pauses before a file is sent again when the connection or the service failed, in milliseconds. */
 const AGAIN_MS = [1_000, 5_000, 15_000, 30_000] as const
 
@@ -97,7 +96,6 @@ async function sizeOf(file: string): Promise<number> {
 }
 
 async function nameOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const part of createReadStream(file)) hash.update(part as Buffer)
-  return `${basename(file).slice(0, 150)}-${hash.digest('hex').slice(0, 16)}`
+  const { sha256 } = await hashedFile(file)
+  return `${basename(file).slice(0, 150)}-${sha256.slice(0, 16)}`
 }

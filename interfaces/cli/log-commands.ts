@@ -61,11 +61,6 @@ export function logCommands(io: CliIo, events: Command): void {
   )
 }
 
-/** What long work is given: where it reports may be any phase. */
-interface WatchedBy extends Omit<Given, 'report'> {
-  readonly report: (phase: string, events: number, share: number) => void
-}
-
 /**
  * Shows progress on stderr, as a bar on a terminal and in lines elsewhere (none with `--json`: there is nothing but
  * errors), and stops in good order on Ctrl-C.
@@ -73,7 +68,7 @@ interface WatchedBy extends Omit<Given, 'report'> {
 export async function watched<T>(
   io: CliIo,
   { json }: { readonly json?: boolean },
-  work: (given: WatchedBy) => Promise<T>,
+  work: (given: Given) => Promise<T>,
 ): Promise<T> {
   const progress = new Progress(io, { lines: !json })
   const pace = new Pace()

@@ -1,16 +1,24 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { MovableLog } from '../../application/ports/movable-log.ts'
+import { type MovableLog, MoveInterrupted, MoveRefused } from '../../application/ports/movable-log.ts'
 import { ConfigError, databaseUrlWithPassword } from '../../infrastructure/config/config.ts'
 import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
 import { parseKeys } from '../../infrastructure/config/setting-kinds.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
-import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { type Database, DatabaseUnavailable, openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
-import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import {
+  EmbeddedPostgresError,
+  startEmbeddedPostgres,
+} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import {
+  EventStoreUnavailable,
+  StreamTampered,
+} from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
-import { UsageError } from './io.ts'
+import { OtherEventLog } from '../../infrastructure/installation/log-pairing.ts'
+import { CliError, UsageError } from './io.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -87,10 +95,56 @@ export function settingOf(name: string, env: Env): string | null {
   return (file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()) || null
 }
 
-/** Opens places, each once however often it is asked for, and closes them all together. */
+/** How what was opened is closed, in reverse order. */
+export type Closers = (() => Promise<unknown>)[]
+
+/** What is said of a command that may be started again. */
+export const GOES_ON = '; the same command goes on from here'
+
+/** Failures whose message is one clear line. */
+const EXPECTED = [
+  ...[MoveRefused, MoveInterrupted, OtherEventLog, ConfigError, StreamTampered],
+  ...[DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable],
+]
+
+/** Does the work of a command on storage, and closes what it opened. @param goesOn see {@link GOES_ON}. @throws CliError */
+export async function withClosers<T>(
+  signal: AbortSignal,
+  work: (closers: Closers) => Promise<T>,
+  goesOn = '',
+): Promise<T> {
+  const closers: Closers = []
+  try {
+    return await work(closers)
+  } catch (error) {
+    if (signal.aborted) throw new CliError(`stopped${goesOn}`)
+    if (!EXPECTED.some((kind) => error instanceof kind)) throw error
+    throw new CliError(`${(error as Error).message}${error instanceof MoveInterrupted ? goesOn : ''}`)
+  } finally {
+    for (const close of closers.reverse()) await close().catch(() => undefined)
+  }
+}
+
+/** Starts the embedded server of a data directory. */
+export async function embeddedUrl(dataDir: string, closers: Closers): Promise<string> {
+  const server = await startEmbeddedPostgres({ dataDir })
+  closers.push(() => server.stop())
+  return server.url
+}
+
+/** How messages call the database of a place. */
+export function nameOf(place: DatabasePlace): { readonly name?: string } {
+  return 'dataDir' in place ? { name: place.dataDir } : {}
+}
+
+/** Opens places, each once however often it is asked for. */
 export class OpenPlaces {
   readonly #databases = new Map<string, Promise<Database>>()
-  readonly #closers: (() => Promise<void>)[] = []
+  readonly #closers: Closers
+
+  constructor(closers: Closers) {
+    this.#closers = closers
+  }
 
   /** @throws what the engine says when it cannot be used, or is in use. */
   async log(place: Place): Promise<MovableLog> {
@@ -113,23 +167,12 @@ export class OpenPlaces {
   }
 
   async #open(place: DatabasePlace): Promise<Database> {
-    const url = 'url' in place ? place.url : await this.#startEmbedded(place.dataDir)
+    const url = 'url' in place ? place.url : await embeddedUrl(place.dataDir, this.#closers)
     await migrate({ url })
     // not the name that services have: they are told apart by it
-    const name = 'dataDir' in place ? { name: place.dataDir } : {}
-    const database = await openDatabase({ url, ...name, applicationName: 'compstream-copy' })
+    const database = await openDatabase({ url, ...nameOf(place), applicationName: 'compstream-copy' })
     this.#closers.push(() => database.close())
     return database
-  }
-
-  async #startEmbedded(dataDir: string): Promise<string> {
-    const server = await startEmbeddedPostgres({ dataDir })
-    this.#closers.push(() => server.stop())
-    return server.url
-  }
-
-  async close(): Promise<void> {
-    for (const close of this.#closers.splice(0).reverse()) await close().catch(() => undefined)
   }
 }
 

@@ -1,5 +1,6 @@
 import Table from 'cli-table3'
 import { dollars } from '../../domain/kernel/money.ts'
+import type { Columns } from '../endpoints/commands.ts'
 import type { CliError } from './io.ts'
 
 /** Something to print: the machine form, and how people read it. */
@@ -51,7 +52,7 @@ export function resource(data: unknown, width = terminalWidth()): Output {
  */
 export function rows(
   data: readonly unknown[],
-  columns: Readonly<Record<string, string | ((row: Json) => unknown)>>,
+  columns: Columns,
   what: string,
   width = terminalWidth(),
 ): string {

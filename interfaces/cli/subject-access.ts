@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { constants, createReadStream, createWriteStream, readFileSync, type WriteStream } from 'node:fs'
+import { constants, createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { copyFile, link, lstat, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
@@ -8,11 +8,12 @@ import { SUBJECT_ACCESS_FORMAT } from '../../application/audit/subject-access/su
 import { AgeRefused, newAgeKeys, openWithIdentity } from '../../infrastructure/crypto/age.ts'
 import { SealBroken } from '../../infrastructure/crypto/sealed-stream.ts'
 import { type Called, commandAt, type Further } from './endpoint-commands.ts'
+import { LINE_FEED } from './export-files.ts'
 import { NotWritten } from './http-client.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { AS_LONG_AS_IT_TAKES } from './operator-client.ts'
 import { type Output, resource } from './output.ts'
-import { untilStopped, verb } from './verbs.ts'
+import { bytesOf, untilStopped, verb } from './verbs.ts'
 
 /** Sealed files that answer a person: asked for, and opened without a service. */
 
@@ -72,13 +73,9 @@ export function subjectAccessCommands(io: CliIo, program: Command): void {
 function keyOf(key: string | undefined, keyFile: string | undefined): string {
   if ((key === undefined) === (keyFile === undefined)) throw new UsageError('Give --key-file, or --key.')
   if (key !== undefined) return key
-  try {
-    // as age-keygen writes it, with remarks
-    const lines = readFileSync(keyFile!, 'utf8').split('\n')
-    return lines.find((line) => line.trim() !== '' && !line.startsWith('#')) ?? ''
-  } catch (error) {
-    throw new CliError(`${keyFile} cannot be read: ${(error as Error).message}`)
-  }
+  // as age-keygen writes it, with remarks
+  const lines = bytesOf(keyFile!).toString().split('\n')
+  return lines.find((line) => line.trim() !== '' && !line.startsWith('#')) ?? ''
 }
 
 /** Opens a file into a new one, which gets its name once all of it was checked. */
@@ -150,7 +147,6 @@ async function named(draft: string, path: string): Promise<void> {
 
 const isThere = (path: string) => new CliError(`${path} is there: nothing is overwritten`)
 
-const LINE_FEED = 0x0a
 /** Bytes of the last line at the most. */
 const MOST_MANIFEST_BYTES = 1024 * 1024
 

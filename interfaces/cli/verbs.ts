@@ -65,7 +65,7 @@ export function seconds(text: string): number {
 /** The JSON object that a file holds, `{}` without one; refused is what the API refuses. @throws CliError. */
 export function jsonFile(file: string | undefined): Readonly<Record<string, unknown>> {
   if (file === undefined) return {}
-  const parsed = parseJson(bytesOf(file))
+  const parsed = parseJson(bytesOf(file, file === '-' ? 0 : file))
   if (!parsed.ok) {
     throw new CliError(`${file} cannot be taken: ${parsed.message.replace(/^The body/, 'it')}`)
   }
@@ -78,9 +78,10 @@ export function jsonFile(file: string | undefined): Readonly<Record<string, unkn
   return value as Record<string, unknown>
 }
 
-function bytesOf(file: string): Buffer {
+/** What a file holds. @throws CliError that names it. */
+export function bytesOf(file: string, place: string | number = file): Buffer {
   try {
-    return readFileSync(file === '-' ? 0 : file)
+    return readFileSync(place)
   } catch (error) {
     throw new CliError(`${file} cannot be read: ${(error as Error).message}`)
   }

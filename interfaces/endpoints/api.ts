@@ -39,6 +39,8 @@ export interface Api {
   /** What {@link refusalOf} can answer any endpoint with. */
   readonly errors?: Errors
   readonly writeError: ErrorWriter
+  /** Each endpoint is a command of the command line, unless it says otherwise. */
+  readonly hasCommands?: true
   /** What the host sends to addresses that its callers register, as OpenAPI path items by name. */
   readonly webhooks?: (schemas: Schemas) => Readonly<Record<string, JsonSchema>>
   /** The body of every error, for the description. */

@@ -27,15 +27,15 @@ type Creation<Created, Shown, Prepared> = Pick<KeyedWork<Prepared, never>, 'prep
       }
   )
 
-/** The answers of a creation: 201, and 200 where the key was used before. */
-export function created<Schema extends z.ZodType>(schema: Schema) {
-  return { 201: schema, 200: schema } as const
-}
-
 export const REPEATED = {
   answered: 'The same key and body are answered as the first time, with 200; another body is 409',
   secret: 'The same key and body are 409, which names the id: the secret was handed out once',
 } as const
+
+/** What a creation declares that is answered again: 201, and 200 where the key was used before. */
+export function created<Schema extends z.ZodType>(schema: Schema) {
+  return { idempotent: REPEATED.answered, answers: { 201: schema, 200: schema } } as const
+}
 
 /** Creates something, once for a key. @param operation what the key is used for, the same in every release. */
 export function create<Created, Shown, Prepared>(

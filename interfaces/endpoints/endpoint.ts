@@ -7,6 +7,7 @@ import type { ErrorCode, HttpError } from '../http/errors.ts'
 import type { BodyLine } from '../http/lines.ts'
 import type { Method } from '../http/server.ts'
 import type { Api, Errors, Pagination } from './api.ts'
+import { type Columns, columnsOf, commandNameOf } from './commands.ts'
 
 /** A request on its way through the pipeline. */
 export interface Received {
@@ -169,29 +170,29 @@ export interface Declaration<
   readonly handle: (
     call: Call<Host, Caller, Output<Params, object>, Output<Query, object>, Output<Body, undefined>>,
   ) => Promise<Returned<As>>
-  /** What the command line makes of it, where its API has one. */
-  readonly command?: Command
+  /** How it is called as a command, beyond what follows from its route; null: it is none. */
+  readonly command?: Partial<Command> | null
+  /** Of a list, what people see of its rows: columns, or fields as {@link columnsOf} reads them. */
+  readonly columns?: Columns | string
   /** Operators that it is for, where they are not those that endpoints of its method usually are for. */
   readonly roles?: readonly OperatorRole[]
 }
 
 /** An endpoint as a command: arguments are the path's parameters, options the fields of query and body. */
 export interface Command {
-  /** For example `projections rebuild`. */
+  /** For example `projections rebuild`; default: {@link commandNameOf} its route. */
   readonly name: string
   /** Fields of the body, or of the query where there is none, that are arguments too, behind those of the path. */
   readonly operands?: readonly string[]
   /** What a list is of, where the command's name does not say: `messages` of `outbox list`. */
   readonly items?: string
-  /** Columns of a list for people: heading and field (`lag.events` for one within another), or what makes the cell of a row. */
-  readonly columns?: Readonly<Record<string, string | ((row: Readonly<Record<string, unknown>>) => unknown)>>
 }
 
 /** An endpoint of an API, whatever its types. */
 export interface Endpoint<Host>
   extends Omit<
     Declaration<Host, unknown, Answers, undefined, undefined, undefined>,
-    'route' | 'params' | 'query' | 'body' | 'bodyFor' | 'access' | 'handle'
+    'route' | 'params' | 'query' | 'body' | 'bodyFor' | 'access' | 'command' | 'columns' | 'handle'
   > {
   readonly api: Api
   readonly method: Method
@@ -202,6 +203,8 @@ export interface Endpoint<Host>
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
   readonly bodyFor?: (caller: unknown, sent: Readonly<Record<string, unknown>>) => z.ZodType
+  readonly command?: Command
+  readonly columns?: Columns
   readonly handle: (call: Call<Host, unknown, unknown, unknown, unknown>) => Promise<unknown>
 }
 
@@ -222,10 +225,18 @@ export function endpointsOf<Host, Usual>(
   >({
     route,
     access,
+    command,
+    columns,
     ...declared
   }: Declaration<Host, Caller, As, Params, Query, Body>): Endpoint<Host> => {
-    const [method, path] = route.split(' ')
-    const endpoint = { ...declared, api, method, path } as unknown as Omit<Endpoint<Host>, 'access'>
+    const [method, path] = route.split(' ') as [Method, string]
+    const isCommand = api.hasCommands && command !== null
+    const endpoint = {
+      ...declared,
+      ...{ api, method, path },
+      ...(isCommand && { command: { name: commandNameOf(method, path), ...command } }),
+      ...(columns !== undefined && { columns: typeof columns === 'string' ? columnsOf(columns) : columns }),
+    } as unknown as Omit<Endpoint<Host>, 'access'>
     const how = access ?? (typeof usual === 'function' ? usual(endpoint) : usual)
     return { ...endpoint, access: how as Access<Host, unknown> }
   }

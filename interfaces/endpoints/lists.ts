@@ -32,9 +32,13 @@ export function narrowing<Schema extends z.ZodType>(schema: Schema) {
   return schema.optional().transform((value) => value ?? null)
 }
 
-/** What endpoints that answer with a page of a list declare. */
-export function listOf<Item extends z.ZodType>(item: Item) {
-  return { answers: { 200: z.array(item).readonly() }, pagination }
+/** What endpoints that answer with a page of a list declare. @param filters further parameters, which narrow it. */
+export function listOf<Item extends z.ZodType, Filters extends z.ZodRawShape = Record<never, never>>(
+  item: Item,
+  filters?: Filters,
+) {
+  const query = z.object({ ...page, ...filters } as typeof page & Filters)
+  return { query, answers: { 200: z.array(item).readonly() }, pagination }
 }
 
 /** Answers with the page of a list that a query asks for. @param show what of an item is shown; default: all. */

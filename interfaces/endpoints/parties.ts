@@ -10,7 +10,7 @@ import { listPoliciesInScope, policyInScope } from '../../application/policies/p
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { accepted, type endpointsOf } from './endpoint.ts'
 import { id, idOf, reference, text, word } from './fields.ts'
-import { listed, listOf, narrowing, page } from './lists.ts'
+import { listed, listOf, narrowing } from './lists.ts'
 import { NOT_FOUND_CODES, noSuch } from './not-found.ts'
 import type { AuthenticatedClient, PartnerHost } from './partner-access.ts'
 
@@ -94,7 +94,6 @@ export function partyEndpoints<Host extends PartnerHost>(
       route: 'GET /employers',
       summary: 'List employers, newest first',
       description: `${WITHIN} A key of some carriers finds the employers that have a policy, in whatever status, of one of them.`,
-      query: z.object(page),
       ...listOf(Employer),
       handle: ({ host: { app }, caller, query }) =>
         listed(query, (wanted) => listEmployersInScope(app, caller.client, wanted), shownEmployer),
@@ -114,14 +113,12 @@ export function partyEndpoints<Host extends PartnerHost>(
       route: 'GET /policies',
       summary: 'List policies, newest first',
       description: WITHIN,
-      query: z.object({
-        ...page,
+      ...listOf(Policy, {
         employer_id: of('employer'),
         carrier_id: of('carrier'),
         policy_number: narrowing(text().describe('The policies of this number only')),
         status: narrowing(policyStatus.describe('Policies that read so today')),
       }),
-      ...listOf(Policy),
       handle: ({ host: { app }, caller, query }) =>
         listed(query, (wanted) => listPoliciesInScope(app, caller.client, query, wanted)),
     }),
@@ -140,7 +137,6 @@ export function partyEndpoints<Host extends PartnerHost>(
       route: 'GET /carriers',
       summary: 'List carriers, newest first',
       description: 'Shows those within the scope of the key; they are the same in both environments.',
-      query: z.object(page),
       ...listOf(Carrier),
       handle: ({ host: { app }, caller, query }) =>
         listed(query, (wanted) => listCarriersInScope(app, caller.client, wanted)),

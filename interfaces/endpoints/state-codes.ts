@@ -6,6 +6,17 @@ export const DEBIT_STATES = [
   'debit_submitted',
 ] as const
 
+/** Of a debit that is asked for, by the account and by the key. */
+export const DEBIT_REFUSED = [
+  ...(['account_disabled', 'account_unlisted', 'ach_account_unverified'] as const),
+  ...(['collection_refused', 'debit_key_reused'] as const),
+] as const
+
+export const LINK_STATES = [
+  ...(['payment_link_cancelled', 'payment_link_created', 'payment_link_expired'] as const),
+  ...(['payment_link_paid', 'payment_link_sent'] as const),
+] as const
+
 export const BANK_FILE_STATES = [
   ...(['bank_file_begun', 'bank_file_exposed', 'bank_file_fetched', 'bank_file_recorded'] as const),
   ...(['bank_file_repeating', 'bank_file_sent', 'bank_file_uncertain'] as const),

@@ -68,30 +68,21 @@ export function docUrlOf(base: string, code: ErrorCode): string {
 export type ErrorWriter = (response: ServerResponse, refusal: HttpError, docUrl: string) => void
 
 /** The core API's error body, also of the credential admin routes: `{ error, message, … }`. */
-export const writeCoreError: ErrorWriter = (response, refusal, docUrl) => {
-  const { status, error, message, details } = refusal
-  sendJson(response, status, {
-    error: error ?? generalWord(status),
-    message,
-    ...machineReadable(refusal, docUrl),
-    ...details,
-  })
-}
+export const writeCoreError = errorWriter(generalWord)
 
 /** The operator and payments envelope: `{ ok: false, error, message, … }`, by default with the status's reason phrase. */
-export const writeEnvelopeError: ErrorWriter = (response, refusal, docUrl) => {
-  const { status, error, message, details } = refusal
-  sendJson(response, status, {
-    ok: false,
-    error: error ?? STATUS_CODES[status] ?? 'Error',
-    message,
-    ...machineReadable(refusal, docUrl),
-    ...details,
-  })
-}
+export const writeEnvelopeError = errorWriter((status) => STATUS_CODES[status] ?? 'Error', { ok: false })
 
-function machineReadable({ code, field, errors }: HttpError, docUrl: string) {
-  return { code, ...(field && { field }), ...(errors.length > 0 && { errors }), doc_url: docUrl }
+function errorWriter(wordOf: (status: number) => string, before: object = {}): ErrorWriter {
+  return (response, { status, error, message, code, field, errors, details }, docUrl) =>
+    sendJson(response, status, {
+      ...before,
+      ...{ error: error ?? wordOf(status), message, code },
+      ...(field && { field }),
+      ...(errors.length > 0 && { errors }),
+      doc_url: docUrl,
+      ...details,
+    })
 }
 
 /** A status in the words of the core API and of pages, for example `Payload too large`. */

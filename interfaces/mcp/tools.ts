@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/commands/application.ts'
+import { newContext } from '../../application/commands/command-context.ts'
 import type { Reads } from '../../application/commands/command-handler.ts'
 import { oncePerKey } from '../../application/commands/keyed-call.ts'
 import { describeExpectedFields } from '../../application/payroll/expected-fields.ts'
@@ -177,13 +178,7 @@ async function submitPayrollData(
       operation: 'submit_payroll_data',
       key,
       sent: { employerId, policyId, rows },
-      context: {
-        actor: { type: 'agent', id: agent.credential_id },
-        tenantId: employer.tenant_id,
-        environment: employer.environment,
-        correlationId: requestId,
-        commandId: app.randomness.commandId(),
-      },
+      context: newContext(app, { type: 'agent', id: agent.credential_id }, requestId, employer),
     },
     {
       // what an earlier attempt stored was accepted, whatever became of the policy since

@@ -14,13 +14,6 @@ import type { OperatorServices } from './host/services.ts'
 import { ProbeAccess } from './operations/probe-access.ts'
 import { probeRoutes } from './operations/probes.ts'
 
-export type {
-  Health,
-  OperatorServices,
-  ProjectionOperations,
-  WorkOperations,
-} from './host/services.ts'
-
 export interface OperatorSettings extends SharedSettings {
   /** The setting `OPERATOR_TOKEN`. */
   readonly operatorToken: string

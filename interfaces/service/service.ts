@@ -321,6 +321,15 @@ async function compose(
       published: (type) => metrics.integrationEvent(type),
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), fields),
     })
+  /** Does what goes on until the service stops, which waits for its end. */
+  const goOn = (work: (stopping: AbortSignal) => Promise<unknown>) => {
+    const stopping = new AbortController()
+    const ended = work(stopping.signal)
+    closers.push(async () => {
+      stopping.abort()
+      await ended
+    })
+  }
   const following = new AbortController()
   closers.push(async () => following.abort())
   if (clock instanceof VirtualClock) {
@@ -342,29 +351,16 @@ async function compose(
     const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
     closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
     for (const sender of noticeSenders(app)) {
-      const stopping = new AbortController()
       const missed = (error: unknown) => logger.warn('notices of the card processor missed', {}, error)
-      const following = followNotices(patient, sender, { leases, failed: missed }, stopping.signal)
-      closers.push(async () => {
-        stopping.abort()
-        await following
-      })
+      goOn((stopping) => followNotices(patient, sender, { leases, failed: missed }, stopping))
     }
   }
   const { bankFiles: files } = patient
   if (config.roles.has('worker') && files !== null && config.bankRail.kind === 'nacha') {
-    const stopping = new AbortController()
     const failed = (error: unknown) => logger.warn('folders of the bank not looked into', {}, error)
     const everyMs = config.bankRail.pollSeconds * 1_000
-    const following = followFolders(
-      { ...patient, bankFiles: files },
-      { leases, everyMs, failed },
-      stopping.signal,
-    )
-    closers.push(async () => {
-      stopping.abort()
-      await following
-    })
+    const parts = { ...patient, bankFiles: files }
+    goOn((stopping) => followFolders(parts, { leases, everyMs, failed }, stopping))
   }
   void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
@@ -404,15 +400,10 @@ async function compose(
 
   const throughput = new PostgresThroughput(background)
   if (config.roles.has('worker')) {
-    const stopping = new AbortController()
     const failed = (error: unknown) => logger.warn('throughput not sampled', {}, error)
     const lag = () => readiness.lag()
     const parts = { log: failFast, samples: throughput, leases, lag, failed }
-    const sampling = followThroughput(parts, stopping.signal)
-    closers.push(async () => {
-      stopping.abort()
-      await sampling
-    })
+    goOn((stopping) => followThroughput(parts, stopping))
   }
   const hosts = createHosts({
     config,

@@ -9,23 +9,14 @@ import {
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { schedule } from '../../../domain/payments/sessions/session-plan.ts'
 import type { Application } from '../../commands/application.ts'
-import type { CommandContext } from '../../commands/command-context.ts'
+import { type CommandContext, newContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
 import { logoPath } from '../pages/logos.ts'
 import { sessionByToken } from '../pages/tokens.ts'
 
 /** The bearer of a token acts as the customer: the token is the only credential. */
-export function contextOfPayer(
-  { randomness }: Pick<Application, 'randomness'>,
-  requestId: string,
-): CommandContext {
-  return {
-    actor: { type: 'payer', id: 'payer' },
-    tenantId: null,
-    environment: null,
-    correlationId: requestId,
-    commandId: randomness.commandId(),
-  }
+export function contextOfPayer(app: Pick<Application, 'randomness'>, requestId: string): CommandContext {
+  return newContext(app, { type: 'payer', id: 'payer' }, requestId)
 }
 
 /** The session that a token opens. */

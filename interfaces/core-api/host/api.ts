@@ -14,9 +14,6 @@ import { LARGE_BODY } from '../../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../../http/errors.ts'
 import { client } from '../access/access.ts'
 
-/** What handlers of the core API work with. */
-export type CoreHost = PartnerHost
-
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   carrier_not_found: 'Carrier not found',
   employer_not_found: 'Employer not found',
@@ -66,7 +63,7 @@ const coreApi: Api = {
   },
 }
 
-export const endpoint = endpointsOf<CoreHost, AuthenticatedClient>(coreApi, client)
+export const endpoint = endpointsOf<PartnerHost, AuthenticatedClient>(coreApi, client)
 
 /** What is said of a required field that has another type. */
 const WRONG_TYPES = new Set(['must be a string', 'must be an array'])

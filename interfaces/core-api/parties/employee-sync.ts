@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { newContext } from '../../../application/commands/command-context.ts'
 import { oncePerKey } from '../../../application/commands/keyed-call.ts'
 import {
   checkChangeRecords,
@@ -112,12 +113,8 @@ export const syncEmployeesEndpoint = endpoint({
       records: body.employees as readonly EmployeeChangeRecord[],
     }
     const context = {
-      actor: { type: 'api_client' as const, id: sender_id },
-      tenantId: tenant_id,
-      environment,
-      correlationId: requestId,
+      ...newContext(app, { type: 'api_client', id: sender_id }, requestId, client),
       unlessRepeated,
-      commandId: app.randomness.commandId(),
     }
     const answer = (ids: SyncedEmployees): SyncAnswer => ({
       message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,

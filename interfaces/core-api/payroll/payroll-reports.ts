@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Application } from '../../../application/commands/application.ts'
-import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { type CommandContext, newContext } from '../../../application/commands/command-context.ts'
 import {
   type IdempotentAnswer,
   type IdempotentOutcome,
@@ -221,16 +221,9 @@ async function takeReport(
   keys: ReportKeys,
   { requestId, unlessRepeated }: Pick<CommandContext, 'unlessRepeated'> & { readonly requestId: string },
 ): Promise<Answer<202, ReportAnswer>> {
-  const context = {
-    actor: {
-      type: sender.source === 'report' ? ('api_client' as const) : ('inbound_connection' as const),
-      id: sender.id,
-    },
-    tenantId: sender.tenantId,
-    environment: sender.environment,
-    correlationId: requestId,
-    commandId: app.randomness.commandId(),
-  }
+  const type = sender.source === 'report' ? 'api_client' : 'inbound_connection'
+  const whose = { tenant_id: sender.tenantId, environment: sender.environment }
+  const context = newContext(app, { type, id: sender.id }, requestId, whose)
   const find = async (): Promise<ReportSubject | Rejection> => {
     try {
       return await findReportSubject(app, sender, report)

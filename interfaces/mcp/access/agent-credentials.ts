@@ -1,26 +1,18 @@
 import { z } from 'zod'
 import * as agentCredentials from '../../../application/access/agent-credentials.ts'
 import { listAgents } from '../../../application/access/list-agents.ts'
-import type { Application } from '../../../application/commands/application.ts'
 import type { Operator } from '../../../domain/access/operators.ts'
 import type { Api } from '../../endpoints/api.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, REPEATED } from '../../endpoints/creations.ts'
 import { endpointsOf } from '../../endpoints/endpoint.ts'
 import { machineReadable } from '../../endpoints/error-codes.ts'
 import { naming, REQUIRED } from '../../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../../endpoints/fields.ts'
 import { narrowing } from '../../endpoints/lists.ts'
-import type { OperatorGate } from '../../http/bearer.ts'
 import { SMALL_BODY } from '../../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../../http/errors.ts'
-import { contextOf, forOperators, keyed } from '../../operator-api/host/api.ts'
+import { contextOf, forOperators, keyed, type OperatorHost } from '../../operator-api/host/api.ts'
 import { CHANGING } from '../../operator-api/host/roles.ts'
-
-/** What handlers of these routes work with. */
-export interface AgentCredentialsHost {
-  readonly app: Application
-  readonly gate: OperatorGate
-}
 
 /** Credentials of agents, on the tool server's host and for the operator alone. */
 const agentCredentialsApi: Api = {
@@ -28,6 +20,7 @@ const agentCredentialsApi: Api = {
   title: 'Agent credentials',
   description: 'For operators: who may call the tool server, and for whom.',
   prefixes: ['/api/v1'],
+  hasCommands: true,
   securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   takesEmptyBodies: false,
@@ -55,7 +48,7 @@ const agentCredentialsApi: Api = {
   envelope: { wrap: (data) => data, schema: (data) => data },
 }
 
-const endpoint = endpointsOf<AgentCredentialsHost, Operator>(
+const endpoint = endpointsOf<Omit<OperatorHost, 'services'>, Operator>(
   agentCredentialsApi,
   forOperators(() => CHANGING),
 )
@@ -132,8 +125,7 @@ export const agentCredentialEndpoints = [
       created_by: optional(text(TEXT)),
     }),
     idempotent: REPEATED.secret,
-    answers: created(IssuedCredential),
-    command: { name: 'agents create' },
+    answers: { 201: IssuedCredential, 200: IssuedCredential },
     refuses: { 409: ['agent_key_taken', 'already_created'] },
     handle: (call) =>
       create(keyed(call), 'issue agent credential', {
@@ -149,17 +141,14 @@ export const agentCredentialEndpoints = [
     summary: 'List the credentials of agents, newest first, without their keys',
     query: z.object({ entity_type: narrowing(entityType(ENTITY_TYPE)), entity_id: narrowing(z.string()) }),
     answers: { 200: z.object({ agents: z.array(ListedCredential).readonly(), count: z.int() }) },
-    command: {
-      name: 'agents list',
-      columns: {
-        'credential id': 'credential_id',
-        name: 'agent_name',
-        entity: (row) => `${String(row.entity_type)} ${String(row.entity_id)}`,
-        sandbox: 'sandbox',
-        key: 'api_key_prefix',
-        status: 'status',
-        'last used': 'last_used_at',
-      },
+    columns: {
+      'credential id': 'credential_id',
+      name: 'agent_name',
+      entity: (row) => `${String(row.entity_type)} ${String(row.entity_id)}`,
+      sandbox: 'sandbox',
+      key: 'api_key_prefix',
+      status: 'status',
+      'last used': 'last_used_at',
     },
     async handle({ host, query }) {
       const agents = await listAgents(host.app, query)
@@ -173,7 +162,6 @@ export const agentCredentialEndpoints = [
     params: z.object({ credential_id: idOf('credential') }),
     answers: { 200: RevokedCredential },
     errors: { 404: 'There is no such credential' },
-    command: { name: 'agents revoke' },
     handle: (call) => agentCredentials.revoke(call.host.app, call.params.credential_id, contextOf(call)),
   }),
 ]

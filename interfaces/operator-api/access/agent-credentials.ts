@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { listAgentCredentials } from '../../../application/access/list-agent-credentials.ts'
 import { agentCredential } from '../../../domain/access/agent-credential.ts'
 import { id, ofOne, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const Credential = z
   .object({
@@ -22,24 +23,13 @@ export const agentCredentialEndpoints = [
     operation: 'listAgentCredentials',
     route: 'GET /agent-credentials',
     summary: 'List the credentials of agents on the tool server, newest first, without their keys',
-    query: z.object({
-      ...page,
+    ...listOf(Credential, {
       entity_type: narrowing(word('payroll_company', 'employer')),
       entity_id: narrowing(text()),
       status: narrowing(word('active', 'revoked')),
     }),
-    ...listOf(Credential),
-    command: {
-      name: 'agent-credentials list',
-      columns: {
-        'credential id': 'credential_id',
-        name: 'agent_name',
-        of: 'entity_type',
-        entity: 'entity_id',
-        status: 'status',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAgentCredentials(app, query, wanted)),
+    columns: 'credential_id name:agent_name of:entity_type entity_id status',
+    handle: listing(listAgentCredentials),
   }),
   endpoint({
     operation: 'showAgentCredential',
@@ -47,7 +37,6 @@ export const agentCredentialEndpoints = [
     summary: 'Show the credential of an agent without its key',
     ...ofOne('credential_id', 'credential'),
     answers: { 200: Credential },
-    command: { name: 'agent-credentials show' },
     handle: ({ host, params }) => loaded(host, agentCredential, params.credential_id, 'credential'),
   }),
 ]

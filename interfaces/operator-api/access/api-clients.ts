@@ -6,9 +6,9 @@ import { apiClient } from '../../../domain/access/api-client.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope as ofTenant } from '../host/lists.ts'
+import { listing, scope as ofTenant } from '../host/lists.ts'
 import { allOrIds, environment } from '../host/values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -65,7 +65,6 @@ export const apiClientEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 201: ApiClientWithSecret },
     errors: { 404: 'There is no such tenant, or it has no such carrier or employer' },
-    command: { name: 'api-clients create' },
     refuses: {
       404: ['carrier_not_found', 'employer_not_found', 'tenant_not_found'],
       409: ['already_created'],
@@ -85,20 +84,9 @@ export const apiClientEndpoints = [
     operation: 'listApiClients',
     route: 'GET /api-clients',
     summary: 'List key pairs without their secrets, newest first',
-    query: z.object({ ...page, ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
-    ...listOf(ApiClient),
-    command: {
-      name: 'api-clients list',
-      columns: {
-        'client id': 'client_id',
-        name: 'name',
-        environment: 'environment',
-        products: 'products',
-        status: 'status',
-        tenant: 'tenant_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listApiClients(app, query, wanted)),
+    ...listOf(ApiClient, { ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
+    columns: 'client_id name environment products status tenant_id',
+    handle: listing(listApiClients),
   }),
   endpoint({
     operation: 'showApiClient',
@@ -106,7 +94,6 @@ export const apiClientEndpoints = [
     summary: 'Show a key pair without its secret',
     ...one,
     answers: { 200: ApiClient },
-    command: { name: 'api-clients show' },
     handle: ({ host, params }) => clientOf(host, params.client_id),
   }),
   endpoint({
@@ -115,7 +102,6 @@ export const apiClientEndpoints = [
     summary: 'Switch a key pair off for good',
     ...one,
     answers: { 200: ApiClient },
-    command: { name: 'api-clients deactivate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
       return apiClients.deactivate(call.host.app, client_id, contextOf(call))
@@ -129,7 +115,6 @@ export const apiClientEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 200: ApiClientWithSecret },
     errors: { ...one.errors, 409: 'The key pair is switched off' },
-    command: { name: 'api-clients rotate' },
     refuses: { 409: ['already_created', 'client_deactivated'] },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)

@@ -5,16 +5,15 @@ import { unknownTenant } from '../../../application/access/tenants.ts'
 import { inboundConnection } from '../../../domain/access/inbound-connection.ts'
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { environment } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { environment, standing } from '../host/values.ts'
 
 const InboundConnection = z
   .object({
     connection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     status: z.enum(['active', 'deactivated']),
   })
   .meta({ id: 'InboundConnection' })
@@ -33,7 +32,6 @@ export const inboundConnectionEndpoints = [
     idempotent: REPEATED.secret,
     answers: { 201: InboundConnectionWithSecret },
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'inbound-connections create' },
     refuses: { 404: ['tenant_not_found'], 409: ['already_created'] },
     handle(call) {
       const { host, body } = call
@@ -50,19 +48,9 @@ export const inboundConnectionEndpoints = [
     operation: 'listInboundConnections',
     route: 'GET /inbound-connections',
     summary: 'List inbound connections without their secrets, newest first',
-    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'deactivated')) }),
-    ...listOf(InboundConnection),
-    command: {
-      name: 'inbound-connections list',
-      columns: {
-        'connection id': 'connection_id',
-        environment: 'environment',
-        status: 'status',
-        tenant: 'tenant_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listInboundConnections(app, query, wanted)),
+    ...listOf(InboundConnection, { ...scope, status: narrowing(word('active', 'deactivated')) }),
+    columns: 'connection_id environment status tenant_id',
+    handle: listing(listInboundConnections),
   }),
   endpoint({
     operation: 'showInboundConnection',
@@ -70,7 +58,6 @@ export const inboundConnectionEndpoints = [
     summary: 'Show an inbound connection without its secret',
     ...one,
     answers: { 200: InboundConnection },
-    command: { name: 'inbound-connections show' },
     handle: ({ host, params }) => connectionOf(host, params.connection_id),
   }),
   endpoint({
@@ -79,7 +66,6 @@ export const inboundConnectionEndpoints = [
     summary: 'Close an inbound connection for good',
     ...one,
     answers: { 200: InboundConnection },
-    command: { name: 'inbound-connections deactivate' },
     async handle(call) {
       const { connection_id } = await connectionOf(call.host, call.params.connection_id)
       return inboundConnections.deactivate(call.host.app, connection_id, contextOf(call))

@@ -45,7 +45,6 @@ export const operatorAccessEndpoints = [
     }),
     idempotent: REPEATED.secret,
     answers: { 201: OperatorWithToken },
-    command: { name: 'operators create' },
     refuses: { 400: ['expiry_past'], 409: ['already_created'] },
     handle: (call) =>
       create(keyed(call), 'POST /operators', {
@@ -60,17 +59,7 @@ export const operatorAccessEndpoints = [
     route: 'GET /operators',
     summary: 'List the operators in the order of their creation, without their tokens',
     answers: { 200: z.array(Operator).readonly() },
-    command: {
-      name: 'operators list',
-      columns: {
-        'operator id': 'operator_id',
-        name: 'name',
-        role: 'role',
-        status: 'status',
-        created: 'created_at',
-        expires: 'expires_at',
-      },
-    },
+    columns: 'operator_id name role status created_at expires_at',
     handle: ({ host }) => operators.listOperators(host.app),
   }),
   endpoint({
@@ -78,7 +67,6 @@ export const operatorAccessEndpoints = [
     route: 'GET /operators/me',
     summary: 'Show whose token the request has',
     answers: { 200: Operator },
-    command: { name: 'operators me' },
     async handle({ host, caller }) {
       const all = await operators.listOperators(host.app)
       return all.find(({ operator_id }) => operator_id === caller.operator_id)!
@@ -103,7 +91,6 @@ export const operatorAccessEndpoints = [
       ...one.errors,
       409: `The operator is revoked, or \`expires_at\` is named and ${LAST.toLowerCase()}`,
     },
-    command: { name: 'operators rotate' },
     refuses: { 400: ['expiry_past'], 409: ['already_created', 'last_admin', 'operator_revoked'] },
     handle(call) {
       const { operator_id } = call.params
@@ -122,7 +109,6 @@ export const operatorAccessEndpoints = [
     body: z.object({ reason: reason() }),
     answers: { 200: Operator },
     errors: { ...one.errors, 409: LAST },
-    command: { name: 'operators revoke' },
     refuses: { 409: ['last_admin'] },
     handle: (call) =>
       operators.revoke(call.host.app, call.params.operator_id, call.body.reason ?? null, contextOf(call)),

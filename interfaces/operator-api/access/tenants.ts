@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { listTenants } from '../../../application/access/list-directory.ts'
 import * as tenants from '../../../application/access/tenants.ts'
 import { tenant } from '../../../domain/access/tenant.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
-import { listed, listOf, page } from '../../endpoints/lists.ts'
+import { listed, listOf } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
@@ -15,9 +15,7 @@ export const tenantEndpoints = [
     route: 'POST /tenants',
     summary: 'Register a tenant: one partner account',
     body: z.object({ name: text() }),
-    idempotent: REPEATED.answered,
-    answers: created(Tenant),
-    command: { name: 'tenants create' },
+    ...created(Tenant),
     handle: (call) =>
       create(keyed(call), 'POST /tenants', {
         create: (context) => tenants.register(call.host.app, call.body, context),
@@ -29,9 +27,8 @@ export const tenantEndpoints = [
     operation: 'listTenants',
     route: 'GET /tenants',
     summary: 'List tenants, newest first',
-    query: z.object(page),
     ...listOf(Tenant),
-    command: { name: 'tenants list', columns: { 'tenant id': 'tenant_id', name: 'name' } },
+    columns: 'tenant_id name',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listTenants(app, {}, wanted)),
   }),
   endpoint({
@@ -40,7 +37,6 @@ export const tenantEndpoints = [
     summary: 'Show a tenant',
     ...ofOne('tenant_id', 'tenant'),
     answers: { 200: Tenant },
-    command: { name: 'tenants show' },
     handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
   }),
 ]

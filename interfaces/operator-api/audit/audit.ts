@@ -58,7 +58,6 @@ export const auditEndpoints = [
     body: z.object({ stream: optional(text()) }),
     answers: { 200: AuditReport },
     errors: { 404: 'There is no such stream' },
-    command: { name: 'audit verify' },
     async handle({ host, body, signal }) {
       const { patientLog: log, logMemory: memory, logTree } = host.services
       if (body.stream === null) return verifyLog({ log, memory, tree: await logTree.check() }, signal)

@@ -87,10 +87,7 @@ export const logTreeEndpoints = [
       limit: wholeNumberText({ min: 1, max: MOST, missing: 20 }).describe(`At most ${MOST}`),
     }),
     answers: { 200: z.array(Checkpoint).readonly() },
-    command: {
-      name: 'audit checkpoints',
-      columns: { size: 'size', made: 'made_at', 'root hash': 'root_hash' },
-    },
+    columns: 'size made_at root_hash',
     async handle({ host, query }) {
       const { logTree } = host.services
       return mapInTimeSlices(await logTree.checkpoints(query.limit), (one) => shown(logTree, one))
@@ -204,7 +201,6 @@ export const logTreeEndpoints = [
       404: 'There is no checkpoint of the size `to`, or it covers fewer events than `from`',
       409: 'The log no longer begins with what one of the checkpoints covers, or no known key signed that',
     },
-    command: { name: 'audit consistency' },
     async handle({ host, query: { from, to } }) {
       const proof = await host.services.logTree.proveConsistency(from ?? null, to ?? null)
       if (!proof) throw notFound('There is no checkpoint of that size that covers as many events')

@@ -101,16 +101,8 @@ export const storyEndpoints = [
       404: NONE,
       409: 'An event of its stream cannot be read, or, with `tree_size`, is not the one that the tree has in its place',
     },
-    command: {
-      name: 'stories',
-      columns: {
-        position: 'position',
-        recorded: 'recorded_at',
-        about: 'about.kind',
-        id: 'about.id',
-        'what happened': 'sentence',
-      },
-    },
+    command: { name: 'stories' },
+    columns: 'position recorded_at about:about.kind id:about.id what_happened:sentence',
     async handle(call) {
       const { params, query, host, signal } = call
       const { from, reveal, graph } = query

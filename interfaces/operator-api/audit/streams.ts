@@ -101,7 +101,8 @@ export const streamEndpoints = [
     answers: { 200: z.array(Event).readonly() },
     pagination: z.object({ next: z.int().nullable() }),
     errors: { ...NONE, ...DIFFERS },
-    command: { name: 'streams show', items: 'events', columns },
+    command: { items: 'events' },
+    columns,
     async handle(call) {
       const { from, reveal } = call.query
       const stream = streamName(call.params.stream)
@@ -134,7 +135,6 @@ export const streamEndpoints = [
       404: 'There is no such stream, or it was empty at that point',
       409: 'An event of the stream cannot be read',
     },
-    command: { name: 'streams state' },
     async handle({ host, params, query: { as_of: asOf, revision } }) {
       const state = await stateAt(host.app, streamName(params.stream), given({ asOf, revision }))
       if (!state) throw notFound('There is no such stream, or it was empty at that point')
@@ -159,7 +159,7 @@ export const streamEndpoints = [
       read_to: z.string().describe('At the end: go on after this position when there is more'),
     }),
     errors: DIFFERS,
-    command: { name: 'events list', columns },
+    columns,
     async handle(call) {
       const { from, reveal, tree_size } = call.query
       const wanted = wantedOf(call.query)

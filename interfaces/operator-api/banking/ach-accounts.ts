@@ -38,7 +38,6 @@ export const achAccountEndpoints = [
     body: z.object({ note: optional(text()).describe('How that is known; without numbers') }),
     answers: { 200: Account },
     errors: { ...one.errors, 409: 'The account is disabled, by a code that does not say that there is none' },
-    command: { name: 'ach-accounts attest' },
     refuses: { 409: ['ach_account_disabled'] },
     async handle(call) {
       const { host, params, body } = call
@@ -65,7 +64,6 @@ export const achAccountEndpoints = [
         'The return said that there is no such account (R02, R03, R04, R12, R13, R28), and it was not verified since, by ' +
         'micro-deposits or an attestation',
     },
-    command: { name: 'ach-accounts enable' },
     refuses: { 409: ['ach_account_unverified'] },
     async handle(call) {
       const { host, params, body } = call

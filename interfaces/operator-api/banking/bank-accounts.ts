@@ -14,16 +14,15 @@ import {
   CONNECTION_TYPES,
 } from '../../../domain/banking/accounts/bank-account.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const BankAccount = z
   .object({
     bank_account_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that created it'),
@@ -40,8 +39,7 @@ const BankAccount = z
 const AchAccount = z
   .object({
     ach_account_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     owner_type: z.enum(['employer', 'carrier']),
     owner_id: id(),
     bank_account_id: id().nullable().describe('What shows it to people; null: nothing does'),
@@ -67,22 +65,9 @@ export const bankAccountEndpoints = [
     route: 'GET /bank-accounts',
     summary: 'List bank accounts as they are shown to people, newest first',
     description: 'The accounts are shown without their numbers; deleted ones are not listed.',
-    query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
-    ...listOf(BankAccount),
-    command: {
-      name: 'bank-accounts list',
-      columns: {
-        'bank account id': 'bank_account_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'bank_name',
-        name: 'name',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllBankAccounts(app, query, wanted)),
+    ...listOf(BankAccount, { ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
+    columns: 'bank_account_id created_at environment status bank:bank_name name employer_id carrier_id',
+    handle: listing(listAllBankAccounts),
   }),
   endpoint({
     operation: 'showBankAccount',
@@ -90,7 +75,6 @@ export const bankAccountEndpoints = [
     summary: 'Show a bank account as it is shown to people',
     ...ofOne('bank_account_id', 'bank account'),
     answers: { 200: BankAccount },
-    command: { name: 'bank-accounts show' },
     handle: ({ host, params }) => loaded(host, bankAccount, params.bank_account_id, 'bank account'),
   }),
   endpoint({
@@ -98,22 +82,9 @@ export const bankAccountEndpoints = [
     route: 'GET /ach-accounts',
     summary: 'List ACH accounts, with which money is moved, newest first',
     description: 'Of their numbers the last four digits are shown; deleted ones are not listed.',
-    query: z.object({ ...page, ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
-    ...listOf(AchAccount),
-    command: {
-      name: 'ach-accounts list',
-      columns: {
-        'ach account id': 'ach_account_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'bank_name',
-        account: 'account_last4',
-        owner: 'owner_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listAllAchAccounts(app, query, wanted), shown),
+    ...listOf(AchAccount, { ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
+    columns: 'ach_account_id created_at environment status bank:bank_name account:account_last4 owner_id',
+    handle: listing(listAllAchAccounts, shown),
   }),
   endpoint({
     operation: 'showAchAccount',
@@ -121,7 +92,6 @@ export const bankAccountEndpoints = [
     summary: 'Show an ACH account',
     ...ofOne('ach_account_id', 'ACH account'),
     answers: { 200: AchAccount },
-    command: { name: 'ach-accounts show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, achAccount, params.ach_account_id, 'ACH account')),
   }),

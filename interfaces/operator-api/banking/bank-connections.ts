@@ -2,16 +2,15 @@ import { z } from 'zod'
 import { listAllConnections } from '../../../application/banking/linking/operator-connections.ts'
 import { bankConnection, CONNECTION_STATUSES } from '../../../domain/banking/linking/bank-connection.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Connection = z
   .object({
     connection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that linked it'),
@@ -41,27 +40,14 @@ export const bankConnectionEndpoints = [
     route: 'GET /bank-connections',
     summary: 'List links to accounts at banks, newest first',
     description: 'Neither who linked one nor what opens it is shown.',
-    query: z.object({
-      ...page,
+    ...listOf(Connection, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       status: narrowing(word(...CONNECTION_STATUSES)),
     }),
-    ...listOf(Connection),
-    command: {
-      name: 'bank-connections list',
-      columns: {
-        'connection id': 'connection_id',
-        linked: 'linked_at',
-        environment: 'environment',
-        status: 'status',
-        bank: 'institution_name',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllConnections(app, query, wanted)),
+    columns: 'connection_id linked_at environment status bank:institution_name employer_id carrier_id',
+    handle: listing(listAllConnections),
   }),
   endpoint({
     operation: 'showBankConnection',
@@ -69,7 +55,6 @@ export const bankConnectionEndpoints = [
     summary: 'Show a link to accounts at a bank',
     ...ofOne('connection_id', 'bank connection'),
     answers: { 200: Connection },
-    command: { name: 'bank-connections show' },
     handle: ({ host, params }) => loaded(host, bankConnection, params.connection_id, 'bank connection'),
   }),
 ]

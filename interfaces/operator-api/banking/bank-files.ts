@@ -11,9 +11,10 @@ import {
 } from '../../../domain/banking/files/bank-file.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { BANK_FILE_STATES } from '../../endpoints/state-codes.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -75,25 +76,9 @@ export const bankFileEndpoints = [
     operation: 'listBankFiles',
     route: 'GET /bank-files',
     summary: 'List files for the bank, newest first',
-    query: z.object({ ...page, status: narrowing(word(...BANK_FILE_STATUSES)) }),
-    ...listOf(Row),
-    command: {
-      name: 'bank-files list',
-      columns: {
-        'file id': 'file_id',
-        name: 'name',
-        status: 'status',
-        answer: 'answer',
-        debits: 'debit_cents',
-        recorded: 'recorded_at',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(
-        query,
-        (wanted) => listBankFiles(app, query, wanted),
-        (row) => Row.parse(row),
-      ),
+    ...listOf(Row, { status: narrowing(word(...BANK_FILE_STATUSES)) }),
+    columns: 'file_id name status answer debits:debit_cents recorded_at',
+    handle: listing(listBankFiles, (row) => Row.parse(row)),
   }),
   endpoint({
     operation: 'lookAtBankFolders',
@@ -112,7 +97,6 @@ export const bankFileEndpoints = [
         .meta({ id: 'BankFolderLook' }),
     },
     errors: { 409: 'There are no folders: BANK_RAIL is not nacha', 502: 'A folder cannot be used' },
-    command: { name: 'bank-files look' },
     async handle(call) {
       const { app } = call.host
       const { bankFiles: files } = app
@@ -126,7 +110,6 @@ export const bankFileEndpoints = [
     summary: 'Show a file for the bank',
     ...one,
     answers: { 200: File },
-    command: { name: 'bank-files show' },
     handle: async ({ host, params }) => shown(await loaded(host, bankFile, params.file_id, 'bank file')),
   }),
   endpoint({
@@ -143,7 +126,6 @@ export const bankFileEndpoints = [
       ...errors,
       429: 'Too many requests without the token of an operator; or as many files were made on that day as their names can tell apart',
     },
-    command: { name: 'bank-files expose-again' },
     refuses: { 409: [...BANK_FILE_STATES, 'bank_file_too_late'], 429: ['no_file_modifier'] },
     async handle(call) {
       const { file_id } = call.params
@@ -164,7 +146,6 @@ export const bankFileEndpoints = [
     body: z.object({ note }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files treat-as-sent' },
     refuses: {
       409: BANK_FILE_STATES,
     },
@@ -179,7 +160,6 @@ export const bankFileEndpoints = [
     body: z.object({ batch_number }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files acknowledge' },
     refuses: { 404: ['batch_not_found'], 409: [...BANK_FILE_STATES, 'batch_answered'] },
     handle: (call) => answered(call, 'accepted', call.body.batch_number, null),
   }),
@@ -191,7 +171,6 @@ export const bankFileEndpoints = [
     body: z.object({ batch_number, reason: optional(text(200)) }),
     answers: { 200: File },
     errors,
-    command: { name: 'bank-files reject' },
     refuses: {
       404: ['batch_not_found'],
       409: [...BANK_FILE_STATES, 'batch_answered'],

@@ -92,7 +92,6 @@ export const bankRailEndpoints = [
     body: z.object({}),
     answers: { 200: Debit },
     errors,
-    command: { name: 'bank-rail acknowledge' },
     refuses: {
       409: REFUSED,
     },
@@ -107,7 +106,6 @@ export const bankRailEndpoints = [
     body: settlement,
     answers: { 200: Debit },
     errors,
-    command: { name: 'bank-rail settle' },
     refuses: {
       409: [...RAIL_STATES, 'legacy_collection_settles_itself'],
     },
@@ -122,7 +120,6 @@ export const bankRailEndpoints = [
     body: returned,
     answers: { 200: Debit },
     errors,
-    command: { name: 'bank-rail return' },
     refuses: {
       409: REFUSED,
     },
@@ -141,7 +138,6 @@ export const bankRailEndpoints = [
       ...one.errors,
       409: 'The debit was not returned, or with another code, or may not be presented again; nothing is changed',
     },
-    command: { name: 'debits represent' },
     refuses: {
       409: [
         ...DEBIT_STATES,
@@ -198,23 +194,14 @@ export const bankRailEndpoints = [
     operation: 'listBankCredits',
     route: 'GET /bank-credits',
     summary: 'List the money in carriers’ collection accounts, and the debits that it is of, latest first',
+    ...listOf(ListedCredit),
     query: z.object({
       tenant_id: narrowing(id()),
       carrier_id: narrowing(id()),
       matched: narrowing(word('true', 'false')).describe('Whether a debit was found that it is of'),
       ...page,
     }),
-    ...listOf(ListedCredit),
-    command: {
-      name: 'bank-credits list',
-      columns: {
-        'credit id': 'credit_id',
-        'bank date': 'bank_date',
-        cents: 'amount_cents',
-        debit: 'leg_id',
-        confidence: 'confidence',
-      },
-    },
+    columns: 'credit_id bank_date cents:amount_cents debit:leg_id confidence',
     handle({ host: { app }, query }) {
       const scope = { ...query, matched: query.matched && query.matched === 'true' }
       return listed(query, (wanted) => listCredits(app, scope, wanted), shownCredit)
@@ -226,7 +213,6 @@ export const bankRailEndpoints = [
     summary: 'Show money in the collection account of a carrier, and the debit that it is of',
     ...ofOne('credit_id', 'bank credit'),
     answers: { 200: ListedCredit },
-    command: { name: 'bank-credits show' },
     handle: async ({ host, params }) =>
       shownCredit(await loaded(host, bankCredit, params.credit_id, 'bank credit')),
   }),

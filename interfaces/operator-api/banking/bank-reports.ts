@@ -11,7 +11,7 @@ import {
 } from '../../../domain/banking/files/bank-report.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { flagText, id, ofOne, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { inPath } from '../../endpoints/not-found.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
@@ -80,23 +80,11 @@ export const bankReportEndpoints = [
     operation: 'listBankReports',
     route: 'GET /bank-reports',
     summary: 'List files that the bank reported with, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Row, {
       status: narrowing(word(...BANK_REPORT_STATUSES)),
       parked: flagText().describe('Only those with parked items'),
     }),
-    ...listOf(Row),
-    command: {
-      name: 'bank-reports list',
-      columns: {
-        'report id': 'report_id',
-        name: 'name',
-        status: 'status',
-        items: 'items',
-        parked: 'parked',
-        received: 'received_at',
-      },
-    },
+    columns: 'report_id name status items parked received_at',
     handle: ({ host: { app }, query }) =>
       listed(query, (wanted) =>
         listBankReports(app, { ...query, leastParked: query.parked ? 1 : 0 }, wanted),
@@ -108,7 +96,6 @@ export const bankReportEndpoints = [
     summary: 'Show a file that the bank reported with, and the items of it that are parked',
     ...one,
     answers: { 200: Report },
-    command: { name: 'bank-reports show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankReport, params.report_id, 'bank report')),
   }),
@@ -120,7 +107,6 @@ export const bankReportEndpoints = [
     ...one,
     body: z.object({}),
     answers: { 200: Report },
-    command: { name: 'bank-reports read-again' },
     handle: (call) => decided(call, { type: 'ReadAgain' }),
   }),
   endpoint({
@@ -134,7 +120,6 @@ export const bankReportEndpoints = [
       404: 'There is no such bank report, or no item is parked under the line',
       409: 'The item was applied to a debit',
     },
-    command: { name: 'bank-reports resolve' },
     refuses: { 409: ['item_applied'] },
     handle: (call) =>
       decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
@@ -166,7 +151,6 @@ export const bankReportEndpoints = [
         'The item was applied to another debit or with another code, is no return, or has another amount than the debit; ' +
         'or the debit stands in no file, or in one that nobody has fetched, or does not come back as it stands. Nothing is changed',
     },
-    command: { name: 'bank-reports apply' },
     refuses: {
       404: ['debit_not_found'],
       409: [

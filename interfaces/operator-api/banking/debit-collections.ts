@@ -2,17 +2,16 @@ import { z } from 'zod'
 import { listDebitCollections } from '../../../application/operations/list-kept-things.ts'
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Collection = z
   .object({
     collection_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     ach_account_id: id().describe('The account that is debited'),
     amount_cents: z.int().describe('Of all its debits'),
@@ -36,20 +35,9 @@ export const debitCollectionEndpoints = [
     operation: 'listDebitCollections',
     route: 'GET /debit-collections',
     summary: 'List collections of several debits that were accepted by one call, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Collection),
-    command: {
-      name: 'debit-collections list',
-      columns: {
-        'collection id': 'collection_id',
-        accepted: 'accepted_at',
-        environment: 'environment',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listDebitCollections(app, query, wanted), shown),
+    ...listOf(Collection, { ...scope, employer_id: narrowing(id()) }),
+    columns: 'collection_id accepted_at environment amount_cents employer_id',
+    handle: listing(listDebitCollections, shown),
   }),
   endpoint({
     operation: 'showDebitCollection',
@@ -57,7 +45,6 @@ export const debitCollectionEndpoints = [
     summary: 'Show a collection of several debits that was accepted by one call',
     ...ofOne('collection_id', 'debit collection'),
     answers: { 200: Collection },
-    command: { name: 'debit-collections show' },
     async handle({ host, params }) {
       const found = await loaded(host, debitCollection, params.collection_id, 'debit collection')
       if (found === 'refused') throw noSuch('debit collection')

@@ -13,10 +13,10 @@ import {
 } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime, whose } from '../host/values.ts'
 
@@ -59,27 +59,14 @@ export const debitEndpoints = [
     route: 'GET /debits',
     summary: 'List bank debits, newest first',
     description: 'Those with the status `quarantined` wait for an operator.',
-    query: z.object({
-      ...page,
+    ...listOf(Debit, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...DEBIT_STATUSES)),
     }),
-    ...listOf(Debit),
-    command: {
-      name: 'debits list',
-      columns: {
-        'transaction id': 'transaction_id',
-        created: 'created_at',
-        source: 'source',
-        status: 'status',
-        reason: 'reason',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-        effective: 'effective_date',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listDebits(app, query, wanted), shown),
+    columns:
+      'transaction_id created_at source status reason amount_cents employer_id effective:effective_date',
+    handle: listing(listDebits, shown),
   }),
   endpoint({
     operation: 'showDebit',
@@ -87,7 +74,6 @@ export const debitEndpoints = [
     summary: 'Show a bank debit',
     ...one,
     answers: { 200: Debit },
-    command: { name: 'debits show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, bankDebit, params.transaction_id, 'bank debit')),
   }),
@@ -102,7 +88,6 @@ export const debitEndpoints = [
     body,
     answers: { 200: Debit, 202: PendingAction },
     errors,
-    command: { name: 'debits release' },
     refuses: {
       409: DEBIT_STATES,
     },
@@ -124,7 +109,6 @@ export const debitEndpoints = [
     body,
     answers: { 200: Debit },
     errors,
-    command: { name: 'debits reject' },
     refuses: {
       409: DEBIT_STATES,
     },

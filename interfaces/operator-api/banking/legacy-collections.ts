@@ -23,17 +23,17 @@ import {
   legacyGroupOf,
 } from '../../../domain/banking/legacy/legacy-collection.ts'
 import { MAX_LINES } from '../../../domain/banking/legacy/legacy-import.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { checkClosed } from '../../endpoints/unknown-fields.ts'
 import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
 import { contextOf, endpoint, keyed, notFound, operatorApi } from '../host/api.ts'
 import { ofPolicy, scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const Input = z.object({
   employer_id: id(),
@@ -48,8 +48,7 @@ const Input = z.object({
 const Record = z
   .object({
     transaction_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     carrier_id: id().nullable(),
     policy_id: id().nullable(),
@@ -68,21 +67,7 @@ const Record = z
   })
   .meta({ id: 'LegacyCollection' })
 
-const ListedRecord = Record.pick({
-  transaction_id: true,
-  tenant_id: true,
-  environment: true,
-  employer_id: true,
-  carrier_id: true,
-  policy_id: true,
-  period_start: true,
-  period_end: true,
-  premium_cents: true,
-  status: true,
-  status_group: true,
-  return_code: true,
-  created_at: true,
-}).meta({ id: 'ListedLegacyCollection' })
+const ListedRecord = Record.omit({ import: true, recorded_at: true }).meta({ id: 'ListedLegacyCollection' })
 
 const Refusal = z.object({ line: z.int(), reason: z.string() }).meta({ id: 'RefusedLine' })
 const Imported = z
@@ -116,8 +101,7 @@ export const legacyCollectionEndpoints = [
     description:
       'A collection stands in the ledger of its employer, and keeps the same premium from being collected again.',
     body: Input,
-    idempotent: REPEATED.answered,
-    answers: created(Record),
+    ...created(Record),
     errors: { 404: 'There is no such employer, or it has no such policy, or its tenant no such carrier' },
     command: { name: 'legacy-collections add' },
     refuses: {
@@ -150,7 +134,6 @@ export const legacyCollectionEndpoints = [
     }),
     line: Input,
     answers: { 200: Imported },
-    command: { name: 'legacy-collections import' },
     async handle(call) {
       const { app } = call.host
       const name = call.query.import_id ?? app.randomness.id()
@@ -185,25 +168,12 @@ export const legacyCollectionEndpoints = [
     operation: 'listLegacyCollections',
     route: 'GET /legacy-collections',
     summary: 'List records of the legacy service, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(ListedRecord, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...LEGACY_STATUSES)),
     }),
-    ...listOf(ListedRecord),
-    command: {
-      name: 'legacy-collections list',
-      columns: {
-        'transaction id': 'transaction_id',
-        'period end': 'period_end',
-        environment: 'environment',
-        status: 'status',
-        premium: 'premium_cents',
-        employer: 'employer_id',
-        policy: 'policy_id',
-      },
-    },
+    columns: 'transaction_id period_end environment status premium_cents employer_id policy_id',
     handle: ({ host: { app }, query }) =>
       listed(
         query,
@@ -221,7 +191,6 @@ export const legacyCollectionEndpoints = [
     summary: 'Show a record of the legacy service',
     ...one,
     answers: { 200: Record },
-    command: { name: 'legacy-collections show' },
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = await legacyRecordOf(app, transaction_id)
       if (!record) throw noSuch(RECORD)
@@ -241,7 +210,6 @@ export const legacyCollectionEndpoints = [
       reason: text().describe('For its history, which partners read. Names nobody: it is kept as it is'),
     }),
     answers: { 200: Record },
-    command: { name: 'legacy-collections correct' },
     async handle(call) {
       const { app } = call.host
       const record = await correctLegacyRecord(app, call.params.transaction_id, call.body, contextOf(call))

@@ -18,13 +18,13 @@ import {
   DIFFERENCES_REPORTED,
   reconciliation,
 } from '../../../domain/banking/reconciliation/reconciliation.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, page } from '../../endpoints/lists.ts'
+import { listed, listOf } from '../../endpoints/lists.ts'
 import { endpoint, keyed } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const cents = (meaning: string) => z.int().describe(meaning)
 
@@ -54,8 +54,7 @@ const Rate = z
   .meta({ id: 'ReturnRate' })
 const ReturnRates = z
   .object({
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     from: z.string().meta({ format: 'date' }),
     to: z.string().meta({ format: 'date' }),
     entries: z.int().describe('Debits that the bank has taken, each time that they were presented'),
@@ -105,18 +104,8 @@ export const moneyEndpoints = [
     summary: 'Show where the money of a carrier stands',
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: z.array(Balances).readonly() },
-    command: {
-      name: 'carriers balances',
-      columns: {
-        environment: 'environment',
-        due: 'due_cents',
-        'in file': 'in_file_cents',
-        'at bank': 'at_bank_cents',
-        received: 'received_cents',
-        returned: 'returned_cents',
-        unmatched: 'unmatched_cents',
-      },
-    },
+    columns:
+      'environment due_cents in_file_cents at_bank_cents received_cents returned_cents unmatched_cents',
     async handle({ host, params }) {
       const found = accepted(await balancesOf(host.app, params.carrier_id))
       return found.map(({ environment, balances }) => ({
@@ -134,27 +123,22 @@ export const moneyEndpoints = [
     operation: 'listReturnRates',
     route: 'GET /return-rates',
     summary: `List how many debits came back in the last ${RATE_DAYS} days, by tenant and environment`,
-    query: z.object({ ...page, ...scope }),
-    ...listOf(ReturnRates),
-    command: {
-      name: 'return-rates list',
-      columns: {
-        tenant: 'tenant_id',
-        environment: 'environment',
-        entries: 'entries',
-        ...Object.fromEntries(
-          RETURN_RATE_KINDS.map((kind) => [
-            kind,
-            (shown: object) => {
-              const { rate, exceeded } = (shown as Record<ReturnRateKind, z.output<typeof Rate>>)[kind]
-              return `${(100 * rate).toFixed(2)} %${exceeded ? ' (above its limit)' : ''}`
-            },
-          ]),
-        ),
-      },
+    ...listOf(ReturnRates, scope),
+    columns: {
+      tenant: 'tenant_id',
+      environment: 'environment',
+      entries: 'entries',
+      ...Object.fromEntries(
+        RETURN_RATE_KINDS.map((kind) => [
+          kind,
+          (shown: object) => {
+            const { rate, exceeded } = (shown as Record<ReturnRateKind, z.output<typeof Rate>>)[kind]
+            return `${(100 * rate).toFixed(2)} %${exceeded ? ' (above its limit)' : ''}`
+          },
+        ]),
+      ),
     },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listReturnRates(app, query, wanted), shownRates),
+    handle: listing(listReturnRates, shownRates),
   }),
   endpoint({
     operation: 'reconcile',
@@ -163,8 +147,7 @@ export const moneyEndpoints = [
     description:
       'The comparison changes none of them. The same is done in each night after a day on which money moved.',
     body: z.object({}),
-    idempotent: REPEATED.answered,
-    answers: created(Reconciliation),
+    ...created(Reconciliation),
     command: { name: 'reconciliations run' },
     handle: (call) =>
       create(keyed(call), 'POST /reconciliations', {
@@ -177,17 +160,8 @@ export const moneyEndpoints = [
     operation: 'listReconciliations',
     route: 'GET /reconciliations',
     summary: 'List comparisons of the money, newest first',
-    query: z.object(page),
     ...listOf(Reconciliation),
-    command: {
-      name: 'reconciliations list',
-      columns: {
-        'reconciliation id': 'reconciliation_id',
-        trigger: 'trigger',
-        at: 'at',
-        differences: 'difference_count',
-      },
-    },
+    columns: 'reconciliation_id trigger at differences:difference_count',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listReconciliations(app, wanted)),
   }),
   endpoint({
@@ -196,7 +170,6 @@ export const moneyEndpoints = [
     summary: 'Show a comparison of the money, with what differs',
     ...ofOne('reconciliation_id', 'reconciliation'),
     answers: { 200: Reconciliation },
-    command: { name: 'reconciliations show' },
     handle: ({ host, params }) => findReconciliation(host.app, params.reconciliation_id),
   }),
 ]

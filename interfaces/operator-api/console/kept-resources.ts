@@ -9,7 +9,6 @@ function kept(path: string, id: string, title: string, about: string, story?: St
     about,
     list: `GET /${path}`,
     show: `GET /${path}/{${id}}`,
-    keys: (row) => [String(row[id])],
     story,
     isListed: true,
   }

@@ -1,3 +1,4 @@
+import type { Columns } from '../../endpoints/commands.ts'
 import type { Endpoint } from '../../endpoints/endpoint.ts'
 import { HttpError } from '../../http/errors.ts'
 import { type Html, html } from '../../portal/html.ts'
@@ -7,7 +8,7 @@ import { type Answered, type Caller, call, type OperatorEndpoints, paramsOf, typ
 import { fieldsOf, input, queryOfForm } from './fields.ts'
 import type { ConsolePage } from './layout.ts'
 import type { Action, Resource } from './resource.ts'
-import { type Columns, isRow, type Row, table, thing } from './values.ts'
+import { isRow, type Row, table, thing } from './values.ts'
 
 const ROWS = 25
 /** Query parameters that forms do not ask for: links set them, or the console leaves them alone. */
@@ -15,30 +16,19 @@ const NOT_ASKED = new Set(['page', 'limit', 'from', 'reveal', 'reason'])
 
 type OperatorEndpoint = Endpoint<OperatorHost>
 
-/** Where an action is confirmed. */
-export function actionLink(
-  endpoints: OperatorEndpoints,
-  { route, label }: Action,
-  given: Texts,
-  isButton = false,
-): Html | null {
-  if (!endpoints.has(route)) return null
-  const query = new URLSearchParams(given).toString()
-  const href = `/console/actions/${endpoints.of(route).operation}${query === '' ? '' : `?${query}`}`
-  return html`<a href="${href}"${isButton ? html` class="button"` : null}>${label}</a> `
-}
-
-/** Actions that fit how a thing stands. */
-export function linksOf(
+/** Where actions are confirmed that fit how a thing stands. */
+function linksOf(
   endpoints: OperatorEndpoints,
   actions: readonly Action[] | undefined,
   row: Row,
   whole: Row = row,
   isButton = false,
 ): readonly Html[] {
-  return (actions ?? []).flatMap((action) => {
-    if (action.when && !action.when(row, whole)) return []
-    return actionLink(endpoints, action, action.given?.(row, whole) ?? {}, isButton) ?? []
+  return (actions ?? []).flatMap(({ route, label, given, when }) => {
+    if (!endpoints.has(route) || (when && !when(row, whole))) return []
+    const query = new URLSearchParams({ ...paramsIn(route, row, whole), ...given?.(row) }).toString()
+    const href = `/console/actions/${endpoints.of(route).operation}${query && `?${query}`}`
+    return html`<a href="${href}"${isButton ? html` class="button"` : null}>${label}</a> `
   })
 }
 
@@ -61,8 +51,7 @@ export async function listPage(
   const rows = rowsOf(listing.data)
   const canShow = resource.show !== undefined && endpoints.has(resource.show)
   const does = (row: Row) => {
-    const own =
-      canShow && resource.keys ? [link(`/console/${path}/${joined(resource.keys(row))}`, 'Show')] : []
+    const own = canShow ? [link(`/console/${path}/${keyOf(resource.show!, row)}`, 'Show')] : []
     return [
       ...own,
       ...storyOf(resource, row),
@@ -70,7 +59,7 @@ export async function listPage(
       ...linksOf(endpoints, resource.actions, row),
     ]
   }
-  const columns = resource.columns ?? columnsOf(endpoints.of(resource.list!), rows)
+  const columns = columnsOf(endpoints.of(resource.list!), rows)
   return {
     title,
     body: html`<div><h1>${title}</h1><p class="soft">${about}</p></div>
@@ -81,8 +70,8 @@ ${filters(endpoints.of(resource.list!), query)}
 }
 
 /** Leads to the story of a row. */
-export function storyOf({ story, keys }: Resource, row: Row): readonly Html[] {
-  return story && keys ? [link(`/console/stories/${story}/${joined(keys(row))}`, 'Story')] : []
+export function storyOf({ story, show }: Resource, row: Row): readonly Html[] {
+  return story && show ? [link(`/console/stories/${story}/${keyOf(show, row)}`, 'Story')] : []
 }
 
 /** A thing, with what can be done to it. @throws HttpError. */
@@ -177,8 +166,8 @@ function toolbar(links: readonly Html[]): Html | null {
   return links.length === 0 ? null : html`<div class="do-all">${links}</div>`
 }
 
-function columnsOf({ command }: OperatorEndpoint, rows: readonly Row[]): Columns {
-  return command?.columns ?? Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, name]))
+function columnsOf({ columns }: OperatorEndpoint, rows: readonly Row[]): Columns {
+  return columns ?? Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, name]))
 }
 
 function rowsOf(data: unknown): readonly Row[] {
@@ -191,8 +180,15 @@ export function refused(error: unknown): HttpError {
   throw error
 }
 
-function joined(keys: readonly string[]): string {
-  return keys.map(encodeURIComponent).join('/')
+/** The parameters of a route's path, of a row or else of the thing that it is in. */
+function paramsIn(route: string, row: Row, whole: Row = row): Texts {
+  const names = Object.keys(paramsOf({ path: route }, []))
+  return Object.fromEntries(names.map((name) => [name, String(row[name] ?? whole[name] ?? '')]))
+}
+
+/** What of an address names the thing of a row, by the route that shows it. */
+function keyOf(show: string, row: Row): string {
+  return Object.values(paramsIn(show, row)).map(encodeURIComponent).join('/')
 }
 
 /** A link among others. */

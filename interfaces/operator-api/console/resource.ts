@@ -1,6 +1,6 @@
 import type { StoryKind } from '../../../application/audit/story-streams.ts'
 import type { Texts } from './calls.ts'
-import type { Columns, Row } from './values.ts'
+import type { Row } from './values.ts'
 
 /** What can be done to a thing. */
 export interface Action {
@@ -9,8 +9,8 @@ export interface Action {
   readonly label: string
   /** Whether the action only tells what would be done. */
   readonly isDry?: true
-  /** What is known already: parameters of the path and fields of the body, of a row and the thing that it is in. */
-  readonly given?: (row: Row, whole: Row) => Texts
+  /** What of a row is known already beside the parameters of the path, which it or the thing that it is in has by their names. */
+  readonly given?: (row: Row) => Texts
   readonly when?: (row: Row, whole: Row) => boolean
 }
 
@@ -22,15 +22,12 @@ export interface Resource {
   /** What the place is for, in one sentence. */
   readonly about: string
   readonly list?: string
+  /** A row of the list has its parameters by their names. */
   readonly show?: string
   /** Shown below a thing: a list with the same parameters. */
   readonly also?: string
   /** What can be done with a row of it. */
   readonly alsoActions?: readonly Action[]
-  /** Columns of the list; default: those of the command line. */
-  readonly columns?: Columns
-  /** What stands for the parameters of `show`, of a row. */
-  readonly keys?: (row: Row) => readonly string[]
   /** Where else a row leads. `route`: the endpoint that is shown there, where it is not for every role. */
   readonly links?: (
     row: Row,

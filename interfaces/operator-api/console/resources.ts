@@ -5,20 +5,17 @@ import type { Action, Resource } from './resource.ts'
 import type { Row } from './values.ts'
 
 const text = (of: unknown) => String(of ?? '')
+/** Fields of a row by their names. */
+const told =
+  (...names: readonly string[]) =>
+  (row: Row): Texts =>
+    Object.fromEntries(names.map((name) => [name, text(row[name])]))
 const hasRebuild = ({ rebuild }: Row) => rebuild !== null && rebuild !== undefined
-const named = ({ name }: Row) => ({ name: text(name) })
-const debit = ({ transaction_id }: Row) => ({ transaction_id: text(transaction_id) })
-const file = ({ file_id }: Row) => ({ file_id: text(file_id) })
-const report = ({ report_id }: Row) => ({ report_id: text(report_id) })
-const webhook = ({ tenant_id, subscription_id }: Row) => ({
-  tenant_id: text(tenant_id),
-  subscription_id: text(subscription_id),
-})
-const operatorOf = ({ operator_id }: Row) => ({ operator_id: text(operator_id) })
 const stands =
   (...statuses: readonly string[]) =>
   ({ status }: Row) =>
     statuses.includes(text(status))
+const isUnanswered = ({ answer }: Row) => answer === 'none'
 const streamOf = (stream: unknown) => ({
   href: `/console/streams/${encodeURIComponent(text(stream))}`,
   label: 'Stream',
@@ -32,16 +29,10 @@ const storyOf = (kind: StoryKind, id: unknown) => ({
 /** Counts what would be tried again, and tries it. */
 const retries = (
   route: string,
-  given: (row: Row, whole: Row) => Texts,
+  given: (row: Row) => Texts,
   when: (row: Row) => boolean = () => true,
 ): readonly Action[] => [
-  {
-    route,
-    label: 'Dry run',
-    isDry: true,
-    given: (row, whole) => ({ ...given(row, whole), dry_run: 'true' }),
-    when,
-  },
+  { route, label: 'Dry run', isDry: true, given: (row) => ({ ...given(row), dry_run: 'true' }), when },
   { route, label: 'Retry', given, when },
 ]
 const REDRIVE = 'POST /projections/{name}/redrive'
@@ -54,15 +45,7 @@ export const resources: readonly Resource[] = [
     about: 'What calls for a person, newest first.',
     list: 'GET /alerts',
     show: 'GET /alerts/{alert_id}',
-    keys: ({ alert_id }) => [text(alert_id)],
-    actions: [
-      {
-        route: 'POST /alerts/{alert_id}/acknowledge',
-        label: 'Acknowledge',
-        given: ({ alert_id }) => ({ alert_id: text(alert_id) }),
-        when: stands('open'),
-      },
-    ],
+    actions: [{ route: 'POST /alerts/{alert_id}/acknowledge', label: 'Acknowledge', when: stands('open') }],
   },
   {
     path: 'projections',
@@ -70,44 +53,24 @@ export const resources: readonly Resource[] = [
     about: 'Read models: how far each is behind the log, and what becomes of a rebuild.',
     list: 'GET /projections',
     show: 'GET /projections/{name}',
-    keys: ({ name }) => [text(name)],
     actions: [
-      {
-        route: 'POST /projections/{name}/rebuild',
-        label: 'Rebuild',
-        given: named,
-        when: (row) => !hasRebuild(row),
-      },
-      { route: 'POST /projections/{name}/switch', label: 'Switch', given: named, when: hasRebuild },
-      { route: 'POST /projections/{name}/cancel', label: 'Cancel', given: named, when: hasRebuild },
+      { route: 'POST /projections/{name}/rebuild', label: 'Rebuild', when: (row) => !hasRebuild(row) },
+      { route: 'POST /projections/{name}/switch', label: 'Switch', when: hasRebuild },
+      { route: 'POST /projections/{name}/cancel', label: 'Cancel', when: hasRebuild },
       {
         route: 'POST /projections/{name}/rollback',
         label: 'Roll back',
-        given: named,
         when: ({ retired }) => retired !== null && retired !== undefined,
       },
-      {
-        route: 'POST /projections/{name}/pause',
-        label: 'Pause',
-        given: named,
-        when: ({ state }) => state !== 'paused',
-      },
-      {
-        route: 'POST /projections/{name}/resume',
-        label: 'Resume',
-        given: named,
-        when: ({ state }) => state === 'paused',
-      },
+      { route: 'POST /projections/{name}/pause', label: 'Pause', when: ({ state }) => state !== 'paused' },
+      { route: 'POST /projections/{name}/resume', label: 'Resume', when: ({ state }) => state === 'paused' },
       {
         route: REDRIVE,
         label: 'Retry dead letters',
-        given: named,
         when: ({ parked_streams }) => Number(parked_streams) > 0,
       },
     ],
-    parts: {
-      parked: retries(REDRIVE, ({ stream }, whole) => ({ ...named(whole), stream: text(stream) })),
-    },
+    parts: { parked: retries(REDRIVE, told('stream')) },
   },
   {
     path: 'work',
@@ -116,26 +79,9 @@ export const resources: readonly Resource[] = [
     show: 'GET /work',
     parts: {
       failed: [
-        {
-          route: 'POST /work/redrive',
-          label: 'Retry',
-          given: ({ process_manager, kind, key }) => ({
-            process_manager: text(process_manager),
-            kind: text(kind),
-            key: text(key),
-          }),
-        },
+        { route: 'POST /work/redrive', label: 'Retry', given: told('process_manager', 'kind', 'key') },
       ],
-      unknown: [
-        {
-          route: 'POST /work/discard',
-          label: 'Discard',
-          given: ({ process_manager, kind }) => ({
-            process_manager: text(process_manager),
-            kind: text(kind),
-          }),
-        },
-      ],
+      unknown: [{ route: 'POST /work/discard', label: 'Discard', given: told('process_manager', 'kind') }],
     },
     whole: [{ route: 'POST /work/redrive', label: 'Retry all that failed' }],
   },
@@ -167,21 +113,14 @@ export const resources: readonly Resource[] = [
     about: 'Bank debits, newest first. Those in quarantine wait for a person.',
     list: 'GET /debits',
     show: 'GET /debits/{transaction_id}',
-    keys: ({ transaction_id }) => [text(transaction_id)],
     story: 'debit',
     actions: [
       {
         route: 'POST /debits/{transaction_id}/release',
         label: 'Release',
-        given: debit,
         when: stands('quarantined', 'legacy_collected'),
       },
-      {
-        route: 'POST /debits/{transaction_id}/reject',
-        label: 'Reject',
-        given: debit,
-        when: stands('quarantined'),
-      },
+      { route: 'POST /debits/{transaction_id}/reject', label: 'Reject', when: stands('quarantined') },
     ],
     whole: [{ route: 'POST /debit-batches', label: 'Run the batch worker' }],
   },
@@ -195,32 +134,15 @@ export const resources: readonly Resource[] = [
     about: 'Files for the bank with their batches, and how the bank answered.',
     list: 'GET /bank-files',
     show: 'GET /bank-files/{file_id}',
-    keys: ({ file_id }) => [text(file_id)],
     actions: [
-      {
-        route: 'POST /bank-files/{file_id}/expose-again',
-        label: 'Send again',
-        given: file,
-        when: stands('uncertain'),
-      },
+      { route: 'POST /bank-files/{file_id}/expose-again', label: 'Send again', when: stands('uncertain') },
       {
         route: 'POST /bank-files/{file_id}/treat-as-sent',
         label: 'Treat as sent',
-        given: file,
         when: stands('uncertain'),
       },
-      {
-        route: 'POST /bank-files/{file_id}/acknowledge',
-        label: 'Bank took it',
-        given: file,
-        when: ({ answer }) => answer === 'none',
-      },
-      {
-        route: 'POST /bank-files/{file_id}/reject',
-        label: 'Bank refused it',
-        given: file,
-        when: ({ answer }) => answer === 'none',
-      },
+      { route: 'POST /bank-files/{file_id}/acknowledge', label: 'Bank took it', when: isUnanswered },
+      { route: 'POST /bank-files/{file_id}/reject', label: 'Bank refused it', when: isUnanswered },
     ],
     whole: [{ route: 'POST /bank-files/look', label: 'Look into the folders now' }],
   },
@@ -230,20 +152,11 @@ export const resources: readonly Resource[] = [
     about: 'Files that the bank reported with, and lines of them that a person has yet to look at.',
     list: 'GET /bank-reports',
     show: 'GET /bank-reports/{report_id}',
-    keys: ({ report_id }) => [text(report_id)],
-    actions: [{ route: 'POST /bank-reports/{report_id}/read-again', label: 'Read again', given: report }],
+    actions: [{ route: 'POST /bank-reports/{report_id}/read-again', label: 'Read again' }],
     parts: {
       parked: [
-        {
-          route: 'POST /bank-reports/{report_id}/items/{line}/resolve',
-          label: 'Resolve',
-          given: ({ line }, whole) => ({ ...report(whole), line: text(line) }),
-        },
-        {
-          route: 'POST /bank-reports/{report_id}/items/{line}/apply',
-          label: 'Apply to a debit',
-          given: ({ line }, whole) => ({ ...report(whole), line: text(line) }),
-        },
+        { route: 'POST /bank-reports/{report_id}/items/{line}/resolve', label: 'Resolve' },
+        { route: 'POST /bank-reports/{report_id}/items/{line}/apply', label: 'Apply to a debit' },
       ],
     },
   },
@@ -253,7 +166,6 @@ export const resources: readonly Resource[] = [
     about: 'Comparisons of events, ledger, balances, credits and files, newest first.',
     list: 'GET /reconciliations',
     show: 'GET /reconciliations/{reconciliation_id}',
-    keys: ({ reconciliation_id }) => [text(reconciliation_id)],
     whole: [{ route: 'POST /reconciliations', label: 'Compare now' }],
   },
   {
@@ -264,12 +176,11 @@ export const resources: readonly Resource[] = [
     list: 'GET /webhooks/failing',
     show: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
     also: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}/deliveries',
-    keys: ({ tenant_id, subscription_id }) => [text(tenant_id), text(subscription_id)],
     alsoActions: [
       {
         route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
         label: 'Resend',
-        given: ({ event_id }, whole) => ({ ...webhook(whole), event_id: text(event_id) }),
+        given: told('event_id'),
         when: ({ test }, { status }) => test === false && status === 'active',
       },
     ],
@@ -277,13 +188,11 @@ export const resources: readonly Resource[] = [
       {
         route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
         label: 'Resend',
-        given: webhook,
         when: stands('active'),
       },
       {
         route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/disable',
         label: 'Disable',
-        given: webhook,
         when: stands('active'),
       },
     ],
@@ -338,16 +247,8 @@ export const resources: readonly Resource[] = [
     about: 'What cannot be taken back, and waits for another operator than the one who asked for it.',
     list: 'GET /pending-actions',
     actions: [
-      {
-        route: 'POST /pending-actions/{action_id}/approve',
-        label: 'Approve',
-        given: ({ action_id }) => ({ action_id: text(action_id) }),
-      },
-      {
-        route: 'POST /pending-actions/{action_id}/decline',
-        label: 'Decline',
-        given: ({ action_id }) => ({ action_id: text(action_id) }),
-      },
+      { route: 'POST /pending-actions/{action_id}/approve', label: 'Approve' },
+      { route: 'POST /pending-actions/{action_id}/decline', label: 'Decline' },
     ],
   },
   {
@@ -356,13 +257,8 @@ export const resources: readonly Resource[] = [
     about: 'Who may sign in here, and as what.',
     list: 'GET /operators',
     actions: [
-      { route: 'POST /operators/{operator_id}/rotate', label: 'New token', given: operatorOf },
-      {
-        route: 'POST /operators/{operator_id}/revoke',
-        label: 'Revoke',
-        given: operatorOf,
-        when: stands('active'),
-      },
+      { route: 'POST /operators/{operator_id}/rotate', label: 'New token' },
+      { route: 'POST /operators/{operator_id}/revoke', label: 'Revoke', when: stands('active') },
     ],
     whole: [{ route: 'POST /operators', label: 'Add a person' }],
   },

@@ -1,10 +1,9 @@
 import { dollars } from '../../../domain/kernel/money.ts'
+import type { Columns } from '../../endpoints/commands.ts'
 import { Html, html } from '../../portal/html.ts'
 import { pill, type Tone } from '../../portal/pieces.ts'
 
 export type Row = Readonly<Record<string, unknown>>
-/** A cell of a column: the path of a field (`lag.events`), or what makes it. */
-export type Columns = Readonly<Record<string, string | ((row: Row) => unknown)>>
 
 /** Characters of a value at the most: a page shows where to look, the API has the rest. */
 const LONGEST = 300

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LogDiffers, UnknownSignature } from '../../../application/audit/log-tree.ts'
 import type { Application } from '../../../application/commands/application.ts'
-import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { type CommandContext, newContext } from '../../../application/commands/command-context.ts'
 import { UnreadableEvent } from '../../../application/commands/event-registry.ts'
 import { maskedData } from '../../../application/commands/sealed-fields.ts'
 import { recordOperatorAction } from '../../../application/operations/operator-actions.ts'
@@ -40,6 +40,7 @@ export const operatorApi: Api = {
     'For operators and auditors: tenants, parties, policies and credentials; projections, work and the clock; ' +
     'streams of events and the proof that nothing was altered.',
   prefixes: ['/ops/v1'],
+  hasCommands: true,
   securitySchemes: { operator: { type: 'http', scheme: 'bearer', description: 'The token of an operator' } },
   bodyLimit: SMALL_BODY,
   ...WITH_ENVELOPE,
@@ -97,13 +98,7 @@ export function contextOf({
   caller,
   requestId,
 }: Pick<OperatorCall, 'host' | 'caller' | 'requestId'>): CommandContext {
-  return {
-    actor: { type: 'operator', id: caller.operator_id },
-    tenantId: null,
-    environment: null,
-    correlationId: requestId,
-    commandId: host.app.randomness.commandId(),
-  }
+  return newContext(host.app, { type: 'operator', id: caller.operator_id }, requestId)
 }
 
 /** A request of the operator that may carry a key. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ALERT_KINDS, ALERTS } from '../../../application/operations/alert-kinds.ts'
 import { acknowledgeAlert, findAlert, listAlerts } from '../../../application/operations/operator-alerts.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint } from '../host/api.ts'
 import { scope } from '../host/lists.ts'
 import { shownTime, withNote } from '../host/values.ts'
@@ -41,24 +41,19 @@ export const alertEndpoints = [
     route: 'GET /alerts',
     summary: 'List what calls for a person, newest first',
     description: kinds.join('\n'),
-    query: z.object({
-      ...page,
+    ...listOf(Alert, {
       ...scope,
       kind: narrowing(word(...ALERT_KINDS)),
       status: narrowing(word('open', 'acknowledged')),
     }),
-    ...listOf(Alert),
-    command: {
-      name: 'alerts list',
-      columns: {
-        'alert id': 'alert_id',
-        kind: 'kind',
-        raised: 'raised_at',
-        count: 'count',
-        status: 'status',
-        tenant: 'tenant_id',
-        about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),
-      },
+    columns: {
+      'alert id': 'alert_id',
+      kind: 'kind',
+      raised: 'raised_at',
+      count: 'count',
+      status: 'status',
+      tenant: 'tenant_id',
+      about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),
     },
     handle({ host: { app }, query }) {
       const narrowed = { ...query, isOpen: query.status && query.status === 'open' }
@@ -71,7 +66,6 @@ export const alertEndpoints = [
     summary: 'Show an alert',
     ...one,
     answers: { 200: Alert },
-    command: { name: 'alerts show' },
     handle: ({ host, params }) => findAlert(host.app, params.alert_id),
   }),
   endpoint({
@@ -82,7 +76,6 @@ export const alertEndpoints = [
     ...one,
     body: withNote,
     answers: { 200: Alert },
-    command: { name: 'alerts acknowledge' },
     handle: (call) => acknowledgeAlert(call.host.app, { ...call.params, ...call.body }, contextOf(call)),
   }),
 ]

@@ -43,7 +43,6 @@ export const clockEndpoints = [
       400: 'The time does not exist, or is after the year 9949',
       409: 'The clock is not virtual, or would go back',
     },
-    command: { name: 'clock advance' },
     refuses: { 400: ['invalid_time'], 409: ['clock_is_moving', 'clock_moves_forward', 'clock_not_virtual'] },
     async handle(call) {
       const { host, body } = call

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listDeadLetters } from '../../../application/operations/list-dead-letters.ts'
 import { READER_KINDS } from '../../../application/ports/dead-letters.ts'
 import { word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -34,8 +34,7 @@ export const deadLetterEndpoints = [
       'Readers are the projections, rebuilds included, the process managers, and what publishes integration events. ' +
       'Once the cause is corrected, `POST /projections/{name}/redrive` takes up streams of a projection, and ' +
       '`POST /work/redrive` with the reader as `process_manager`, the kind `$stream` and the stream as `key` those of others.',
-    query: z.object({
-      ...page,
+    ...listOf(DeadLetter, {
       reader: narrowing(
         z
           .string()
@@ -44,18 +43,14 @@ export const deadLetterEndpoints = [
       ),
       kind: narrowing(word(...READER_KINDS)),
     }),
-    ...listOf(DeadLetter),
-    command: {
-      name: 'dead-letters list',
-      columns: {
-        reader: 'reader',
-        stream: 'stream',
-        event: ({ type, revision }) => `${revision}: ${type ?? '(gone)'}`,
-        error: 'error',
-        attempts: 'attempts',
-        since: 'since',
-        waiting: 'waiting',
-      },
+    columns: {
+      reader: 'reader',
+      stream: 'stream',
+      event: ({ type, revision }) => `${revision}: ${type ?? '(gone)'}`,
+      error: 'error',
+      attempts: 'attempts',
+      since: 'since',
+      waiting: 'waiting',
     },
     handle: ({ host: { app, services }, query }) =>
       listed(

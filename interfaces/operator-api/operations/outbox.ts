@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text, word } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, narrowing, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, narrowing, pageOf } from '../../endpoints/lists.ts'
 import { endpoint, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
@@ -26,17 +26,12 @@ export const outboxEndpoints = [
     roles: AUDITING,
     summary: 'List emails and texts that were recorded because no provider is set, newest first',
     description: 'Messages are kept for 30 days. That they are read is recorded.',
-    query: z.object({
-      ...page,
+    ...listOf(Message, {
       channel: narrowing(channel),
       to: narrowing(text()).describe('Exactly this address or number'),
     }),
-    ...listOf(Message),
-    command: {
-      name: 'outbox list',
-      items: 'messages',
-      columns: { at: 'at', channel: 'channel', to: 'to', subject: 'subject', text: 'text' },
-    },
+    command: { items: 'messages' },
+    columns: 'at channel to subject text',
     async handle(call) {
       const { query, host } = call
       const wanted = pageOf(query)

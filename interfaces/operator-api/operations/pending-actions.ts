@@ -38,17 +38,7 @@ export const pendingActionEndpoints = [
     route: 'GET /pending-actions',
     summary: 'List what waits for a second operator, the oldest first',
     answers: { 200: z.array(PendingAction).readonly() },
-    command: {
-      name: 'pending-actions list',
-      columns: {
-        'action id': 'action_id',
-        operation: 'operation',
-        targets: 'targets',
-        reason: 'reason',
-        'requested by': 'requested_by',
-        expires: 'expires_at',
-      },
-    },
+    columns: 'action_id operation targets reason requested_by expires_at',
     handle: ({ host }) => waitingActions(host.app),
   }),
   endpoint({
@@ -62,7 +52,6 @@ export const pendingActionEndpoints = [
       409: 'Its author cannot approve it; or another operator did, or the present state does not allow it any more',
       429: 'Too many requests without the token of an operator; or as many files were made on that day as their names can tell apart',
     },
-    command: { name: 'pending-actions approve' },
     refuses: {
       404: ['bank_file_not_found', 'debit_not_found', 'subject_not_found'],
       409: [
@@ -96,7 +85,6 @@ export const pendingActionEndpoints = [
     body: z.object({ reason: text().describe('Why. Names nobody: it is kept as it is') }),
     answers: { 200: PendingAction },
     errors: { ...one.errors, 409: 'The action was approved already, or another operator declined it' },
-    command: { name: 'pending-actions decline' },
     refuses: { 409: ['action_approved', 'action_declined'] },
     async handle(call) {
       const { host, params, body } = call

@@ -1,4 +1,4 @@
-import { sendJson } from '../../http/answers.ts'
+import { sendBytes, sendJson } from '../../http/answers.ts'
 import type { Route } from '../../http/server.ts'
 import type { Health, OperatorServices } from '../host/services.ts'
 import type { ProbeAccess } from './probe-access.ts'
@@ -25,10 +25,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
       async handle(request, response) {
         await access.require(request, response)
         const { contentType, text } = await services.metrics()
-        response.statusCode = 200
-        response.setHeader('Content-Type', contentType)
-        response.setHeader('Content-Length', Buffer.byteLength(text))
-        response.end(text)
+        sendBytes(response, 200, contentType, Buffer.from(text))
       },
     },
   ]

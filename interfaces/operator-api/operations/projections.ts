@@ -55,7 +55,6 @@ function verb<Schema extends z.ZodType>(
     params,
     answers: { 200: schema },
     errors: REFUSED,
-    command: { name: `projections ${name}` },
     handle: async (call) =>
       new Answer(
         200,
@@ -70,18 +69,15 @@ export const projectionEndpoints = [
     route: 'GET /projections',
     summary: 'List the projections with state, position and lag',
     answers: { 200: z.array(Projection).readonly() },
-    command: {
-      name: 'projections list',
-      columns: {
-        name: 'name',
-        version: 'version',
-        state: 'state',
-        position: 'position',
-        'lag (events)': 'lag.events',
-        'lag (s)': 'lag.seconds',
-        'parked streams': 'parked_streams',
-        rebuild: ({ rebuild }) => progressOf(rebuild as z.output<typeof Projection>['rebuild']),
-      },
+    columns: {
+      name: 'name',
+      version: 'version',
+      state: 'state',
+      position: 'position',
+      'lag (events)': 'lag.events',
+      'lag (s)': 'lag.seconds',
+      'parked streams': 'parked_streams',
+      rebuild: ({ rebuild }) => progressOf(rebuild as z.output<typeof Projection>['rebuild']),
     },
     handle: ({ host }) => host.services.projections.list(),
   }),
@@ -92,7 +88,6 @@ export const projectionEndpoints = [
     params,
     answers: { 200: ProjectionWithDeadLetters },
     errors: NONE,
-    command: { name: 'projections show' },
     handle: ({ host, params }) => host.services.projections.show(params.name),
   }),
   endpoint({
@@ -105,7 +100,6 @@ export const projectionEndpoints = [
     }),
     answers: { 202: Started },
     errors: REFUSED,
-    command: { name: 'projections rebuild' },
     handle: (call) =>
       recorded<z.input<typeof Started>>(call, 'rebuild', call.body, (projections, name) =>
         projections.rebuild(name, call.body),
@@ -119,7 +113,6 @@ export const projectionEndpoints = [
     body: z.object({ reason: reason() }),
     answers: { 200: Generation },
     errors: REFUSED,
-    command: { name: 'projections switch' },
     async handle(call) {
       const { rebuild } = await call.host.services.projections.show(call.params.name)
       const differing = rebuild?.comparison?.tables.filter(({ equal }) => !equal).map(({ table }) => table)
@@ -141,7 +134,6 @@ export const projectionEndpoints = [
     body: z.object({ reason: reason() }),
     answers: { 200: RolledBack, 202: RolledBack },
     errors: REFUSED,
-    command: { name: 'projections rollback' },
     async handle(call) {
       const data = await recorded<z.input<typeof RolledBack>>(
         call,
@@ -177,7 +169,6 @@ export const projectionEndpoints = [
     }),
     answers: { 200: Redriven },
     errors: REFUSED,
-    command: { name: 'projections redrive' },
     handle(call) {
       const { stream, dry_run: dryRun } = call.body
       const wanted = stream === null ? { dryRun } : { stream, dryRun }

@@ -27,15 +27,12 @@ export const throughputEndpoints = [
       'them for 25 hours. Of EventStoreDB, numbers of events are estimated.',
     query: z.object({ span: withDefault(word('hour', 'day'), 'hour').describe('How far back') }),
     answers: { 200: z.array(Slot).readonly() },
-    command: {
-      name: 'throughput',
-      items: 'slots',
-      columns: {
-        at: 'at',
-        'events/s': 'events_per_second',
-        'behind (events)': 'events_behind',
-        'behind (s)': 'seconds_behind',
-      },
+    command: { name: 'throughput', items: 'slots' },
+    columns: {
+      at: 'at',
+      'events/s': 'events_per_second',
+      'behind (events)': 'events_behind',
+      'behind (s)': 'seconds_behind',
     },
     async handle({ host, query }) {
       const [count, seconds] = SPANS[query.span]

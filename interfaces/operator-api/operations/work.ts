@@ -14,7 +14,6 @@ export const workEndpoints = [
     route: 'GET /work',
     summary: 'Show work of the process managers: counts, what failed, where each of them stands',
     answers: { 200: Work },
-    command: { name: 'work list' },
     handle: ({ host }) => host.services.work.overview(),
   }),
   endpoint({
@@ -35,7 +34,6 @@ export const workEndpoints = [
         for (const name of missing) context.addIssue({ code: 'custom', path: [name], message: REQUIRED })
       }),
     answers: { 200: z.object({ redriven: z.int(), dry_run: z.boolean() }) },
-    command: { name: 'work redrive' },
     async handle(call) {
       const { process_manager, kind, key, dry_run } = call.body
       const one =
@@ -56,7 +54,7 @@ export const workEndpoints = [
     }),
     answers: { 200: z.object({ discarded: z.int(), dry_run: z.boolean() }) },
     errors: { 409: 'The release has this kind' },
-    command: { name: 'work discard', operands: ['process_manager', 'kind'] },
+    command: { operands: ['process_manager', 'kind'] },
     refuses: { 409: ['kind_of_work_known'] },
     async handle(call) {
       const { work } = call.host.services

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import * as carriers from '../../../application/parties/carriers.ts'
 import { listCarriers } from '../../../application/parties/list-carriers.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const Carrier = z
   .object({
@@ -28,10 +29,8 @@ export const carrierEndpoints = [
         'How collected premium reaches the carrier: by matched credits (`fbo`) or by reports of the processor (`direct`)',
       ),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Carrier),
+    ...created(Carrier),
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'carriers create' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /carriers', {
@@ -44,18 +43,9 @@ export const carrierEndpoints = [
     operation: 'listCarriers',
     route: 'GET /carriers',
     summary: 'List carriers, newest first',
-    query: z.object({ ...page, tenant_id: narrowing(id()) }),
-    ...listOf(Carrier),
-    command: {
-      name: 'carriers list',
-      columns: {
-        'carrier id': 'carrier_id',
-        name: 'name',
-        settlement: 'settlement_type',
-        tenant: 'tenant_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listCarriers(app, query, wanted)),
+    ...listOf(Carrier, { tenant_id: narrowing(id()) }),
+    columns: 'carrier_id name settlement:settlement_type tenant_id',
+    handle: listing(listCarriers),
   }),
   endpoint({
     operation: 'showCarrier',
@@ -63,7 +53,6 @@ export const carrierEndpoints = [
     summary: 'Show a carrier',
     ...ofOne('carrier_id', 'carrier'),
     answers: { 200: Carrier },
-    command: { name: 'carriers show' },
     handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
   }),
 ]

@@ -6,14 +6,14 @@ import { listEmployers } from '../../../application/parties/list-employers.ts'
 import { employerAsRegistered, showEmployer } from '../../../application/parties/show-employers.ts'
 import { employer } from '../../../domain/parties/employer.ts'
 import { normalizeFein } from '../../../domain/parties/fein.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, pageOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { environment, given, list, revealing, shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { environment, given, list, revealing, shownTime, standing } from '../host/values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20
@@ -46,8 +46,7 @@ const notNull = {
 const Employer = z
   .object({
     employer_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     legal_name: z.string(),
     fein: z.string().describe('`XX-XXXXXXX`; `(erased)` after an erasure, as address and contact'),
     address: z.union([z.record(z.string(), z.string()), z.string()]).nullable(),
@@ -94,13 +93,11 @@ export const employerEndpoints = [
       contact_email: optional(email()),
       payroll_company_ids: optional(list(id())).describe('Payroll companies that report for it'),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Employer),
+    ...created(Employer),
     errors: {
       404: 'There is no such tenant, or it has no such payroll company',
       409: 'An employer with this FEIN is registered in the environment',
     },
-    command: { name: 'employers create' },
     refuses: {
       400: ['invalid_fein'],
       404: ['payroll_company_not_found', 'tenant_not_found'],
@@ -122,19 +119,9 @@ export const employerEndpoints = [
     operation: 'listEmployers',
     route: 'GET /employers',
     summary: 'List employers, newest first',
-    query: z.object({ ...page, ...scope }),
-    ...listOf(Employer),
-    command: {
-      name: 'employers list',
-      columns: {
-        'employer id': 'employer_id',
-        'legal name': 'legal_name',
-        fein: 'fein',
-        environment: 'environment',
-        'payroll companies': 'payroll_company_ids',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listEmployers(app, query, wanted)),
+    ...listOf(Employer, scope),
+    columns: 'employer_id legal_name fein environment payroll_companies:payroll_company_ids',
+    handle: listing(listEmployers),
   }),
   endpoint({
     operation: 'showEmployer',
@@ -142,7 +129,6 @@ export const employerEndpoints = [
     summary: 'Show an employer',
     ...one,
     answers: { 200: Employer },
-    command: { name: 'employers show' },
     handle: async ({ host, params }) =>
       showEmployer(host.app, await loaded(host, employer, params.employer_id, 'employer')),
   }),
@@ -157,7 +143,6 @@ export const employerEndpoints = [
     body: repeating(Employer, Changes),
     answers: { 200: Employer },
     errors: { 404: 'There is no such employer, or its tenant has no such payroll company' },
-    command: { name: 'employers update' },
     refuses: { 404: ['payroll_company_not_found'] },
     async handle(call) {
       const { host, body, sent } = call
@@ -177,20 +162,9 @@ export const employerEndpoints = [
     route: 'GET /employers/{employer_id}/register',
     summary: 'List the employee register of an employer',
     ...one,
-    query: z.object({ ...page, ...revealing }),
-    ...listOf(RegisteredEmployee),
-    command: {
-      name: 'employers register',
-      items: 'employees',
-      columns: {
-        subject: 'subject',
-        status: 'status',
-        hired: 'hire_date',
-        terminated: 'termination_date',
-        changes: 'changes',
-        record: 'record',
-      },
-    },
+    ...listOf(RegisteredEmployee, revealing),
+    command: { items: 'employees' },
+    columns: 'subject status hired:hire_date terminated:termination_date changes record',
     async handle(call) {
       const { host, query } = call
       const { employer_id } = await loaded(host, employer, call.params.employer_id, 'employer')

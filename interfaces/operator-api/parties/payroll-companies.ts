@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { listPayrollCompanies } from '../../../application/access/list-directory.ts'
 import * as payrollCompanies from '../../../application/parties/payroll-companies.ts'
 import { payrollCompany } from '../../../domain/parties/payroll-company.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
+import { listing } from '../host/lists.ts'
 
 const PayrollCompany = z
   .object({ payroll_company_id: id(), tenant_id: id(), name: z.string() })
@@ -17,10 +18,8 @@ export const payrollCompanyEndpoints = [
     route: 'POST /payroll-companies',
     summary: 'Register a payroll company, which reports for the employers linked to it',
     body: z.object({ tenant_id: id(), name: text() }),
-    idempotent: REPEATED.answered,
-    answers: created(PayrollCompany),
+    ...created(PayrollCompany),
     errors: { 404: 'There is no such tenant' },
-    command: { name: 'payroll-companies create' },
     refuses: { 404: ['tenant_not_found'] },
     handle: (call) =>
       create(keyed(call), 'POST /payroll-companies', {
@@ -33,13 +32,9 @@ export const payrollCompanyEndpoints = [
     operation: 'listPayrollCompanies',
     route: 'GET /payroll-companies',
     summary: 'List payroll companies, newest first',
-    query: z.object({ ...page, tenant_id: narrowing(id()) }),
-    ...listOf(PayrollCompany),
-    command: {
-      name: 'payroll-companies list',
-      columns: { 'payroll company id': 'payroll_company_id', name: 'name', tenant: 'tenant_id' },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPayrollCompanies(app, query, wanted)),
+    ...listOf(PayrollCompany, { tenant_id: narrowing(id()) }),
+    columns: 'payroll_company_id name tenant_id',
+    handle: listing(listPayrollCompanies),
   }),
   endpoint({
     operation: 'showPayrollCompany',
@@ -47,7 +42,6 @@ export const payrollCompanyEndpoints = [
     summary: 'Show a payroll company',
     ...ofOne('payroll_company_id', 'payroll company'),
     answers: { 200: PayrollCompany },
-    command: { name: 'payroll-companies show' },
     handle: ({ host, params }) => loaded(host, payrollCompany, params.payroll_company_id, 'payroll company'),
   }),
 ]

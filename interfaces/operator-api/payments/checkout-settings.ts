@@ -135,7 +135,6 @@ export const checkoutSettingsEndpoints = [
     ...one,
     body: repeating(Settings, body),
     answers: { 200: Settings },
-    command: { name: 'tenants checkout' },
     refuses: { 409: ['web_host_taken'] },
     async handle(call) {
       const { host } = call
@@ -176,7 +175,6 @@ export const checkoutSettingsEndpoints = [
       ...one.errors,
       409: 'There is no web address, it is the service’s own, or it is verified for another tenant',
     },
-    command: { name: 'tenants verify-web-address' },
     asksOutside: true,
     refuses: {
       409: ['no_web_address', 'own_web_address', 'web_address_taken', 'web_host_taken'],

@@ -9,9 +9,9 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/financing/financing-session.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -42,26 +42,10 @@ export const financingSessionEndpoints = [
     operation: 'listFinancingSessions',
     route: 'GET /financing-sessions',
     summary: 'List sessions of the financing test path, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Session),
-    command: {
-      name: 'financing-sessions list',
-      columns: {
-        'financing session id': 'financing_session_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        financing: 'financing_status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listFinancingSessions(host.app, query, wanted),
-        (session) => shown(host, session),
-      ),
+    ...listOf(Session, { ...scope, employer_id: narrowing(id()) }),
+    columns:
+      'financing_session_id created_at environment status financing:financing_status amount_cents employer_id',
+    handle: listing(listFinancingSessions, shown),
   }),
   endpoint({
     operation: 'showFinancingSession',
@@ -69,13 +53,12 @@ export const financingSessionEndpoints = [
     summary: 'Show a session of the financing test path; its payer is masked',
     ...ofOne('financing_session_id', 'financing session'),
     answers: { 200: Session },
-    command: { name: 'financing-sessions show' },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, financingSession, params.financing_session_id, 'financing session')),
+      shown(await loaded(host, financingSession, params.financing_session_id, 'financing session'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, session: FinancingSession) {
+function shown(session: FinancingSession, { app }: OperatorHost) {
   const { request, invitation, customer } = session
   const now = app.clock.now()
   return {

@@ -65,7 +65,6 @@ const simple = (operation: string, verb: 'hold' | 'expire', summary: string) =>
     body: z.object({}),
     answers: { 200: Simulated },
     errors,
-    command: { name: `financing ${verb}` },
     refuses: { 404: ['financing_session_not_found'], 409: ['financing_not_pending'] },
     handle: (call) => simulated(call, { answer: verb }),
   })
@@ -79,7 +78,6 @@ export const financingEndpoints = [
     ...ofTenant,
     body: repeating(Settings, settings),
     answers: { 200: Settings },
-    command: { name: 'tenants financing' },
     async handle(call) {
       const { host } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
@@ -110,7 +108,6 @@ export const financingEndpoints = [
     }),
     answers: { 200: Simulated },
     errors,
-    command: { name: 'financing quotes' },
     refuses: { 409: ['financing_not_pending'] },
     handle: (call) => simulated(call, { answer: 'quotes', count: call.body.count }),
   }),
@@ -128,7 +125,6 @@ export const financingEndpoints = [
     }),
     answers: { 200: Simulated },
     errors,
-    command: { name: 'financing down-payment-notice' },
     refuses: { 409: ['financing_without_quotes'] },
     handle: (call) =>
       simulated(call, {

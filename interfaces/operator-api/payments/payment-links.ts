@@ -10,9 +10,9 @@ import {
 } from '../../../domain/payments/links/payment-link.ts'
 import { refundedCents } from '../../../domain/payments/links/payment-link-refunds.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -41,31 +41,14 @@ export const paymentLinkEndpoints = [
     operation: 'listPaymentLinks',
     route: 'GET /payment-links',
     summary: 'List payment links, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Link, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
-    ...listOf(Link),
-    command: {
-      name: 'payment-links list',
-      columns: {
-        'payment link id': 'payment_link_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listAllLinks(host.app, query, wanted),
-        (link) => shown(host, link),
-      ),
+    columns: 'payment_link_id created_at environment status amount_cents employer_id',
+    handle: listing(listAllLinks, shown),
   }),
   endpoint({
     operation: 'showPaymentLink',
@@ -73,13 +56,12 @@ export const paymentLinkEndpoints = [
     summary: 'Show a payment link; its payer is masked',
     ...ofOne('payment_link_id', 'payment link'),
     answers: { 200: Link },
-    command: { name: 'payment-links show' },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, paymentLink, params.payment_link_id, 'payment link')),
+      shown(await loaded(host, paymentLink, params.payment_link_id, 'payment link'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, link: PaymentLink) {
+function shown(link: PaymentLink, { app }: OperatorHost) {
   return {
     ...link,
     status: statusAt(link, app.clock.now()),

@@ -8,9 +8,9 @@ import {
   sessionStatusAt,
 } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { ofPolicy, scope } from '../host/lists.ts'
+import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -36,30 +36,13 @@ export const paymentSessionEndpoints = [
     operation: 'listPaymentSessions',
     route: 'GET /payment-sessions',
     summary: 'List payment sessions, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Session, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...SESSION_STATUSES)),
     }),
-    ...listOf(Session),
-    command: {
-      name: 'payment-sessions list',
-      columns: {
-        'payment session id': 'payment_session_id',
-        created: 'created_at',
-        environment: 'environment',
-        status: 'status',
-        amount: 'amount_cents',
-        employer: 'employer_id',
-      },
-    },
-    handle: ({ host, query }) =>
-      listed(
-        query,
-        (wanted) => listAllSessions(host.app, query, wanted),
-        (session) => shown(host, session),
-      ),
+    columns: 'payment_session_id created_at environment status amount_cents employer_id',
+    handle: listing(listAllSessions, shown),
   }),
   endpoint({
     operation: 'showPaymentSession',
@@ -67,13 +50,12 @@ export const paymentSessionEndpoints = [
     summary: 'Show a payment session; its payer is masked',
     ...ofOne('payment_session_id', 'payment session'),
     answers: { 200: Session },
-    command: { name: 'payment-sessions show' },
     handle: async ({ host, params }) =>
-      shown(host, await loaded(host, paymentSession, params.payment_session_id, 'payment session')),
+      shown(await loaded(host, paymentSession, params.payment_session_id, 'payment session'), host),
   }),
 ]
 
-function shown({ app }: OperatorHost, session: PaymentSession) {
+function shown(session: PaymentSession, { app }: OperatorHost) {
   return {
     ...session,
     status: sessionStatusAt(session, app.clock.now()),

@@ -9,16 +9,15 @@ import {
 } from '../../../domain/payments/processor/processor-notice.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime, withNote } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing, withNote } from '../host/values.ts'
 
 const Notice = z
   .object({
     notice_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     status: z.enum(PROCESSOR_NOTICE_STATUSES),
     processor: processorKind,
@@ -38,27 +37,13 @@ export const processorNoticeEndpoints = [
     operation: 'listProcessorNotices',
     route: 'GET /processor-notices',
     summary: 'List notices of the card processor that were not understood at first, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Notice, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...PROCESSOR_NOTICE_STATUSES)),
     }),
-    ...listOf(Notice),
-    command: {
-      name: 'processor-notices list',
-      columns: {
-        'notice id': 'notice_id',
-        received: 'received_at',
-        environment: 'environment',
-        status: 'status',
-        processor: 'processor',
-        type: 'type',
-        about: 'about_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listProcessorNotices(app, query, wanted), shown),
+    columns: 'notice_id received_at environment status processor type about_id',
+    handle: listing(listProcessorNotices, shown),
   }),
   endpoint({
     operation: 'showProcessorNotice',
@@ -66,7 +51,6 @@ export const processorNoticeEndpoints = [
     summary: 'Show a notice of the card processor that was not understood',
     ...one,
     answers: { 200: Notice },
-    command: { name: 'processor-notices show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, processorNotice, params.notice_id, 'processor notice')),
   }),
@@ -79,7 +63,6 @@ export const processorNoticeEndpoints = [
     ...one,
     body: withNote,
     answers: { 200: Notice },
-    command: { name: 'processor-notices resolve' },
     async handle(call) {
       const { host, params, body } = call
       return shown(accepted(await resolveNotice(host.app, params.notice_id, body.note, contextOf(call))))

@@ -3,9 +3,9 @@ import { listAllSubscriptions } from '../../../application/payments/operator-lis
 import { type Subscription, subscription } from '../../../domain/payments/subscriptions/subscription.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../domain/payments/subscriptions/subscription-events.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { ofPolicy, scope } from '../host/lists.ts'
+import { listing, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 
 const PlanOfCharges = z
@@ -33,28 +33,14 @@ export const subscriptionEndpoints = [
     operation: 'listSubscriptions',
     route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(PlanOfCharges, {
       ...scope,
       ...ofPolicy,
       status: narrowing(word(...SUBSCRIPTION_STATUSES)),
     }),
-    ...listOf(PlanOfCharges),
-    command: {
-      name: 'subscriptions list',
-      columns: {
-        'subscription id': 'subscription_id',
-        started: 'started_at',
-        environment: 'environment',
-        status: 'status',
-        monthly: 'amount_cents',
-        charges: 'charges',
-        paid: 'charges_paid',
-        employer: 'employer_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => listAllSubscriptions(app, query, wanted), shown),
+    columns:
+      'subscription_id started_at environment status monthly:amount_cents charges paid:charges_paid employer_id',
+    handle: listing(listAllSubscriptions, shown),
   }),
   endpoint({
     operation: 'showSubscription',
@@ -62,7 +48,6 @@ export const subscriptionEndpoints = [
     summary: 'Show a subscription',
     ...ofOne('subscription_id', 'subscription'),
     answers: { 200: PlanOfCharges },
-    command: { name: 'subscriptions show' },
     handle: async ({ host, params }) =>
       shown(await loaded(host, subscription, params.subscription_id, 'subscription')),
   }),

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { fileOf, type ListedFile, listFiles } from '../../../application/payroll/list-files.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 const status = word('pending', 'NORMALIZED', 'failed')
 const phase = z.enum(['pending', 'complete', 'failed'])
@@ -14,8 +14,7 @@ const PayrollFile = z
   .object({
     file_id: id(),
     kind: z.enum(['payroll', 'sync']).describe('Payroll rows, or changes of employees'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     employer_id: id(),
     policy_id: id().nullable().describe('Null of employee changes, as is whatever else they have not'),
     policy_number: z.string().nullable(),
@@ -46,29 +45,16 @@ export const payrollFileEndpoints = [
     operation: 'listPayrollFiles',
     route: 'GET /payroll-files',
     summary: 'List payroll files and employee syncs, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(PayrollFile, {
       ...scope,
       employer_id: narrowing(id()),
       policy_id: narrowing(id()),
       kind: narrowing(word('payroll', 'sync')),
       status: narrowing(status),
     }),
-    ...listOf(PayrollFile),
-    command: {
-      name: 'payroll-files list',
-      columns: {
-        'file id': 'file_id',
-        kind: 'kind',
-        created: 'created_at',
-        status: 'status',
-        policy: 'policy_number',
-        rows: 'rows',
-        red: 'red_rows',
-        premium: 'total_premium_cents',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listFiles(app, query, wanted), shown),
+    columns:
+      'file_id kind created_at status policy:policy_number rows red:red_rows premium:total_premium_cents',
+    handle: listing(listFiles, shown),
   }),
   endpoint({
     operation: 'showPayrollFile',
@@ -76,7 +62,6 @@ export const payrollFileEndpoints = [
     summary: 'Show a payroll file or employee sync: where its phases stand, and why it failed',
     ...ofOne('file_id', 'payroll file'),
     answers: { 200: PayrollFile },
-    command: { name: 'payroll-files show' },
     async handle({ host, params }) {
       const file = await fileOf(host.app, params.file_id)
       if (!file) throw noSuch('payroll file')

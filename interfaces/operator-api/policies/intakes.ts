@@ -2,17 +2,17 @@ import { z } from 'zod'
 import { listIntakes } from '../../../application/operations/list-kept-things.ts'
 import { type Intake, intake } from '../../../domain/policies/intake.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
+import { standing } from '../host/values.ts'
 
 const STATUSES = ['received', 'unfinished', 'completed'] as const
 
 const ShownIntake = z
   .object({
     intake_id: id().describe('Of the call'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     carrier_id: id(),
     employer_id: id().describe('The employer that the FEIN is reserved for'),
     policy_id: id().nullable().describe('Null until both employer and policy are there'),
@@ -31,25 +31,13 @@ export const intakeEndpoints = [
     route: 'GET /intakes',
     summary: 'List calls that took in an employer and its policy, newest first',
     description: 'Who was named in one is not shown. What was refused is not kept.',
-    query: z.object({
-      ...page,
+    ...listOf(ShownIntake, {
       ...scope,
       employer_id: narrowing(id()),
       status: narrowing(word(...STATUSES)),
     }),
-    ...listOf(ShownIntake),
-    command: {
-      name: 'intakes list',
-      columns: {
-        'intake id': 'intake_id',
-        environment: 'environment',
-        status: 'status',
-        'policy number': 'policy_number',
-        employer: 'employer_id',
-        policy: 'policy_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listIntakes(app, query, wanted), shown),
+    columns: 'intake_id environment status policy_number employer_id policy_id',
+    handle: listing(listIntakes, shown),
   }),
   endpoint({
     operation: 'showIntake',
@@ -57,7 +45,6 @@ export const intakeEndpoints = [
     summary: 'Show a call that took in an employer and its policy',
     ...ofOne('intake_id', 'intake'),
     answers: { 200: ShownIntake },
-    command: { name: 'intakes show' },
     handle: async ({ host, params }) => shown(await loaded(host, intake, params.intake_id, 'intake')),
   }),
 ]

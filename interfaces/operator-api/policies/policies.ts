@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { listPolicies, showPolicy } from '../../../application/policies/list-policies.ts'
 import * as policies from '../../../application/policies/policies.ts'
 import { type Policy as PolicyState, policy } from '../../../domain/policies/policy.ts'
-import { create, created, REPEATED } from '../../endpoints/creations.ts'
+import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
 import { given, whose } from '../host/values.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 
@@ -74,13 +74,11 @@ export const policyEndpoints = [
       annual_premium_cents: optional(wholeNumber()),
       overtime_exclusion: withDefault(z.boolean(), false),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Policy),
+    ...created(Policy),
     errors: {
       404: 'There is no such employer, or its tenant has no such carrier',
       409: 'An active policy has this number',
     },
-    command: { name: 'policies create' },
     refuses: {
       400: ['term_ends_before_start'],
       404: ['carrier_not_found', 'employer_not_found'],
@@ -101,22 +99,10 @@ export const policyEndpoints = [
     operation: 'listPolicies',
     route: 'GET /policies',
     summary: 'List policies, newest first',
-    query: z.object({ ...page, ...scope, employer_id: narrowing(id()) }),
-    ...listOf(Policy),
-    command: {
-      name: 'policies list',
-      columns: {
-        'policy id': 'policy_id',
-        number: 'policy_number',
-        status: 'status',
-        from: 'effective_date',
-        to: 'expiration_date',
-        'class codes': 'class_codes',
-        states: 'states',
-        'annual premium': 'annual_premium_cents',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listPolicies(app, query, wanted)),
+    ...listOf(Policy, { ...scope, employer_id: narrowing(id()) }),
+    columns:
+      'policy_id number:policy_number status from:effective_date to:expiration_date class_codes states annual_premium_cents',
+    handle: listing(listPolicies),
   }),
   endpoint({
     operation: 'showPolicy',
@@ -124,7 +110,6 @@ export const policyEndpoints = [
     summary: 'Show a policy',
     ...one,
     answers: { 200: Policy },
-    command: { name: 'policies show' },
     handle: async ({ host, params }) => today(host, await loaded(host, policy, params.policy_id, 'policy')),
   }),
   endpoint({
@@ -138,7 +123,6 @@ export const policyEndpoints = [
     body: repeating(Policy, Changes),
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled' },
-    command: { name: 'policies update' },
     refuses: { 409: ['policy_cancelled'] },
     async handle(call) {
       const { host } = call
@@ -159,7 +143,6 @@ export const policyEndpoints = [
     ...one,
     answers: { 200: Policy },
     errors: { ...one.errors, 409: 'The policy is cancelled, or another active one has its number' },
-    command: { name: 'policies activate' },
     refuses: { 409: ['policy_cancelled', 'policy_number_taken'] },
     async handle(call) {
       const { host } = call
@@ -174,7 +157,6 @@ export const policyEndpoints = [
     ...one,
     body: z.object({ reason: optional(text()) }),
     answers: { 200: Policy },
-    command: { name: 'policies cancel' },
     async handle(call) {
       const { host, body } = call
       const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')

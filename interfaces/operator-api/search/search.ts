@@ -23,7 +23,8 @@ export const searchEndpoints = [
       'and 50 in all. No character has a meaning of its own.',
     query: z.object({ q: text(MAX_SEARCH).describe('What is looked for') }),
     answers: { 200: z.array(Hit).readonly() },
-    command: { name: 'search', operands: ['q'], columns: { kind: 'kind', id: 'id', label: 'label' } },
+    command: { name: 'search', operands: ['q'] },
+    columns: 'kind id label',
     handle: ({ host: { app }, query }) => search(app, query.q),
   }),
 ]

@@ -12,7 +12,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { inOrder } from '../../endpoints/bounds.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, optional, text, time } from '../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, page, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listed, listOf, pageOf } from '../../endpoints/lists.ts'
 import { badRequest, contextOf, endpoint, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 import { NONE, params, Subscription, shown } from './webhook-subscriptions.ts'
@@ -39,25 +39,16 @@ export const webhookDeliveryEndpoints = [
     operation: 'listFailingWebhooks',
     route: 'GET /webhooks/failing',
     summary: 'List webhook subscriptions of all tenants whose last events failed, the worst first',
-    query: z.object(page),
     ...listOf(Subscription),
-    command: {
-      name: 'webhook-subscriptions failing',
-      columns: {
-        'subscription id': 'subscription_id',
-        tenant: 'tenant_id',
-        environment: 'environment',
-        status: 'status',
-        failures: 'failure_count',
-        url: 'url',
-      },
-    },
+    command: { name: 'webhook-subscriptions failing' },
+    columns: 'subscription_id tenant_id environment status failures:failure_count url',
     handle: ({ host: { app }, query }) => listed(query, (wanted) => listFailing(app, wanted), shown),
   }),
   endpoint({
     operation: 'showTenantWebhook',
     route: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}',
     summary: 'Show a webhook subscription of a tenant, without its secret',
+    command: null,
     params,
     answers: { 200: Subscription },
     errors: NONE,
@@ -69,21 +60,11 @@ export const webhookDeliveryEndpoints = [
     route: 'GET /tenants/{tenant_id}/webhooks/{subscription_id}/deliveries',
     summary: 'List what became of deliveries of a webhook subscription, newest first, without their bodies',
     params,
-    query: z.object(page),
     ...listOf(Delivery),
     errors: NONE,
-    command: {
-      name: 'webhook-subscriptions deliveries',
-      columns: {
-        created: 'created_at',
-        type: 'event_type',
-        status: 'status',
-        attempts: 'attempts',
-        'last code': 'last_response_code',
-        'last error': 'last_error',
-        'event id': 'event_id',
-      },
-    },
+    command: { name: 'webhook-subscriptions deliveries' },
+    columns:
+      'created_at type:event_type status attempts last_code:last_response_code last_error event_id:event_id',
     async handle({ host, params: { tenant_id, subscription_id }, query }) {
       const wanted = pageOf(query)
       const found = await deliveriesOf(host.app, tenant_id, subscription_id, wanted)

@@ -3,15 +3,15 @@ import { listAllEvents } from '../../../application/webhooks/operated-events.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { webhookEvent } from '../../../domain/webhooks/webhook-event.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
+import { listing, scope } from '../host/lists.ts'
+import { standing } from '../host/values.ts'
 
 const Listed = z
   .object({
     event_id: id().describe('`X-Webhook-ID`, the same in every delivery'),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     event_type: z.enum(WEBHOOK_EVENT_TYPES),
     carrier_id: id().nullable(),
     employer_id: id().nullable(),
@@ -27,25 +27,14 @@ export const webhookEventEndpoints = [
     operation: 'listWebhookEvents',
     route: 'GET /webhook-events',
     summary: 'List events that were raised for partners, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(Listed, {
       ...scope,
       employer_id: narrowing(id()),
       carrier_id: narrowing(id()),
       event_type: narrowing(word(...WEBHOOK_EVENT_TYPES)),
     }),
-    ...listOf(Listed),
-    command: {
-      name: 'webhook-events list',
-      columns: {
-        'event id': 'event_id',
-        environment: 'environment',
-        type: 'event_type',
-        employer: 'employer_id',
-        carrier: 'carrier_id',
-      },
-    },
-    handle: ({ host: { app }, query }) => listed(query, (wanted) => listAllEvents(app, query, wanted)),
+    columns: 'event_id environment type:event_type employer_id carrier_id',
+    handle: listing(listAllEvents),
   }),
   endpoint({
     operation: 'showWebhookEvent',
@@ -53,7 +42,6 @@ export const webhookEventEndpoints = [
     summary: 'Show an event that was raised for partners, with the body of its deliveries',
     ...ofOne('event_id', 'webhook event'),
     answers: { 200: Shown },
-    command: { name: 'webhook-events show' },
     handle: ({ host, params }) => loaded(host, webhookEvent, params.event_id, 'webhook event'),
   }),
 ]

@@ -5,17 +5,16 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { id, idOf, ofOne, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { scope } from '../host/lists.ts'
-import { shownTime } from '../host/values.ts'
+import { listing, scope } from '../host/lists.ts'
+import { shownTime, standing } from '../host/values.ts'
 
 export const Subscription = z
   .object({
     subscription_id: id(),
-    tenant_id: id(),
-    environment: z.enum(['live', 'sandbox']),
+    ...standing,
     client_id: z
       .string()
       .describe('The key pair that registered it; it receives on when that is switched off'),
@@ -37,20 +36,10 @@ export const webhookSubscriptionEndpoints = [
     operation: 'listWebhookSubscriptions',
     route: 'GET /webhook-subscriptions',
     summary: 'List the webhook subscriptions of all tenants, newest first, without secrets',
-    query: z.object({ ...page, ...scope, status: narrowing(word('active', 'disabled')) }),
-    ...listOf(Subscription),
-    command: {
-      name: 'webhook-subscriptions all',
-      columns: {
-        'subscription id': 'subscription_id',
-        environment: 'environment',
-        status: 'status',
-        url: 'url',
-        tenant: 'tenant_id',
-      },
-    },
-    handle: ({ host: { app }, query }) =>
-      listed(query, (wanted) => subscriptions.listAll(app, query, wanted), shown),
+    ...listOf(Subscription, { ...scope, status: narrowing(word('active', 'disabled')) }),
+    command: { name: 'webhook-subscriptions all' },
+    columns: 'subscription_id environment status url tenant_id',
+    handle: listing(subscriptions.listAll, shown),
   }),
   endpoint({
     operation: 'showWebhookSubscription',
@@ -58,7 +47,6 @@ export const webhookSubscriptionEndpoints = [
     summary: 'Show a webhook subscription without its secret',
     ...ofOne('subscription_id', 'webhook subscription'),
     answers: { 200: Subscription },
-    command: { name: 'webhook-subscriptions show' },
     async handle({ host, params }) {
       const found = await subscriptions.subscriptionById(host.app, params.subscription_id)
       if (!found) throw noSuch('webhook subscription')
@@ -71,16 +59,8 @@ export const webhookSubscriptionEndpoints = [
     summary: 'List the webhook subscriptions of a tenant, newest first, without secrets',
     ...ofTenant,
     answers: { 200: z.array(Subscription).readonly() },
-    command: {
-      name: 'webhook-subscriptions list',
-      columns: {
-        'subscription id': 'subscription_id',
-        environment: 'environment',
-        status: 'status',
-        client: 'client_id',
-        url: 'url',
-      },
-    },
+    command: { name: 'webhook-subscriptions list' },
+    columns: 'subscription_id environment status client_id url',
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
       return (await subscriptions.listOf(host.app, tenant_id)).map(shown)

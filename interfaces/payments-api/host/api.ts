@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CommandContext } from '../../../application/commands/command-context.ts'
+import { type CommandContext, newContext } from '../../../application/commands/command-context.ts'
 import { tenantOfPage } from '../../../application/payments/web-addresses.ts'
 import type { ApiClient } from '../../../domain/access/api-client.ts'
 import type { Rejection } from '../../../domain/kernel/rejection.ts'
@@ -126,14 +126,8 @@ export function contextOf({
   caller,
   requestId,
 }: Pick<PartnerCall, 'host' | 'caller' | 'requestId'>): CommandContext {
-  const { client_id, tenant_id, environment } = caller.client
-  return {
-    actor: { type: 'api_client', id: client_id },
-    tenantId: tenant_id,
-    environment,
-    correlationId: requestId,
-    commandId: host.app.randomness.commandId(),
-  }
+  const { client } = caller
+  return newContext(host.app, { type: 'api_client', id: client.client_id }, requestId, client)
 }
 
 /** A request of a partner that may carry a key. */

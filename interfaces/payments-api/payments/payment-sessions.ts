@@ -13,7 +13,7 @@ import { SESSION_STATUSES } from '../../../domain/payments/sessions/payment-sess
 import { create, REPEATED } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from '../host/api.ts'
 import { POLICY_REFUSALS } from '../host/policy-refusals.ts'
 import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing/financing.ts'
@@ -103,14 +103,12 @@ export const paymentSessionEndpoints = [
     route: 'GET /payment-sessions',
     summary: 'List payment sessions, newest first',
     access: seller,
-    query: z.object({
-      ...page,
+    ...listOf(ShownPaymentSession, {
       employer_id: narrowing(reference()),
       policy_id: narrowing(reference()),
       carrier_id: narrowing(reference()),
       status: narrowing(word(...SESSION_STATUSES)),
     }),
-    ...listOf(ShownPaymentSession),
     refuses: { 400: ['wrong_environment'] },
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {

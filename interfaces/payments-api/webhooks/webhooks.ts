@@ -14,7 +14,7 @@ import {
 import { FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { dateOrTime, id, idOf, isoMoment, optional, reference, word } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, page, pageOf, pageOfAll } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, pageOf, pageOfAll } from '../../endpoints/lists.ts'
 import { changeOf, noneGiven, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
@@ -218,7 +218,6 @@ export const webhookEndpoints = [
     operation: 'listWebhooks',
     route: 'GET /webhooks',
     summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
-    query: z.object(page),
     ...listOf(Subscription),
     async handle({ host, caller, query }) {
       const wanted = pageOf(query)
@@ -402,7 +401,6 @@ export const webhookEndpoints = [
     summary: 'List what became of deliveries, newest first',
     description: 'Records may get further fields: read those that you know by name.',
     params,
-    query: z.object(page),
     ...listOf(Delivery),
     errors: UNKNOWN,
     refuses: { 403: ['subscription_out_of_scope'] },

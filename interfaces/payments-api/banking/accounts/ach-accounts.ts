@@ -17,7 +17,7 @@ import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word, wrongType } from '../../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../../endpoints/lists.ts'
 import { changeOf } from '../../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import {
@@ -45,8 +45,7 @@ export const achAccountEndpoints = [
       'returned a debit of them with a code that disables. `is_primary` takes the place of the ' +
       "owner's account that was primary.",
     body: newAchAccount,
-    idempotent: REPEATED.answered,
-    answers: created(AchAccount),
+    ...created(AchAccount),
     errors: { 404: '`owner_id` names no employer or carrier of this account' },
     refuses: {
       400: ['number_in_name'],
@@ -67,14 +66,12 @@ export const achAccountEndpoints = [
     operation: 'listAchAccounts',
     route: 'GET /bank-accounts/ach',
     summary: 'List ACH accounts, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(AchAccount, {
       owner_id: narrowing(reference()),
       owner_type: narrowing(word('employer', 'carrier')),
       status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
       connection_type: narrowing(word(...CONNECTION_TYPES)),
     }),
-    ...listOf(AchAccount),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listAchAccounts(app, caller.client, query, wanted), showAchAccount),
   }),

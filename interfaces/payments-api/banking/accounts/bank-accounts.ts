@@ -11,10 +11,10 @@ import { withUser } from '../../../../application/banking/accounts/users.ts'
 import { ACH_ACCOUNT_STATUSES } from '../../../../domain/banking/accounts/ach-account.ts'
 import { bankAccount, CONNECTION_TYPES } from '../../../../domain/banking/accounts/bank-account.ts'
 import { isRejection } from '../../../../domain/kernel/rejection.ts'
-import { create, created, REPEATED } from '../../../endpoints/creations.ts'
+import { create, created } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, optionalFlagText, reference, word } from '../../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../../endpoints/lists.ts'
 import { changeOf } from '../../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed } from '../../host/api.ts'
 import {
@@ -38,8 +38,7 @@ export const bankAccountEndpoints = [
       'For display and association: it holds no numbers, and moves no money. `primary` takes the place of the account that ' +
       'was primary of the same employer, else carrier, else user.',
     body: newBankAccount,
-    idempotent: REPEATED.answered,
-    answers: created(BankAccount),
+    ...created(BankAccount),
     errors: { 404: OWNER },
     refuses: { 403: ['owner_out_of_scope'], 404: ['carrier_not_found', 'employer_not_found'] },
     handle(call) {
@@ -57,15 +56,13 @@ export const bankAccountEndpoints = [
     operation: 'listBankAccounts',
     route: 'GET /bank-accounts',
     summary: 'List bank accounts of the metadata layer, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(BankAccount, {
       employer_id: narrowing(reference()),
       carrier_id: narrowing(reference()),
       connection_type: narrowing(word(...CONNECTION_TYPES)),
       status: narrowing(word(...ACH_ACCOUNT_STATUSES)),
       primary: narrowing(optionalFlagText()),
     }),
-    ...listOf(BankAccount),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listBankAccounts(app, caller.client, query, wanted), showBankAccount),
   }),

@@ -11,6 +11,7 @@ import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { createOrFind } from '../../../endpoints/creations.ts'
 import { Answer } from '../../../endpoints/endpoint.ts'
 import { id, reference, text, wrongType } from '../../../endpoints/fields.ts'
+import { DEBIT_REFUSED } from '../../../endpoints/state-codes.ts'
 import { endpoint, keyed } from '../../host/api.ts'
 import { bodyKey } from './ach-debits.ts'
 import { AT_CREATION } from './ach-transaction-schemas.ts'
@@ -92,13 +93,7 @@ export const achCollectionEndpoints = [
       400: ['account_mismatch', 'policy_mismatch'],
       403: ['out_of_scope'],
       404: ['ach_account_not_found', 'employer_not_found', 'policy_not_found'],
-      409: [
-        'account_disabled',
-        'account_unlisted',
-        'ach_account_unverified',
-        'collection_refused',
-        'debit_key_reused',
-      ],
+      409: DEBIT_REFUSED,
     },
     async handle(call) {
       const { host, caller, body } = call

@@ -18,7 +18,7 @@ import { createOrFind } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, momentOf, ofOne, optional, reference, text, word, wrongType } from '../../../endpoints/fields.ts'
 import { returned, settlement } from '../../../endpoints/rail-reports.ts'
-import { DEBIT_STATES } from '../../../endpoints/state-codes.ts'
+import { DEBIT_REFUSED, DEBIT_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn } from '../../host/api.ts'
 import { metadata } from '../../host/metadata.ts'
 import { AT_CREATION, shownState, TransactionState } from './ach-transaction-schemas.ts'
@@ -101,13 +101,7 @@ export const achDebitEndpoints = [
       400: ['account_mismatch', 'policy_mismatch'],
       403: ['carrier_out_of_scope', 'employer_out_of_scope', 'out_of_scope', 'policy_out_of_scope'],
       404: ['ach_account_not_found', 'carrier_not_found', 'employer_not_found', 'policy_not_found'],
-      409: [
-        'account_disabled',
-        'account_unlisted',
-        'ach_account_unverified',
-        'collection_refused',
-        'debit_key_reused',
-      ],
+      409: DEBIT_REFUSED,
     },
     handle(call) {
       const { host, caller, body } = call

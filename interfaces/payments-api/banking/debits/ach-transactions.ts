@@ -20,6 +20,7 @@ export const achTransactionEndpoints = [
       '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
       '`COMPLETED` is `money_landed`. A group finds the words of the legacy service, too; `at_sb` and `file_transmitted` ' +
       'are found as both of the first two.',
+    ...listOf(AchTransaction),
     query: inOrder(
       z.object({
         ...page,
@@ -35,7 +36,6 @@ export const achTransactionEndpoints = [
       'from_date',
       'to_date',
     ),
-    ...listOf(AchTransaction),
     handle({ host: { app }, caller, query }) {
       const { status, from_date, to_date, sort_by: sort, sort_order: order } = query
       const filter = {
@@ -56,7 +56,6 @@ export const achTransactionEndpoints = [
     route: 'GET /ach/transactions/{transaction_id}/history',
     summary: 'Show what happened to a transaction, oldest first',
     ...one,
-    query: z.object(page),
     ...listOf(HistoryEntry),
     refuses: { 403: ['transaction_out_of_scope'] },
     async handle({ host: { app }, caller, params, query }) {

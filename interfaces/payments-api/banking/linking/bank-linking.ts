@@ -204,13 +204,13 @@ export const bankLinkingEndpoints = [
     operation: 'listBankConnections',
     route: 'GET /bankconnect/connections',
     summary: 'List bank connections, newest first',
+    ...listOf(Connection),
     query: z.object({
       employer_id: narrowing(reference()),
       carrier_id: narrowing(reference()),
       status: narrowing(word(...CONNECTION_STATUSES)),
       ...page,
     }),
-    ...listOf(Connection),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {
         const { items, total } = await listConnections(app, caller.client, query, wanted)
@@ -235,6 +235,7 @@ export const bankLinkingEndpoints = [
     route: 'GET /bankconnect/transactions',
     summary: 'List transactions of linked accounts, the latest date first',
     description: 'As of the latest sync of each item.',
+    ...listOf(BankTransaction),
     query: inOrder(
       z.object({
         ...filters,
@@ -245,7 +246,6 @@ export const bankLinkingEndpoints = [
       'date_from',
       'date_to',
     ),
-    ...listOf(BankTransaction),
     handle({ host: { app }, caller, query }) {
       const { bankconnect_item_id: item_id, bankconnect_account_id: account_id } = query
       const filter = { ...query, item_id, account_id }
@@ -296,8 +296,7 @@ export const bankLinkingEndpoints = [
       'else `unverified`, which each sync looks at again. It is tied to the bank ' +
       'account that the exchange created: debits take either id.',
     body: newLinkedAchAccount,
-    idempotent: REPEATED.answered,
-    answers: created(AchAccount),
+    ...created(AchAccount),
     errors: {
       400: 'A field is missing or wrong, the account cannot be debited, or the bank link refuses',
       403: 'The key does not open this API or does not reach what is named, or `access_token` is not of the item',

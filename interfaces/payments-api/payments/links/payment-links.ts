@@ -11,7 +11,8 @@ import { refundedCents } from '../../../../domain/payments/links/payment-link-re
 import { create, created, once, REPEATED } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, word } from '../../../endpoints/fields.ts'
-import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
+import { listed, listOf, narrowing } from '../../../endpoints/lists.ts'
+import { LINK_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from '../../host/api.ts'
 import { POLICY_REFUSALS } from '../../host/policy-refusals.ts'
 import {
@@ -39,8 +40,7 @@ export const paymentLinkEndpoints = [
       'down payment, and a monthly subscription takes the rest once that is paid. A live link is sent to the customer ' +
       'shortly after the answer.',
     body: newPaymentLink,
-    idempotent: REPEATED.answered,
-    answers: created(CreatedPaymentLink),
+    ...created(CreatedPaymentLink),
     errors: {
       ...AWAY,
       404: 'Employer, policy or carrier is not there; the message names which',
@@ -73,13 +73,11 @@ export const paymentLinkEndpoints = [
     operation: 'listPaymentLinks',
     route: 'GET /payment-links',
     summary: 'List payment links, newest first',
-    query: z.object({
-      ...page,
+    ...listOf(ShownPaymentLink, {
       carrier_id: narrowing(reference()),
       employer_id: narrowing(reference()),
       status: narrowing(word(...LINK_STATUSES)),
     }),
-    ...listOf(ShownPaymentLink),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, async (wanted) => {
         const { items, total } = await listLinks(app, caller.client, query, wanted)
@@ -175,13 +173,7 @@ export const paymentLinkEndpoints = [
     refuses: {
       400: ['direct_billing_not_simulated'],
       403: ['payment_link_out_of_scope'],
-      409: [
-        'payment_link_cancelled',
-        'payment_link_created',
-        'payment_link_expired',
-        'payment_link_paid',
-        'payment_link_sent',
-      ],
+      409: LINK_STATES,
     },
     async handle(call) {
       const { app } = call.host

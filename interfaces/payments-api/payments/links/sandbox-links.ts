@@ -4,6 +4,7 @@ import { linkOf } from '../../../../application/payments/links/links.ts'
 import { refuseUnlessOpen, statusAt } from '../../../../domain/payments/links/payment-link.ts'
 import { accepted, Rejected } from '../../../endpoints/endpoint.ts'
 import { id, idOf, text, withDefault } from '../../../endpoints/fields.ts'
+import { LINK_STATES } from '../../../endpoints/state-codes.ts'
 import { contextOf, endpoint, partnerIn } from '../../host/api.ts'
 
 const access = partnerIn('sandbox', 'The sandbox routes are available for sandbox keys only')
@@ -12,6 +13,7 @@ const errors = {
   404: 'There is no such payment link',
   409: 'The link is paid or cancelled, or has expired',
 } as const
+const refuses = { 403: ['payment_link_out_of_scope'], 409: LINK_STATES } as const
 const answers = {
   200: z
     .object({ _id: id(), status: z.enum(['created', 'sent', 'expired']) })
@@ -31,16 +33,7 @@ export const sandboxLinkEndpoints = [
     body: z.object({ failure_message: withDefault(text(), 'Your card was declined.') }),
     answers,
     errors,
-    refuses: {
-      403: ['payment_link_out_of_scope'],
-      409: [
-        'payment_link_cancelled',
-        'payment_link_created',
-        'payment_link_expired',
-        'payment_link_paid',
-        'payment_link_sent',
-      ],
-    },
+    refuses,
     async handle(call) {
       const { app } = call.host
       const { _id: linkId } = await openLink(call)
@@ -58,16 +51,7 @@ export const sandboxLinkEndpoints = [
     body: z.object({}),
     answers,
     errors,
-    refuses: {
-      403: ['payment_link_out_of_scope'],
-      409: [
-        'payment_link_cancelled',
-        'payment_link_created',
-        'payment_link_expired',
-        'payment_link_paid',
-        'payment_link_sent',
-      ],
-    },
+    refuses,
     async handle(call) {
       const { app } = call.host
       const { _id: linkId } = await openLink(call, 'expired')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CommandContext } from '../../../../application/commands/command-context.ts'
+import { newContext } from '../../../../application/commands/command-context.ts'
 import { noticeSenders, takeNotice } from '../../../../application/payments/processor-notices.ts'
 import type {
   CardProcessor,
@@ -64,13 +64,7 @@ export const processorEndpoints = [
     answers: { 200: z.object({ received: z.int() }) },
     async handle({ host, caller, requestId }) {
       const { app } = host
-      const context: CommandContext = {
-        actor: { type: 'system', id: 'card-processor' },
-        tenantId: null,
-        environment: null,
-        correlationId: requestId,
-        commandId: app.randomness.commandId(),
-      }
+      const context = newContext(app, { type: 'system', id: 'card-processor' }, requestId)
       const source = { environment: 'live', processor: caller.sender.kind } as const
       for (const notice of caller.notices) await takeNotice(app, source, notice, context)
       return { received: caller.notices.length }

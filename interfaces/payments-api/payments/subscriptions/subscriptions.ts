@@ -12,7 +12,7 @@ import {
 } from '../../../../application/payments/subscriptions/subscriptions.ts'
 import { MOST_CHARGE_CENTS } from '../../../../domain/payments/links/direct-billing-plan.ts'
 import { subscription } from '../../../../domain/payments/subscriptions/subscription.ts'
-import { create, created, REPEATED } from '../../../endpoints/creations.ts'
+import { create, created } from '../../../endpoints/creations.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { optional, reference } from '../../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../../endpoints/lists.ts'
@@ -46,8 +46,7 @@ export const subscriptionEndpoints = [
         ),
       metadata: metadata(),
     }),
-    idempotent: REPEATED.answered,
-    answers: created(Subscription),
+    ...created(Subscription),
     errors: {
       400: 'A field is missing or wrong, or `payment_method_id` is no method that the employer can be charged by',
       403: 'What is named lies outside the scope of the key, or the key does not open this API',
@@ -82,8 +81,8 @@ export const subscriptionEndpoints = [
     route: 'GET /subscriptions',
     summary: 'List subscriptions, newest first',
     description: 'What lies outside the scope of the key is left out.',
-    query: z.object({ carrier_id: narrowing(reference()), status: narrowing(status), ...page }),
     ...listOf(Subscription),
+    query: z.object({ carrier_id: narrowing(reference()), status: narrowing(status), ...page }),
     handle: ({ host: { app }, caller, query }) =>
       listed(query, (wanted) => listSubscriptions(app, caller.client, query, wanted)),
   }),
