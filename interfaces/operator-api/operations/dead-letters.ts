@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { listDeadLetters } from '../../../application/operations/list-dead-letters.ts'
 import { READER_KINDS } from '../../../application/ports/dead-letters.ts'
-import { word } from '../../endpoints/fields.ts'
+import { text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing, page } from '../../endpoints/lists.ts'
 import { endpoint } from '../host/api.ts'
+import { expectReader } from '../host/readers.ts'
 import { shownTime } from '../host/values.ts'
 
 const DeadLetter = z
@@ -37,10 +38,7 @@ export const deadLetterEndpoints = [
     query: z.object({
       ...page,
       reader: narrowing(
-        z
-          .string()
-          .regex(/^[a-z][a-z0-9-]{0,99}$/, 'must be the name of a reader of the log')
-          .describe('Streams that wait for this reader only'),
+        text().describe('Streams that wait for this reader only; an unknown name is refused'),
       ),
       kind: narrowing(word(...READER_KINDS)),
     }),
@@ -57,11 +55,13 @@ export const deadLetterEndpoints = [
         waiting: 'waiting',
       },
     },
-    handle: ({ host: { app, services }, query }) =>
-      listed(
+    async handle({ host: { app, services }, query }) {
+      await expectReader(services, 'reader', query.reader)
+      return listed(
         query,
         (wanted) => listDeadLetters(app, services.deadLetters, query, wanted),
         (one) => ({ ...one, since: one.since?.toISOString() ?? null }),
-      ),
+      )
+    },
   }),
 ]
