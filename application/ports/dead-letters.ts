@@ -27,8 +27,16 @@ export interface DeadLetterScope {
   readonly kind: ReaderKind | null
 }
 
+/** A reader of the log; a projection and a process manager may have one name. */
+export interface LogReader {
+  readonly name: string
+  readonly kind: ReaderKind
+}
+
 /** The streams that wait, of all readers of the log. */
 export interface DeadLetters {
+  /** All readers, by name: those of this release, and those of others that the database still knows. */
+  readers(): Promise<readonly LogReader[]>
   /** Newest first. */
   list(scope: DeadLetterScope, page: PageRequest): Promise<ListPage<DeadLetter>>
 }

@@ -530,7 +530,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -580,7 +580,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description Policies of this employer only */
                 employer_id?: string;
@@ -638,7 +638,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;

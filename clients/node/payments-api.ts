@@ -2847,7 +2847,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description The id of the carrier */
                 carrier_id?: string;
@@ -3127,7 +3127,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description The id of the employer */
                 employer_id?: string;
@@ -3441,7 +3441,7 @@ export interface operations {
                 status?: "active" | "login_required";
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -3503,7 +3503,7 @@ export interface operations {
                 pending?: boolean;
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -3626,7 +3626,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description The id of the owner of the account */
                 owner_id?: string;
@@ -3850,7 +3850,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description The id of the employer */
                 employer_id?: string;
@@ -4177,7 +4177,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description The id of the carrier */
                 carrier_id?: string;
@@ -4219,7 +4219,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4276,7 +4276,7 @@ export interface operations {
                 status?: "active" | "past_due" | "canceled" | "incomplete";
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4447,7 +4447,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4497,7 +4497,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description Policies of this employer only */
                 employer_id?: string;
@@ -4555,7 +4555,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4605,7 +4605,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4806,7 +4806,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
             };
             header?: never;
@@ -4835,7 +4835,7 @@ export interface operations {
             query?: {
                 /** @description The number of the page, from 1 */
                 page?: number;
-                /** @description At most 200 are shown */
+                /** @description At most 200: more is taken as 200 */
                 limit?: number;
                 /** @description Events of this type only */
                 type?: "payment.completed" | "payment.failed" | "payment.refunded" | "subscription.created" | "subscription.cancelled" | "installment.paid" | "installment.failed" | "payment.debit_minted" | "payment.debit_cancelled" | "payment.debit_cleared" | "payment.debit_settled";

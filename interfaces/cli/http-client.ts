@@ -62,9 +62,7 @@ export async function send(request: HttpRequest): Promise<HttpAnswer> {
       if (pause === null || performance.now() - begun + pause > RATE_LIMIT_MS) {
         return { status, body: parse(text, url, status) }
       }
-      await delay(pause)
-      // it was stopped meanwhile
-      if (request.into?.errored) throw request.into.errored
+      await pauseOf(pause, request.into)
     } catch (error) {
       if (error instanceof CliError || error instanceof NotWritten) throw error
       const pause = RETRY_MS[failures]
@@ -177,6 +175,16 @@ function exchange({
     if (stream === undefined) request.end(payload)
     else stream.on('error', end).pipe(request)
   })
+}
+
+/** Waits before another try. @throws what ended the place for the answer meanwhile: a stop does not wait. */
+async function pauseOf(ms: number, into: Writable | undefined): Promise<void> {
+  const ended = new AbortController()
+  const end = () => ended.abort()
+  into?.once('close', end)
+  if (!into?.errored) await delay(ms, undefined, ended).catch(() => undefined)
+  into?.off('close', end)
+  if (into?.errored) throw into.errored
 }
 
 /** Milliseconds that `Retry-After` names; a second where it names none. */

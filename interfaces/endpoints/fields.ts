@@ -197,6 +197,17 @@ export function optionalWholeNumberText(bounds: Bounds) {
     .meta({ override: integer(bounds) })
 }
 
+/** How many elements a page of a list has. @param bounds.most however many are asked for. */
+export function limitText({ missing, most }: { readonly missing: number; readonly most: number }) {
+  return digits({ min: 1, max: Number.MAX_VALUE })
+    .transform((limit) => Math.min(limit, most))
+    .default(missing)
+    .meta({
+      description: `At most ${most}: more is taken as ${most}`,
+      override: { type: 'integer', minimum: 1, default: missing },
+    })
+}
+
 function digits({ min, max = MAX_NUMBER }: Bounds) {
   const what = `must be a whole number of ${min} or more`
   return z

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ListPage, PageRequest } from '../../application/ports/read-database.ts'
 import { Answer } from './endpoint.ts'
-import { wholeNumberText } from './fields.ts'
+import { limitText, wholeNumberText } from './fields.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
@@ -9,18 +9,13 @@ const MAX_LIMIT = 200
 /** Query parameters of a list: which page of it. */
 export const page = {
   page: wholeNumberText({ min: 1, missing: 1 }),
-  limit: wholeNumberText({ min: 1, missing: DEFAULT_LIMIT }).describe(`At most ${MAX_LIMIT} are shown`),
+  limit: limitText({ missing: DEFAULT_LIMIT, most: MAX_LIMIT }),
 }
 
 /** The part of a list that an answer shows. */
 export const pagination = z
   .object({ page: z.int(), limit: z.int(), total: z.int(), total_pages: z.int(), has_more: z.boolean() })
   .meta({ id: 'Pagination' })
-
-/** The page that is asked for. */
-export function pageOf({ page, limit }: PageRequest): PageRequest {
-  return { page, limit: Math.min(limit, MAX_LIMIT) }
-}
 
 /** A page of a list that is there as a whole. */
 export function pageOfAll<Item>({ page, limit }: PageRequest, all: readonly Item[]): ListPage<Item> {
@@ -47,9 +42,8 @@ export async function listed<Item, Shown = Item>(
   read: (page: PageRequest) => Promise<ListPage<Item>>,
   show: (item: Item) => Shown = (item) => item as unknown as Shown,
 ): Promise<Answer<200, readonly Shown[]>> {
-  const wanted = pageOf(query)
-  const { items, total } = await read(wanted)
-  return listAnswer(wanted, { items: items.map(show), total })
+  const { items, total } = await read(query)
+  return listAnswer(query, { items: items.map(show), total })
 }
 
 /** A page of a list. @param options.span between which moments records were looked for. */

@@ -427,7 +427,10 @@ async function compose(
         redrive: (request) => runner.redrive(withKey(request)),
         discard: (request) => discardWork({ work: workStore, kinds }, request),
       },
-      deadLetters: new PostgresDeadLetters(background, runner.names),
+      deadLetters: new PostgresDeadLetters(background, {
+        projections: projections.names,
+        processManagers: runner.names,
+      }),
       advanceClock: (by, context) =>
         advanceClock(
           { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },

@@ -11,6 +11,9 @@ Environment variables. An empty one counts as unset. \`*\`: may hold a secret; i
 may be given as a file instead, which \`<NAME>_FILE\` names, see [deployment](../operators/deployment.md#settings-and-secrets). A
 value that cannot work ends the start with one line that names the variable.
 
+These are the service's. Where it listens elsewhere than by default, the command line is told by
+[\`COMPSTREAM_OPS_URL\` and its like](../operators/operations.md#command-line), clients by the address that they are made with.
+
 | Variable | Default | Form | Meaning |
 |---|---|---|---|
 ${rows.map((row) => `| ${row} |`).join('\n')}

@@ -3,7 +3,7 @@ import { CosignatureRefused, readNote, type Witnessed } from '../../../applicati
 import type { LogTree } from '../../../application/audit/log-tree.ts'
 import { mapInTimeSlices } from '../../../application/commands/time-slices.ts'
 import type { StoredCheckpoint } from '../../../application/ports/log-tree-store.ts'
-import { optionalWholeNumberText, text, wholeNumberText } from '../../endpoints/fields.ts'
+import { limitText, optionalWholeNumberText, text } from '../../endpoints/fields.ts'
 import { badRequest, endpoint, notFound, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
@@ -83,9 +83,7 @@ export const logTreeEndpoints = [
     summary: 'List signed checkpoints of the log, newest first',
     description:
       'Of the last seven days all are kept, before that the last of each day, and the last of it that a witness signed.',
-    query: z.object({
-      limit: wholeNumberText({ min: 1, max: MOST, missing: 20 }).describe(`At most ${MOST}`),
-    }),
+    query: z.object({ limit: limitText({ missing: 20, most: MOST }) }),
     answers: { 200: z.array(Checkpoint).readonly() },
     columns: 'size made_at root_hash',
     async handle({ host, query }) {

@@ -3,7 +3,7 @@ import { causationGraph } from '../../../application/audit/causation-graph.ts'
 import { storyOf } from '../../../application/audit/stories.ts'
 import { STORY_KINDS } from '../../../application/audit/story-streams.ts'
 import { Answer } from '../../endpoints/endpoint.ts'
-import { flagText, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
+import { flagText, limitText, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound, recordReveal } from '../host/api.ts'
 import { given, revealing, shownTime, timeText } from '../host/values.ts'
 import { proving, withProofs } from './proofs.ts'
@@ -86,9 +86,7 @@ export const storyEndpoints = [
         since: timeText().describe('Only what came after this time, and what has changed since'),
         since_position: optionalWholeNumberText({ min: 0 }).describe('Instead: after this position'),
         from: wholeNumberText({ min: 0, missing: 0 }).describe('Go on after this position'),
-        limit: wholeNumberText({ min: 1, missing: DEFAULT_EVENTS }).describe(
-          `At most ${MAX_EVENTS} are shown`,
-        ),
+        limit: limitText({ missing: DEFAULT_EVENTS, most: MAX_EVENTS }),
         ...proving,
         graph: flagText().describe('Draw what caused what among these events'),
         ...revealing,
@@ -105,8 +103,7 @@ export const storyEndpoints = [
     columns: 'position recorded_at about:about.kind id:about.id what_happened:sentence',
     async handle(call) {
       const { params, query, host, signal } = call
-      const { from, reveal, graph } = query
-      const limit = Math.min(query.limit, MAX_EVENTS)
+      const { from, limit, reveal, graph } = query
       const until = pointOf(query.as_of, query.position)
       const hasSince = query.since !== undefined || query.since_position !== undefined
       const since = hasSince ? pointOf(query.since, query.since_position) : null

@@ -6,7 +6,7 @@ import {
   stateAt,
 } from '../../../application/audit/streams.ts'
 import { Answer } from '../../endpoints/endpoint.ts'
-import { id, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
+import { id, limitText, optionalWholeNumberText, wholeNumberText } from '../../endpoints/fields.ts'
 import { endpoint, notFound, recordReveal } from '../host/api.ts'
 import { dataSubject, given, revealing, shownTime, timeText } from '../host/values.ts'
 import { hashPath, proving, withProofs } from './proofs.ts'
@@ -49,7 +49,7 @@ const NONE = { 404: 'There is no such stream' } as const
 
 /** Query parameters that say which events are shown, and how. */
 const reading = {
-  limit: wholeNumberText({ min: 1, missing: DEFAULT_EVENTS }).describe(`At most ${MAX_EVENTS} are shown`),
+  limit: limitText({ missing: DEFAULT_EVENTS, most: MAX_EVENTS }),
   type: z
     .string()
     .regex(/^\w{1,100}$/, 'must be the name of an event type')
@@ -189,7 +189,7 @@ function wantedOf(query: z.output<z.ZodObject<typeof reading>>): {
   const { limit, reveal, type, actor, subject } = query
   const { tenant_id: tenantId, correlation_id: correlationId, from_time: fromTime, to_time: toTime } = query
   return {
-    limit: Math.min(limit, MAX_EVENTS),
+    limit,
     reveal,
     filter: given({ type, tenantId, correlationId, actor, subject, fromTime, toTime }),
   }

@@ -56,6 +56,9 @@ export async function storyPage(
       ? ((await told({ ...sinceOf(point), limit: '1' })).data as Row).changes
       : null
   const step = stepOf(events, point)
+  // what belongs to it may have begun before it did
+  const own = events.findIndex(({ about }) => about?.kind === params.kind && about.id === params.id) + 1
+  const begins = query.from || own === 0 ? `${here}?event=1` : asOf(own)
   const pages = Math.max(1, Math.ceil(events.length / ROWS))
   const asked = Math.trunc(Number(query.page)) || Math.ceil((point === null ? 1 : step) / ROWS)
   const page = Math.min(pages, Math.max(1, asked))
@@ -77,7 +80,7 @@ export async function storyPage(
 ${events.length < 2 ? null : slider(events.length, step, from)}
 ${steps.length === 0 ? null : html`<p class="do-all">${steps}</p>`}
 ${timeForm(shows, query, from)}</section>
-${past instanceof HttpError ? note('bad', 'The page cannot be shown', html`<p>${past.message}</p>`, 'alert') : stateOf(past ? (past.data as Row).state : state, point === null)}
+${past instanceof HttpError ? unshown(past, begins) : stateOf(past ? (past.data as Row).state : state, point === null)}
 ${changes === null ? null : html`<section class="card stack"><h2>What has changed since</h2>${changed(changes)}</section>`}
 <section class="card stack"><h2>Events</h2>${pages === 1 ? null : html`<p class="soft">${before + 1} to ${before + shown.length} of ${events.length}.</p>`}
 ${eventTable(shown, before, step, asOf, params)}
@@ -112,8 +115,8 @@ function stepOf(events: readonly Told[], point: Point): number {
 function whenOf(events: readonly Told[], point: Point, step: number): Html {
   if (point === null) return html`Now, after the last of ${events.length} events.`
   const last = events[step - 1]
-  const until = last && html`: ${moment(last.recorded_at)}, ${last.sentence}`
-  return html`After event ${step} of ${events.length}${until}`
+  if (!last) return html`Before the first of ${events.length} events.`
+  return html`After event ${step} of ${events.length}: ${moment(last.recorded_at)}, ${last.sentence}`
 }
 
 /** A form with a slider over events: it says where it stands by its number, and goes there by its button. */
@@ -134,8 +137,16 @@ function hidden(texts: Texts): readonly Html[] {
   )
 }
 
+const STOOD_THEN = 'How it stood then'
+
+/** Says why there is no state at a point. @param begins leads to its first event. */
+function unshown({ status, message }: HttpError, begins: string): Html {
+  if (status !== 404) return note('bad', 'The page cannot be shown', html`<p>${message}</p>`, 'alert')
+  return html`<section class="card stack"><h2>${STOOD_THEN}</h2><p>Nothing had happened to it by then. ${link(begins, 'Go to its first event')}</p></section>`
+}
+
 function stateOf(state: unknown, isNow: boolean): Html {
-  const heading = isNow ? 'How it stands' : 'How it stood then'
+  const heading = isNow ? 'How it stands' : STOOD_THEN
   const shown = thing(state)
   const isLong = Buffer.byteLength(shown.text) > STATE_BYTES
   return html`<section class="card stack"><h2>${heading}</h2>${state === null ? html`<p class="soft">It is gone, or its history is too large.</p>` : isLong ? json(state, STATE_BYTES) : shown}</section>`

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { listDeadLetters } from '../../../application/operations/list-dead-letters.ts'
 import { READER_KINDS } from '../../../application/ports/dead-letters.ts'
-import { word } from '../../endpoints/fields.ts'
+import { text, word } from '../../endpoints/fields.ts'
 import { listed, listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint } from '../host/api.ts'
+import { expectReader } from '../host/readers.ts'
 import { shownTime } from '../host/values.ts'
 
 const DeadLetter = z
@@ -36,10 +37,7 @@ export const deadLetterEndpoints = [
       '`POST /work/redrive` with the reader as `process_manager`, the kind `$stream` and the stream as `key` those of others.',
     ...listOf(DeadLetter, {
       reader: narrowing(
-        z
-          .string()
-          .regex(/^[a-z][a-z0-9-]{0,99}$/, 'must be the name of a reader of the log')
-          .describe('Streams that wait for this reader only'),
+        text().describe('Streams that wait for this reader only; an unknown name is refused'),
       ),
       kind: narrowing(word(...READER_KINDS)),
     }),
@@ -52,11 +50,13 @@ export const deadLetterEndpoints = [
       since: 'since',
       waiting: 'waiting',
     },
-    handle: ({ host: { app, services }, query }) =>
-      listed(
+    async handle({ host: { app, services }, query }) {
+      await expectReader(services, 'reader', query.reader)
+      return listed(
         query,
         (wanted) => listDeadLetters(app, services.deadLetters, query, wanted),
         (one) => ({ ...one, since: one.since?.toISOString() ?? null }),
-      ),
+      )
+    },
   }),
 ]

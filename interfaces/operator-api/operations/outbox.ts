@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text, word } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, narrowing, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, record } from '../host/api.ts'
 import { AUDITING } from '../host/roles.ts'
 import { shownTime } from '../host/values.ts'
@@ -34,11 +34,10 @@ export const outboxEndpoints = [
     columns: 'at channel to subject text',
     async handle(call) {
       const { query, host } = call
-      const wanted = pageOf(query)
-      const found = await host.services.outbox.list(query, wanted)
+      const found = await host.services.outbox.list(query, query)
       if (found.items.length > 0)
         await record(call, 'read-outbox', 'outbox', { messages: found.items.length })
-      return listAnswer(wanted, found)
+      return listAnswer(query, found)
     },
   }),
 ]

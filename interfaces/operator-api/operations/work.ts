@@ -3,6 +3,7 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { REQUIRED } from '../../endpoints/faults.ts'
 import { optional, text, withDefault } from '../../endpoints/fields.ts'
 import { endpoint, record } from '../host/api.ts'
+import { expectReader, WITH_WORK } from '../host/readers.ts'
 import { Work } from '../host/work-schema.ts'
 
 const dry_run = withDefault(z.boolean(), false).describe('Only count it')
@@ -36,6 +37,7 @@ export const workEndpoints = [
     answers: { 200: z.object({ redriven: z.int(), dry_run: z.boolean() }) },
     async handle(call) {
       const { process_manager, kind, key, dry_run } = call.body
+      await expectReader(call.host.services, 'process_manager', process_manager, WITH_WORK)
       const one =
         process_manager === null ? null : { processManager: process_manager, kind: kind!, key: key! }
       if (!dry_run) await record(call, 'redrive', one ? `${one.processManager}/${one.kind}` : 'work')
@@ -52,6 +54,7 @@ export const workEndpoints = [
       key: optional(text()).describe('Only this piece'),
       dry_run,
     }),
+    example: { process_manager: 'payroll-pipeline', kind: 'former-phase' },
     answers: { 200: z.object({ discarded: z.int(), dry_run: z.boolean() }) },
     errors: { 409: 'The release has this kind' },
     command: { operands: ['process_manager', 'kind'] },
@@ -59,6 +62,7 @@ export const workEndpoints = [
     async handle(call) {
       const { work } = call.host.services
       const { process_manager: processManager, kind, key, dry_run } = call.body
+      await expectReader(call.host.services, 'process_manager', processManager, WITH_WORK)
       const chosen = { processManager, kind, key }
       const there = accepted(await work.discard({ ...chosen, dryRun: true }))
       if (dry_run) return { discarded: there, dry_run }

@@ -9,7 +9,7 @@ import { normalizeFein } from '../../../domain/parties/fein.ts'
 import { create, created } from '../../endpoints/creations.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
 import { listing, scope } from '../host/lists.ts'
@@ -168,13 +168,13 @@ export const employerEndpoints = [
     async handle(call) {
       const { host, query } = call
       const { employer_id } = await loaded(host, employer, call.params.employer_id, 'employer')
-      const wanted = pageOf(query)
-      const register = await employeeRegister(host.app, employer_id, { ...wanted, reveal: query.reveal })
-      if (query.reveal) {
-        const details = { ...wanted, values: register.items.length }
+      const register = await employeeRegister(host.app, employer_id, query)
+      const { page, limit, reveal } = query
+      if (reveal) {
+        const details = { page, limit, values: register.items.length }
         await recordReveal(call, `employer-${employer_id}/register`, details)
       }
-      return listAnswer(wanted, register)
+      return listAnswer(query, register)
     },
   }),
 ]

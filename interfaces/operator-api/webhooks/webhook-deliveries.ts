@@ -12,7 +12,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { inOrder } from '../../endpoints/bounds.ts'
 import { accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, optional, text, time } from '../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, pageOf } from '../../endpoints/lists.ts'
+import { listAnswer, listed, listOf } from '../../endpoints/lists.ts'
 import { badRequest, contextOf, endpoint, record } from '../host/api.ts'
 import { shownTime } from '../host/values.ts'
 import { NONE, params, Subscription, shown } from './webhook-subscriptions.ts'
@@ -66,11 +66,10 @@ export const webhookDeliveryEndpoints = [
     columns:
       'created_at type:event_type status attempts last_code:last_response_code last_error event_id:event_id',
     async handle({ host, params: { tenant_id, subscription_id }, query }) {
-      const wanted = pageOf(query)
-      const found = await deliveriesOf(host.app, tenant_id, subscription_id, wanted)
+      const found = await deliveriesOf(host.app, tenant_id, subscription_id, query)
       if (isRejection(found)) return found
       const items = found.items.map(({ _id, payload: _, ...one }) => ({ ...one, delivery_id: _id }))
-      return listAnswer(wanted, { items, total: found.total })
+      return listAnswer(query, { items, total: found.total })
     },
   }),
   endpoint({

@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { Answer, accepted } from '../../endpoints/endpoint.ts'
 import { id, isoMoment, ofOne, word } from '../../endpoints/fields.ts'
-import { listAnswer, narrowing, page, pageOf, pagination } from '../../endpoints/lists.ts'
+import { listAnswer, narrowing, page, pagination } from '../../endpoints/lists.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
 import { endpoint } from '../host/api.ts'
 
@@ -48,10 +48,9 @@ export const eventEndpoints = [
     async handle({ host: { app }, caller, query }) {
       const { type: event_type, sort_order } = query
       const filter = { event_type, from: firstMoment(query.from), to: lastMoment(query.to) }
-      const wanted = pageOf(query)
-      const { items, total, from } = await events.listEvents(app, caller.client, filter, sort_order, wanted)
+      const { items, total, from } = await events.listEvents(app, caller.client, filter, sort_order, query)
       const textBytes = items.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
-      return listAnswer(wanted, { items: items.map(shown), total }, { textBytes, span: { from } })
+      return listAnswer(query, { items: items.map(shown), total }, { textBytes, span: { from } })
     },
   }),
   endpoint({

@@ -14,7 +14,7 @@ import {
 import { FROM, firstMoment, inOrder, lastMoment, TO } from '../../endpoints/bounds.ts'
 import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { dateOrTime, id, idOf, isoMoment, optional, reference, word } from '../../endpoints/fields.ts'
-import { listAnswer, listOf, pageOf, pageOfAll } from '../../endpoints/lists.ts'
+import { listAnswer, listOf, pageOfAll } from '../../endpoints/lists.ts'
 import { changeOf, noneGiven, repeating } from '../../endpoints/repeating.ts'
 import { CallSlots } from '../../http/call-slots.ts'
 import { JsonText, objectText } from '../../http/json-writer.ts'
@@ -220,9 +220,8 @@ export const webhookEndpoints = [
     summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
     ...listOf(Subscription),
     async handle({ host, caller, query }) {
-      const wanted = pageOf(query)
       const all = await subscriptions.list(host.app, caller.client)
-      return listAnswer(wanted, pageOfAll(wanted, all.map(shown)))
+      return listAnswer(query, pageOfAll(query, all.map(shown)))
     },
   }),
   endpoint({
@@ -405,13 +404,12 @@ export const webhookEndpoints = [
     errors: UNKNOWN,
     refuses: { 403: ['subscription_out_of_scope'] },
     async handle({ host, caller, params, query }) {
-      const wanted = pageOf(query)
-      const records = await subscriptions.deliveries(host.app, caller.client, params.id, wanted)
+      const records = await subscriptions.deliveries(host.app, caller.client, params.id, query)
       if (isRejection(records)) return records
       const { items, total } = records
       const textBytes = items.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
       const shown = items.map((record) => ({ ...record, payload: new JsonText(record.payload) }))
-      return listAnswer(wanted, { items: shown, total }, { textBytes })
+      return listAnswer(query, { items: shown, total }, { textBytes })
     },
   }),
 ]

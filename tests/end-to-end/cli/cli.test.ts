@@ -248,7 +248,7 @@ describe('every other verb', () => {
     expect((await ran('faults', 'inject', 'pipeline', 'hold')).mode).toBe('hold')
     expect((await ran('faults', 'clear', 'pipeline')).times).toBe(0)
     expect((await ran('work', 'list')).counts.failed).toBe(0)
-    expect((await ran('work', 'discard', 'guard', 'patrol', '--dry-run')).discarded).toBe(0)
+    expect((await ran('work', 'discard', 'payroll-pipeline', 'patrol', '--dry-run')).discarded).toBe(0)
     expect((await ran('projections', 'list')).length).toBeGreaterThanOrEqual(5)
 
     const { generation } = await ran('projections', 'show', 'policies')

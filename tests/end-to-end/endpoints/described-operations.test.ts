@@ -43,8 +43,9 @@ const RULES: Readonly<Record<string, RegExp>> = {
   setFinancing: /cannot be changed$/,
   advanceClock:
     /^(seconds is required: send seconds or to|to cannot be given together with seconds)|^(seconds|to) must be a time (that exists|before the year)/,
-  redriveWork: /^(process_manager|kind|key) is required/,
-  discardWork: /^(process_manager|kind|key) is required/,
+  listDeadLetters: /^reader must be one of/,
+  redriveWork: /^(process_manager|kind|key) is required|^process_manager must be one of/,
+  discardWork: /^(process_manager|kind|key) is required|^process_manager must be one of/,
   injectFault: /^mode is required/,
   showStreamState: /^revision cannot be given together with as_of/,
   showStory:
@@ -113,6 +114,8 @@ beforeAll(async () => {
     employer_fein: [tenant.fein],
     policy_number: [tenant.policyNumber],
     id: [webhook.id],
+    process_manager: ['payroll-pipeline'],
+    reader: ['employers'],
     url: ['https://127.0.0.1:64999/hooks', 'HTTPS://localhost:64999/hooks'],
   }
 })

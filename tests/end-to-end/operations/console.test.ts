@@ -219,8 +219,17 @@ describe('the story of a thing', () => {
     expect(first.text).toContain(`type="range" name="event" min="1" max="${count}" step="1" value="1"`)
     const future = await visitor.get(`${story}?as_of=2999-01-01T00:00`)
     expect(future.text).toContain(`After event ${count} of ${count}`)
-    const never = await visitor.get(`${story}?as_of=2001-01-01T00:00`)
-    expect([never.status, never.text.includes('there was none at that point')]).toEqual([200, true])
+    const [, position] = /position=(\d+)/.exec(headers.get('location')!)!
+    for (const [before, begins] of [
+      ['as_of=2001-01-01T00:00', `position=${position}`],
+      ['position=0', `position=${position}`],
+      [`position=0&from=${position}`, 'event=1'],
+    ]) {
+      const never = await visitor.get(`${story}?${before}`)
+      expect([never.status, never.text.includes('Nothing had happened to it by then.')]).toEqual([200, true])
+      expect(never.text).not.toMatch(/cannot be shown|After event/)
+      expect(linkTo(never.text, 'Go to its first event')).toBe(`${story}?${begins}`)
+    }
     expect((await visitor.get('/console/stories/employer/none')).status).toBe(404)
     expect((await visitor.get(`${story}?position=x`)).text).toContain('The page cannot be shown')
   })

@@ -1,6 +1,7 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
+import { cli, expectRefused } from '../../support/cli.ts'
 import { ConsoleVisitor, proofIn } from '../../support/console.ts'
 import { employeeRecord, report, status } from '../../support/core.ts'
 import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
@@ -246,6 +247,44 @@ describe('dead letters', () => {
     }
   })
 
+  test('of a reader that there never was are refused by all names, and those of one of an earlier release are there', async () => {
+    const sql = client()
+    await sql.connect()
+    await sql.query(`
+      INSERT INTO runtime.process_managers (name, position, epoch) VALUES ('couriers', 0, 0), ('heralds', 0, 0);
+      INSERT INTO runtime.projections (projection, generation, version, role, state, epoch, shape, tables, auto_switch)
+      VALUES ('ledgers', 1, 1, 'live', 'active', 0, '', '[]', true);
+      INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, attempts, correlation_id, causation_id)
+      VALUES ('couriers', '$stream', '${STREAM()}', '{"revision":0}', 0, 'failed', 3, 'c', 'c')`)
+    onTestFinished(async () => {
+      await sql.query(`
+        DELETE FROM runtime.work WHERE process_manager = 'couriers';
+        DELETE FROM runtime.process_managers WHERE name IN ('couriers', 'heralds');
+        DELETE FROM runtime.projections WHERE projection = 'ledgers'`)
+      await sql.end()
+    })
+    const ofThisRelease = async (reader: string) => expect(await readersOf(`?reader=${reader}`)).toEqual([])
+    await ofThisRelease('payroll-files')
+    await ofThisRelease('payroll-pipeline')
+    expect(await readersOf('?reader=couriers')).toEqual(['couriers'])
+    expect((await readersOf('')).sort()).toEqual([...READERS, 'couriers'].sort())
+    expect(await readersOf('?reader=heralds')).toEqual([])
+    expect(await readersOf('?reader=ledgers')).toEqual([])
+    const refused = await ops('GET', '/dead-letters?reader=nobody')
+    expect([refused.status, refused.body.code, refused.body.field]).toEqual([400, 'field_invalid', 'reader'])
+    const [, names] = /^reader must be one of (.*)$/.exec(refused.body.message)!
+    const known = ['couriers', 'employers', 'heralds', 'integration-events', 'ledgers', 'payment-links']
+    expect(names!.split(', ')).toEqual([...new Set(names!.split(', '))].sort())
+    expect(names!.split(', ')).toEqual(expect.arrayContaining(known))
+    const listed = await cli(['dead-letters', 'list', '--reader', 'nobody'], {
+      env: { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken },
+    })
+    expectRefused(listed, /reader must be one of .*payment-links/)
+    const visitor = new ConsoleVisitor(service)
+    await visitor.signIn()
+    expect((await visitor.get('/console/dead-letters?reader=nobody')).text).toContain('reader must be one of')
+  })
+
   test('are tried again in the console by the reader that they wait for, after a dry run', async () => {
     const visitor = new ConsoleVisitor(service)
     await visitor.signIn()
@@ -282,6 +321,20 @@ describe('work', () => {
     const partial = await ops('POST', '/work/redrive', { kind: 'advance' })
     expect([partial.status, partial.body.message]).toEqual([400, 'process_manager is required'])
   })
+
+  test.each([
+    ['/work/redrive', { process_manager: 'payment-link', kind: '$stream', key: 'policy-1' }],
+    ['/work/discard', { process_manager: 'employers', kind: 'telegram' }],
+  ])(
+    'is not touched by %s of a process manager that there never was: the refusal names all',
+    async (path, body) => {
+      const { status, body: told } = await ops('POST', path, body)
+      expect([status, told.field]).toEqual([400, 'process_manager'])
+      expect(told.message).toMatch(/^process_manager must be one of .*integration-events, .*payment-links, /)
+      expect(told.message).not.toMatch(/ employers,/)
+      expect(await actions()).not.toContain(`${path.slice(6)} ${body.process_manager}/${body.kind}`)
+    },
+  )
 
   test('is discarded only where the release has no such kind', async () => {
     const discard = (kind: string, more: object = {}) =>

@@ -91,7 +91,8 @@ describe('a stream behind an event that cannot be handled', () => {
       { kind: DEAD_LETTERED_STREAM, key: 'bad-1', attempts: 3 },
     ])
     const scope = { reader: null, kind: null }
-    const listed = await new PostgresDeadLetters(bench.database.pool, [NAME]).list(scope, {
+    const names = { projections: [], processManagers: [NAME] }
+    const listed = await new PostgresDeadLetters(bench.database.pool, names).list(scope, {
       page: 1,
       limit: 9,
     })

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { Metrics } from '../../../infrastructure/telemetry/metrics.ts'
 
 const RULES = 'deploy/prometheus/rules.yml'
@@ -35,6 +37,13 @@ async function metricNames(): Promise<ReadonlySet<string>> {
   )
 }
 
+/** The queries of the page on scaling, without their remarks. */
+async function queries(): Promise<readonly string[]> {
+  const page = await readFile('docs/operators/scaling.md', 'utf8')
+  const [, fenced] = /^```promql\n(.*?)^```$/ms.exec(page)!
+  return fenced!.split('\n\n').map((one) => one.replaceAll(/^#.*\n/gm, '').trim())
+}
+
 const named = (expression: string): string[] => expression.match(/\bcompstream_\w+/g) ?? []
 
 describe('alert rules for Prometheus', () => {
@@ -52,6 +61,32 @@ describe('alert rules for Prometheus', () => {
     expect(names.length).toBeGreaterThan(30)
     expect(names.filter((name) => !known.has(name))).toEqual([])
   })
+
+  test('are not all that is asked: the page on scaling names metrics in queries alone, and the service has them', async () => {
+    const known = await metricNames()
+    const asked = await queries()
+    const names = asked.flatMap(named)
+    expect(names.length).toBeGreaterThanOrEqual(asked.length)
+    expect(names.filter((name) => !known.has(name))).toEqual([])
+    const page = await readFile('docs/operators/scaling.md', 'utf8')
+    expect(named(page).sort()).toEqual(names.sort())
+  })
+
+  test.skipIf(!promtool)(
+    'have the form that Prometheus reads, and so have the queries of the page on scaling (needs promtool)',
+    async () => {
+      const rules = (await queries()).map((expr, index) => ({ record: `query:${index}`, expr }))
+      const folder = await mkdtemp(join(tmpdir(), 'queries-'))
+      onTestFinished(() => rm(folder, { recursive: true }))
+      const file = join(folder, 'queries.yml')
+      await writeFile(file, stringify({ groups: [{ name: 'queries', rules }] }))
+      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', RULES, file])
+      expect([status, `${stdout}${stderr}`]).toEqual([
+        0,
+        expect.stringContaining(`${rules.length} rules found`),
+      ])
+    },
+  )
 
   test('each lead to their own section of the runbook', async () => {
     const { groups } = parse(await readFile(RULES, 'utf8')) as Rules

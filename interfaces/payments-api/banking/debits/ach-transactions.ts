@@ -5,7 +5,7 @@ import { readLedger, SORTS } from '../../../../application/banking/reconciliatio
 import { bound, FROM, firstMoment, inOrder, lastMoment, TO } from '../../../endpoints/bounds.ts'
 import { accepted } from '../../../endpoints/endpoint.ts'
 import { id, ofOne, reference, text, word } from '../../../endpoints/fields.ts'
-import { listAnswer, listed, listOf, narrowing, page, pageOf, pageOfAll } from '../../../endpoints/lists.ts'
+import { listAnswer, listed, listOf, narrowing, page, pageOfAll } from '../../../endpoints/lists.ts'
 import { endpoint } from '../../host/api.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
 
@@ -60,8 +60,7 @@ export const achTransactionEndpoints = [
     refuses: { 403: ['transaction_out_of_scope'] },
     async handle({ host: { app }, caller, params, query }) {
       const transaction = accepted(await transactionOf(app, caller.client, params.transaction_id))
-      const wanted = pageOf(query)
-      return listAnswer(wanted, pageOfAll(wanted, await historyOf(app, transaction)))
+      return listAnswer(query, pageOfAll(query, await historyOf(app, transaction)))
     },
   }),
   endpoint({

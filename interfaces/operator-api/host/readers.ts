@@ -1,0 +1,23 @@
+import { READER_KINDS, type ReaderKind } from '../../../application/ports/dead-letters.ts'
+import { badRequest } from './api.ts'
+import type { OperatorServices } from './services.ts'
+
+/** Readers of the log that have work. */
+export const WITH_WORK: readonly ReaderKind[] = ['process_manager', 'integration_events']
+
+/**
+ * Refuses the name of a reader of the log that there is not, and never was: nothing found under it would look like health.
+ * @param name null: none is named. @throws HttpError 400, with all names.
+ */
+export async function expectReader(
+  { deadLetters }: Pick<OperatorServices, 'deadLetters'>,
+  field: string,
+  name: string | null,
+  kinds: readonly ReaderKind[] = READER_KINDS,
+): Promise<void> {
+  if (name === null) return
+  const known = (await deadLetters.readers()).filter(({ kind }) => kinds.includes(kind))
+  if (known.some((one) => one.name === name)) return
+  const names = new Set(known.map((one) => one.name))
+  throw badRequest(field, `${field} must be one of ${[...names].join(', ')}`)
+}
