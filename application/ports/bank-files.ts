@@ -39,8 +39,8 @@ export interface BankFolders {
   incoming(): Promise<readonly string[]>
   /** A file that has come; null: it is gone. */
   read(name: string): Promise<IncomingFile | null>
-  /** Puts a file that has come out of the way; it is kept. */
-  take(name: string): Promise<void>
+  /** Puts a file that has come out of the way; it is kept. Another one that came under its name since stays. @param sha256 hex. */
+  take(name: string, sha256: string): Promise<void>
   /** Which of them cannot be used at present. It fails with nothing, and lasts for as long as a folder does not answer. */
   unusable(): Promise<readonly BankFolder[]>
 }

@@ -16,9 +16,11 @@ export async function recordBankFile(
   {
     originator,
     others = [],
+    name = 'a.ach',
   }: {
     readonly originator?: BankFileData<'BankFileRecorded'>['originator']
     readonly others?: readonly string[]
+    readonly name?: string
   } = {},
 ): Promise<void> {
   const [at, sha256, first_trace, entries_id] = [
@@ -30,7 +32,7 @@ export async function recordBankFile(
   const of = { batch_number: 1, entry_date: '2026-12-02' }
   const batch = { ...of, description: 'PREMIUM', service_class: 225, entries: numbers.count }
   const cents = { debit_cents: 500 * debitIds.length, credit_cents: 0 }
-  const content = { name: 'a.ach', sha256, bytes: 94, first_trace, last_trace: first_trace, entries_id, at }
+  const content = { name, sha256, bytes: 94, first_trace, last_trace: first_trace, entries_id, at }
   const batches = [
     { ...batch, ...cents },
     ...(others.length === 0 ? [] : [{ ...batch, ...cents, batch_number: 2 }]),

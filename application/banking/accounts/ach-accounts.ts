@@ -8,7 +8,7 @@ import {
 } from '../../../domain/banking/accounts/ach-account.ts'
 import type { AchAccountData } from '../../../domain/banking/accounts/ach-account-events.ts'
 import { bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
-import type { DebitedAccount } from '../../../domain/banking/debits/debited-account.ts'
+import { type DebitedAccount, isSameAccount } from '../../../domain/banking/debits/debited-account.ts'
 import type { BankConnection } from '../../../domain/banking/linking/bank-connection.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../../domain/kernel/ids.ts'
@@ -17,7 +17,7 @@ import { employer } from '../../../domain/parties/employer.ts'
 import { isOf, ownedBy, stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { type CommandContext, createdId } from '../../commands/command-context.ts'
-import { changed, readable } from '../../commands/verbs.ts'
+import { changed, readable, within } from '../../commands/verbs.ts'
 import type { LinkedAccount } from '../../ports/bank-link.ts'
 import type { BankAccount } from '../../ports/bank-rail.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
@@ -251,11 +251,12 @@ export async function enableNumbers(
   for (const id of same.accounts) {
     if (id === achAccountId) continue
     const enabled = await command(app, id, { ...enable, isVerifiedByOther: true }, context)
-    // it was deleted meanwhile
-    if (isRejection(enabled) && enabled.kind !== 'not_found') throw new Error(enabled.message)
+    // a return may have come meanwhile
+    if (!isRejection(enabled)) await disableIfNumbersAre(app, enabled, context)
+    // or it was deleted
+    else if (enabled.kind !== 'not_found') throw new Error(enabled.message)
   }
   const after = await command(app, achAccountId, enable, context)
-  // a return may have come meanwhile
   if (!isRejection(after)) await disableIfNumbersAre(app, after, context)
   return after
 }
@@ -301,21 +302,27 @@ export async function correctAchAccount(
   { changeCode, ...correct }: Correction,
   context: CommandContext,
 ): Promise<AchAccount | Rejection> {
-  const { state } = await app.commands.load(achAccount, achAccountId)
-  if (state === null || state.deleted_at !== null) return noAchAccount()
-  const before = await readNumbers(app, state, 'correction', context)
-  if (before === null) {
-    const why = 'The numbers of the ACH account cannot be read'
-    return reject('conflict', 'ach_account_unreadable', why)
+  for (;;) {
+    const { state } = await app.commands.load(achAccount, achAccountId)
+    if (state === null || state.deleted_at !== null) return noAchAccount()
+    const before = await readNumbers(app, state, 'correction', context)
+    if (before === null) {
+      const why = 'The numbers of the ACH account cannot be read'
+      return reject('conflict', 'ach_account_unreadable', why)
+    }
+    const numbers = { ...before, ...correct }
+    const account = await keepAchAccount(app, { achAccountId, ownerId: state.owner_id }, numbers)
+    const routingLast4 = numbers.routingNumber.slice(-4)
+    const at = app.clock.now()
+    const correction = { type: 'Correct', changeCode, of: state.account, account, routingLast4, at } as const
+    const outcome = await app.commands.execute(achAccount, achAccountId, correction, within(context, state))
+    const after = await readable(app, achAccount, outcome)
+    if (isRejection(outcome) || isRejection(after)) return after
+    // it is another than was read: what was changed meanwhile stays
+    if (outcome.position === null && !isSameAccount(after.account, account)) continue
+    await disableIfNumbersAre(app, after, context)
+    return after
   }
-  const numbers = { ...before, ...correct }
-  const account = await keepAchAccount(app, { achAccountId, ownerId: state.owner_id }, numbers)
-  const routingLast4 = numbers.routingNumber.slice(-4)
-  const at = app.clock.now()
-  const correction = { type: 'Correct', changeCode, account, routingLast4, at } as const
-  const after = await command(app, achAccountId, correction, context)
-  if (!isRejection(after)) await disableIfNumbersAre(app, after, context)
-  return after
 }
 
 /** Takes the full numbers of an account out of the vault, and records that before; null: they cannot be read. */

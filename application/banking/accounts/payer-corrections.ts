@@ -1,12 +1,12 @@
 import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
 import { payerCorrection } from '../../../domain/banking/accounts/payer-correction.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
-import type { DebitedAccount } from '../../../domain/banking/debits/debited-account.ts'
+import { type DebitedAccount, isSameAccount } from '../../../domain/banking/debits/debited-account.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
-import type { Correction } from './ach-accounts.ts'
+import { type Correction, disableNumbers } from './ach-accounts.ts'
 import { keepAccount, keptAccount } from './payer-accounts.ts'
 
 /**
@@ -21,19 +21,30 @@ export async function correctPayerAccount(
   context: CommandContext,
 ): Promise<DebitedAccount | Rejection> {
   const { tenant_id, environment, leg_id, employer_id, payment_session_id, account } = debit
-  const before = await keptAccount(app, await correctedAccount(app, debit))
-  if (before === null) return reject('conflict', 'account_unreadable', 'The account cannot be read')
-  const corrected = await keepAccount(
-    app,
-    { payment_session_id: payment_session_id!, employer_id },
-    { ...before, ...correct },
-  )
   const correction_id = correctionIdOf(debit)
   const { fingerprint } = account
-  const data = { correction_id, tenant_id, environment, fingerprint, change_code, account: corrected, leg_id }
-  const command = { type: 'Correct', data, at: app.clock.now() } as const
-  const outcome = await app.commands.execute(payerCorrection, correction_id, command, context)
-  return isRejection(outcome) ? outcome : outcome.state!.account
+  for (;;) {
+    const of = await correctedAccount(app, debit)
+    const before = await keptAccount(app, of)
+    if (before === null) return reject('conflict', 'account_unreadable', 'The account cannot be read')
+    const owner = { payment_session_id: payment_session_id!, employer_id }
+    const corrected = await keepAccount(app, owner, { ...before, ...correct })
+    const data = {
+      correction_id,
+      tenant_id,
+      environment,
+      fingerprint,
+      change_code,
+      account: corrected,
+      leg_id,
+    }
+    const command = { type: 'Correct', data, of, at: app.clock.now() } as const
+    const outcome = await app.commands.execute(payerCorrection, correction_id, command, context)
+    if (isRejection(outcome)) return outcome
+    const after = outcome.state!.account
+    // it is another than was read: what was changed meanwhile stays
+    if (outcome.position !== null || isSameAccount(after, corrected)) return after
+  }
 }
 
 /** The account that a debit is to be taken from, as its bank has corrected it. */
@@ -65,6 +76,24 @@ export async function returnedNumbers(
   return fingerprint === known.fingerprint
     ? { areCurrent: true, numbers: [debit.account, known] }
     : { areCurrent: false, numbers: [{ fingerprint }] }
+}
+
+/**
+ * Disables what a return says is debited no more, as its numbers stand now: once, whoever follows the return first. By a code
+ * that disables a debit comes back once.
+ * @throws ReadModelsLate when it cannot be told yet which accounts have them.
+ */
+export async function disableReturned(
+  app: Application,
+  debit: BankDebit,
+  returnCode: string,
+  context: CommandContext,
+): Promise<void> {
+  const { leg_id, tenant_id, environment, bank_account_id } = debit
+  const { areCurrent, numbers } = await returnedNumbers(app, debit)
+  const returned = { tenant_id, environment, achAccountId: areCurrent ? bank_account_id : null, numbers }
+  const once = { ...context, commandId: derivedId(leg_id, 'disable-account'), mayRepeat: true }
+  await disableNumbers(app, returned, returnCode, once)
 }
 
 /** Accounts are corrected once for all debits of a tenant that name them. */

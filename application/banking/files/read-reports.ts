@@ -78,13 +78,14 @@ type Item = ReportItem | FileAnswer
 /**
  * The items of a report in the order in which they count, some at once. Changes come first, one after the other: each puts
  * right what the one before left of an account. A return of the numbers that it had says nothing of those that it has then,
- * wherever in the file it stands.
+ * wherever in the file it stands. Answers come one after the other, too: of two about one batch the first counts.
  */
 function* inOrder(items: readonly Item[]): Generator<readonly Item[]> {
   const isChange = (item: Item) => 'kind' in item && item.kind === 'change'
   for (const item of items) if (isChange(item)) yield [item]
   const others = items.filter((item) => !isChange(item))
-  for (let from = 0; from < others.length; from += AT_ONCE) yield others.slice(from, from + AT_ONCE)
+  const atOnce = others.some((item) => 'outcome' in item) ? 1 : AT_ONCE
+  for (let from = 0; from < others.length; from += atOnce) yield others.slice(from, from + atOnce)
 }
 
 type Outcome =

@@ -46,7 +46,7 @@ async function takeReport(app: FileApp, name: string, context: CommandContext): 
       { ...context, commandId },
     ),
   )
-  await folders.take(name)
+  await folders.take(name, sha256)
   return true
 }
 

@@ -1,6 +1,7 @@
 import { isoTime } from '../../kernel/calendar.ts'
 import type { Decider } from '../../kernel/decider.ts'
 import { type Rejection, reject } from '../../kernel/rejection.ts'
+import { isSameAccount } from '../debits/debited-account.ts'
 import { outweighs, saysNoAccount } from '../debits/return-codes.ts'
 import {
   AchAccountChanged,
@@ -118,6 +119,8 @@ export type AchAccountCommand =
   | {
       readonly type: 'Correct'
       readonly changeCode: string
+      /** What is corrected; any other is left as it is. */
+      readonly of: AchAccount['account']
       readonly account: AchAccount['account']
       readonly routingLast4: string
       readonly at: number
@@ -267,11 +270,8 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       case 'Enable':
         return enable(command, state)
       case 'Correct': {
-        const { changeCode: change_code, account, routingLast4: routing_last4 } = command
-        const isSo =
-          account.fingerprint === state.account.fingerprint &&
-          account.account_type === state.account.account_type
-        if (isSo) return []
+        const { changeCode: change_code, of, account, routingLast4: routing_last4 } = command
+        if (isSameAccount(state.account, account) || !isSameAccount(state.account, of)) return []
         return [AchAccountCorrected.of({ ach_account_id, change_code, account, routing_last4, at })]
       }
     }

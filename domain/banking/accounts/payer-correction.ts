@@ -3,7 +3,7 @@ import { isoTime } from '../../kernel/calendar.ts'
 import type { Decider } from '../../kernel/decider.ts'
 import { type EventOf, eventType, time } from '../../kernel/event-type.ts'
 import { environment, id } from '../../kernel/ids.ts'
-import { type DebitedAccount, debitedAccount } from '../debits/debited-account.ts'
+import { type DebitedAccount, debitedAccount, isSameAccount } from '../debits/debited-account.ts'
 
 /** What a bank says is right of an account that a payer gave for a session: later debits of it carry that. */
 export const PayerAccountCorrected = eventType('PayerAccountCorrected', {
@@ -25,6 +25,8 @@ type Data = EventOf<typeof PayerAccountCorrected>['data']
 export interface CorrectPayerAccount {
   readonly type: 'Correct'
   readonly data: Omit<Data, 'at'>
+  /** What is corrected; any other is left as it is. */
+  readonly of: DebitedAccount
   /** Epoch milliseconds. */
   readonly at: number
 }
@@ -38,12 +40,8 @@ export const payerCorrection: Decider<
   events: [PayerAccountCorrected],
   initialState: null,
   evolve: (_state, { data }) => data,
-  decide({ data, at }, state) {
-    if (state && areSame(state.account, data.account)) return []
+  decide({ data, of, at }, state) {
+    if (state && (isSameAccount(state.account, data.account) || !isSameAccount(state.account, of))) return []
     return [PayerAccountCorrected.of({ ...data, at: isoTime(at) })]
   },
-}
-
-function areSame(one: DebitedAccount, other: DebitedAccount): boolean {
-  return one.fingerprint === other.fingerprint && one.account_type === other.account_type
 }

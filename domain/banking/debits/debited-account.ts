@@ -11,3 +11,8 @@ export const debitedAccount = z.object({
   account_type: z.enum(['checking', 'savings']),
 })
 export type DebitedAccount = z.output<typeof debitedAccount>
+
+/** Whether two are the same numbers of the same type. */
+export function isSameAccount(one: DebitedAccount, other: DebitedAccount): boolean {
+  return one.fingerprint === other.fingerprint && one.account_type === other.account_type
+}

@@ -109,13 +109,16 @@ export class NachaFolders implements BankFolders {
     })
   }
 
-  take(name: string): Promise<void> {
+  take(name: string, sha256: string): Promise<void> {
     return this.#inInbox(async () => {
+      const path = join(this.#inbox, name)
+      // nobody has read what came under its name since
+      if ((await hashOf(path)) !== sha256) return
       for (let n = 0; ; n += 1) {
         const taken = join(this.#inbox, `${name}${n === 0 ? '' : `.${n}`}${TAKEN}`)
         // an earlier file of that name stays
         if (await exists(taken)) continue
-        await rename(join(this.#inbox, name), taken).catch(unlessMissing)
+        await rename(path, taken).catch(unlessMissing)
         return
       }
     })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { RETURNABLE_MS, removeNumbers } from '../../../../application/banking/accounts/account-numbers.ts'
 import {
+  changeAchAccount,
   correctAchAccount,
   createAchAccount,
   debitableAccount,
@@ -44,6 +45,7 @@ import {
   type RegistrationProcess,
   registerEmployer,
   registerInsured,
+  waitingBefore,
 } from '../../../support/registrations.ts'
 import { newFein } from '../../../support/seed.ts'
 import { newId } from '../../../support/webhooks.ts'
@@ -180,6 +182,29 @@ test('an account is enabled with every other one that its bank link says is the 
   expect(await standing()).toEqual(['active', 'active'])
 })
 
+test('numbers that come back while they are enabled are disabled of every account that has them', async () => {
+  const accounts = [await create(), await create()]
+  rows = {
+    'ach-accounts-with-numbers': accounts.map(({ ach_account_id }, seq) => ({ ach_account_id, seq })),
+  }
+  const [{ ach_account_id: named, account }] = accounts as [(typeof accounts)[0]]
+  const place = { tenant_id: insured.tenantId, environment: 'live' } as const
+  const comeBack = () =>
+    disableNumbers(app, { ...place, achAccountId: named, numbers: [account] }, 'R10', context())
+  await comeBack()
+  const slow = waitingBefore(app, 'achAccount')
+  const enabling = enableNumbers(slow.app, named, 'The block was lifted', context())
+  await slow.arrived
+  await comeBack()
+  slow.goOn()
+  accepted(await enabling)
+  const states = await app.commands.loadAll(
+    achAccount,
+    accounts.map(({ ach_account_id }) => ach_account_id),
+  )
+  expect(states.map(({ state }) => state!.status)).toEqual(['disabled', 'disabled'])
+})
+
 /** Does what follows from the last event of an account. */
 async function follow(id: string): Promise<void> {
   const stored = (await app.log.readStream(`achAccount-${id}`)).at(-1)!
@@ -227,6 +252,24 @@ test('a correction is for debits from then on', async () => {
   const arranged = await readNumbers(app, { ach_account_id: id, account: before }, 'correction', context())
   expect(arranged).toMatchObject(NUMBERS)
   expect((await typesOf(id)).filter((type) => type === 'Corrected')).toHaveLength(1)
+})
+
+test('a correction leaves what was changed of the account since it was read', async () => {
+  const { ach_account_id: id } = await create()
+  const slow = waitingBefore(app, 'achAccount')
+  const later = correctAchAccount(slow.app, id, { changeCode: 'C01', accountNumber: '99988877' }, context())
+  await slow.arrived
+  const routing = { changeCode: 'C02', routingNumber: '011000015' }
+  accepted(await correctAchAccount(app, id, routing, context()))
+  const savings = { account_type: 'savings' } as const
+  accepted(await changeAchAccount(app, { ach_account_id: id }, savings, context()))
+  slow.goOn()
+  const corrected = accepted(await later)
+  expect(await readNumbers(app, corrected, 'correction', context())).toMatchObject({
+    routingNumber: '011000015',
+    accountNumber: '99988877',
+    accountType: 'savings',
+  })
 })
 
 test('who is to be primary is chosen also when the request dies before', async () => {

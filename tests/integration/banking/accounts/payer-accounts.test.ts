@@ -1,8 +1,18 @@
 import { expect, test } from 'vitest'
 import { keepAccount, keptAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
+import { correctPayerAccount } from '../../../../application/banking/accounts/payer-corrections.ts'
 import { employerSubject } from '../../../../application/commands/sealing.ts'
 import type { BankAccount } from '../../../../application/ports/bank-rail.ts'
-import { openRegistrationProcess } from '../../../support/registrations.ts'
+import { bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
+import { BankDebitCreated } from '../../../../domain/banking/debits/bank-debit-events.ts'
+import { debitData } from '../../../support/bank-debit-data.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  waitingBefore,
+} from '../../../support/registrations.ts'
+import { newId } from '../../../support/webhooks.ts'
 
 const account: BankAccount = {
   holderName: 'Tidewater Joinery LLC',
@@ -26,6 +36,28 @@ test('the account of a payer is unreadable once its employer was erased', async 
     expect(await readable()).toEqual([null, account])
     expect(await keptAccount(app, { ...kept[1]!, account_ref: kept[0]!.account_ref })).toBeNull()
     expect(await keptAccount(app, { ...kept[1]!, account_ref: 'payer-account/lost' })).toBeNull()
+  } finally {
+    await bench.close()
+  }
+})
+
+test('two corrections of the account of a payer at the same moment both count', async () => {
+  const { app, bench } = await openRegistrationProcess()
+  try {
+    const [payment_session_id, employer_id] = [newId(), newId()]
+    const kept = await keepAccount(app, { payment_session_id, employer_id }, account)
+    const of = { source: 'session', payment_session_id, bank_account_id: null, account: kept } as const
+    const data = debitData(app.clock.now(), { employer_id, ...of })
+    const debit = bankDebit.evolve(null, BankDebitCreated.of(data))!
+    const slow = waitingBefore(app, 'payerCorrection')
+    const number = { changeCode: 'C01', accountNumber: '99988877' }
+    const later = correctPayerAccount(slow.app, debit, number, operatorContext())
+    await slow.arrived
+    const routing = { changeCode: 'C02', routingNumber: '011000015' }
+    accepted(await correctPayerAccount(app, debit, routing, operatorContext()))
+    slow.goOn()
+    const both = { ...account, accountNumber: '99988877', routingNumber: '011000015' }
+    expect(await keptAccount(app, accepted(await later))).toEqual(both)
   } finally {
     await bench.close()
   }

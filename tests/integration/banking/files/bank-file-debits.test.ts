@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keepAchAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
+import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
 import { applyByHand, returnByHand } from '../../../../application/banking/files/apply-by-hand.ts'
 import { archivedReport } from '../../../../application/banking/files/file-references.ts'
 import { readReport } from '../../../../application/banking/files/read-reports.ts'
@@ -7,19 +9,24 @@ import { reportAnswer, reportInFile } from '../../../../application/banking/file
 import { reportIdOf } from '../../../../application/banking/files/take-reports.ts'
 import type { Application } from '../../../../application/commands/application.ts'
 import { UnreadableEvent } from '../../../../application/commands/event-registry.ts'
+import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { type BankDebitCommand, bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
 import { bankFile } from '../../../../domain/banking/files/bank-file.ts'
 import type { BankFileData } from '../../../../domain/banking/files/bank-file-events.ts'
 import { bankReport } from '../../../../domain/banking/files/bank-report.ts'
 import { LIMITS } from '../../../../domain/banking/files/nacha/draft.ts'
+import { isoTime } from '../../../../domain/kernel/calendar.ts'
 import { EncryptedBankArchive } from '../../../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../../../infrastructure/providers/bank/nacha/folders.ts'
+import { bankAccounts } from '../../../../projections/banking/accounts/bank-accounts.ts'
 import { bankFiles } from '../../../../projections/banking/files/bank-files.ts'
 import type { Projections } from '../../../../projections/runtime/projections.ts'
 import { debitData } from '../../../support/bank-debit-data.ts'
 import { recordBankFile } from '../../../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
+import { gate } from '../../../support/gate.ts'
 import { answersFile, ORIGINATOR, reportFile } from '../../../support/nacha-files.ts'
+import { workItem } from '../../../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -41,7 +48,7 @@ let app: Application
 beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
-  ;({ app, projections } = await withReadModels(process, [bankFiles]))
+  ;({ app, projections } = await withReadModels(process, [bankFiles, bankAccounts]))
 })
 afterAll(async () => {
   await projections?.stop()
@@ -124,10 +131,10 @@ test('one that cannot be read holds up no other of its file', async () => {
 })
 
 /** Has reports read as an originator's. */
-function reading(originator: typeof ORIGINATOR) {
+function reading(originator: typeof ORIGINATOR, commands = app.commands) {
   const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
   const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })
-  const on = { ...app, bankFiles: { folders, archive, originator, limits: LIMITS } }
+  const on = { ...app, commands, bankFiles: { folders, archive, originator, limits: LIMITS } }
   return async (text: string) => {
     const content = Buffer.from(text)
     const sha256 = createHash('sha256').update(content).digest('hex')
@@ -171,6 +178,82 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
   expect(await read(reportFile([back]))).toMatchObject(applied)
   expect(await stateOf(debitId)).toMatchObject({ status: 'returned' })
+})
+
+test('one that came back disables the account of then, though a later report corrects it before anybody follows that', async () => {
+  const [accountId, at] = [newId(), app.clock.now()]
+  const place = { tenant_id: newId(), environment: 'live' } as const
+  const numbers = { routingNumber: '021000021', accountNumber: '000123456789', bankName: null }
+  const account = await keepAchAccount(
+    app,
+    { achAccountId: accountId, ownerId: accountId },
+    { ...numbers, holderName: 'Tidewater Joinery LLC', accountType: 'checking' },
+  )
+  const owned = { owner_type: 'employer', owner_id: accountId, routing_last4: '0021' } as const
+  const entered = { connection_type: 'manual', bank_account_id: null, verified: false } as const
+  const named = { bank_name: 'First Bank', nickname: null, is_primary: false, created_at: isoTime(at) }
+  const created = { ach_account_id: accountId, ...place, ...owned, ...entered, ...named, account }
+  accepted(
+    await app.commands.execute(achAccount, accountId, { type: 'Create', data: created }, operatorContext()),
+  )
+  const data = debitData(at, { ...place, bank_account_id: accountId, account })
+  const { leg_id } = data
+  const { batch_closes_at } = await carryOut(leg_id, { type: 'Create', data }, { type: 'Schedule', at })
+  const fileId = await fileOf([leg_id])
+  const { fingerprint } = account
+  const entry = { fileId, traceNumber: '021000020000001', entryDate: '2026-12-02', fingerprint }
+  await carryOut(leg_id, { type: 'PutInFile', ofBatch: batch_closes_at!, ...entry, at })
+
+  const read = reading(ORIGINATOR)
+  const originalTrace = entry.traceNumber
+  await read(reportFile([{ code: 'R02', originalTrace, amountCents: 500 }]))
+  await read(reportFile([{ code: 'C01', originalTrace, correctedData: '70700070799' }]))
+  const payload = { leg_id, return_code: 'R02', at: isoTime(at) }
+  await bankDebits(app, 60_000).work['disable-account'].run(workItem({ key: leg_id, payload }))
+  expect((await app.commands.load(achAccount, accountId)).state).toMatchObject({
+    ...({ status: 'disabled', return_code: 'R02' } as const),
+    account: { account_last4: '0799' },
+  })
+})
+
+test('of two answers about one batch the first in the report counts, however long its file takes to be read', async () => {
+  const [first, second] = [await scheduled(), await scheduled()]
+  const { batch_closes_at } = await stateOf(first)
+  const file_id = newId()
+  const name = `20261201-A-${file_id}.ach`
+  await recordBankFile(app, { file_id, batch_closes_at: batch_closes_at! }, [first], {
+    name,
+    others: [second],
+  })
+  for (const type of ['RecordExposed', 'RecordFetched'] as const) {
+    accepted(await app.commands.execute(bankFile, file_id, { type, at: 0 }, operatorContext()))
+  }
+  // the first look at the file ends when something has come of the second, if that is asked for beside it
+  const slow: typeof app.commands = Object.create(app.commands)
+  const { opened, open } = gate()
+  let looks = 0
+  slow.load = async (...asked) => {
+    if ((asked[0] as unknown) === bankFile) {
+      looks += 1
+      const isFirst = looks === 1
+      await Promise.resolve()
+      if (isFirst && looks > 1) await opened
+    }
+    return app.commands.load(...asked)
+  }
+  slow.execute = async (...asked) => {
+    const outcome = await app.commands.execute(...asked)
+    if ((asked[0] as unknown) === bankFile) open()
+    return outcome
+  }
+  const answers = [
+    { file: name, outcome: 'accepted' },
+    { file: name, batch: 2, outcome: 'rejected' },
+  ]
+  const { parked } = await reading(ORIGINATOR, slow)(answersFile(answers))
+  expect(parked).toMatchObject([{ line: 3, reason: expect.stringContaining('was accepted before') }])
+  const { state } = await app.commands.load(bankFile, file_id)
+  expect(state!.batches.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
 })
 
 test('of two items that are applied to one debit at the same time the slower one is parked again', async () => {

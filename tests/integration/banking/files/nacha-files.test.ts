@@ -418,7 +418,7 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
         withdraw: dying((name) => folders.withdraw(name)),
         incoming: () => folders.incoming(),
         read: (name) => folders.read(name),
-        take: dying((name) => folders.take(name)),
+        take: dying((name, sha256) => folders.take(name, sha256)),
         unusable: () => folders.unusable(),
       },
       archive: {
@@ -502,5 +502,29 @@ describe('files that come', () => {
     )
     expect(rows[0]!.found).toBe(false)
     expect(reportIdOf('0'.repeat(64))).toMatch(/^[0-9a-f]{24}$/)
+  })
+
+  test('are not put out of the way in the place of another one that came under their name since', async () => {
+    const [first, second] = ['R01', 'R09'].map((code) =>
+      reportFile([{ code, originalTrace: '9'.repeat(15) }]),
+    )
+    const path = join(inbox, 'returns.txt')
+    await writeFile(path, first!)
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      read: async (name: string) => {
+        const file = await app.bankFiles.folders.read(name)
+        await writeFile(path, second!)
+        return file
+      },
+    })
+    const taking = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    expect(await takeReports(taking, operatorContext())).toBe(1)
+    expect(await readdir(inbox)).toEqual(['returns.txt'])
+    expect(await takeReports(app, operatorContext())).toBe(1)
+    expect(await readdir(inbox)).toEqual(['returns.txt.taken'])
+    for (const text of [first!, second!]) {
+      const id = reportIdOf(createHash('sha256').update(text).digest('hex'))
+      expect((await app.commands.load(bankReport, id)).state).toMatchObject({ status: 'received' })
+    }
   })
 })

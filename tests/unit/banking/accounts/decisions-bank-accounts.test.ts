@@ -183,6 +183,7 @@ const disable = { type: 'Disable', return_code: 'R02', at: NOW } as const
 const change = { type: 'Change', change: { nickname: 'Main', account_type: 'savings' }, at: NOW } as const
 const correct = {
   ...({ type: 'Correct', changeCode: 'C01', routingLast4: '0021', at: NOW } as const),
+  of: ach().data.account,
   account: corrected.data.account,
 }
 const remove = { type: 'Delete', at: NOW } as const
@@ -364,9 +365,19 @@ decisions(achAccount, [
   ['is corrected', [ach()], correct, corrected],
   ['is corrected once', [ach(), corrected], correct, []],
   [
+    'that is another meanwhile is not corrected',
+    [ach(), event('AchAccountChanged', { account_type: 'savings' })],
+    correct,
+    [],
+  ],
+  [
     'is corrected where only its type was wrong',
     [ach(), corrected],
-    { ...correct, account: { ...corrected.data.account, account_type: 'savings' } },
+    {
+      ...correct,
+      of: corrected.data.account,
+      account: { ...corrected.data.account, account_type: 'savings' },
+    },
     event('AchAccountCorrected', {
       ...corrected.data,
       account: { ...corrected.data.account, account_type: 'savings' },

@@ -468,12 +468,14 @@ const corrected = (fingerprint: string) =>
     leg_id: ID,
     at,
   })
-const correct = (fingerprint: string) => {
+const [FIRST, SECOND, THIRD] = ['a', 'b', 'c'].map((one) => one.repeat(24)) as [string, string, string]
+const correct = (fingerprint: string, of: string) => {
   const { at: _at, ...data } = corrected(fingerprint).data
-  return { type: 'Correct', data, at: NOW } as const
+  return { type: 'Correct', data, of: corrected(of).data.account, at: NOW } as const
 }
 decisions(payerCorrection, [
-  ['is applied', [], correct('b'.repeat(24)), corrected('b'.repeat(24))],
-  ['is applied once', [corrected('b'.repeat(24))], correct('b'.repeat(24)), []],
-  ['is followed by another', [corrected('b'.repeat(24))], correct('c'.repeat(24)), corrected('c'.repeat(24))],
+  ['is applied', [], correct(SECOND, FIRST), corrected(SECOND)],
+  ['is applied once', [corrected(SECOND)], correct(SECOND, FIRST), []],
+  ['is followed by another', [corrected(SECOND)], correct(THIRD, SECOND), corrected(THIRD)],
+  ['is not undone by one of what it corrected', [corrected(SECOND)], correct(THIRD, FIRST), []],
 ])
