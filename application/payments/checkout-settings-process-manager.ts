@@ -69,7 +69,8 @@ export function checkoutSettings(app: Application) {
           }
           // of several looks, each records under its own time
           const context = { ...contextOf(item), commandId: `${item.commandId}/${item.dueAt}` }
-          const recorded = await recordLook(app, item.key, web_address, look.provenBy, context)
+          const found = { before: state.web_address_proof, provenBy: look.provenBy }
+          const recorded = await recordLook(app, item.key, web_address, found, context)
           // another tenant has proven it meanwhile
           if (isRejection(recorded)) return { outcome: 'done' }
           // what changed is followed by a look of its own

@@ -95,7 +95,8 @@ export async function verifyWebAddress(
   { byOperator, ownHosts }: { readonly byOperator: boolean; readonly ownHosts: readonly string[] },
   context: CommandContext,
 ): Promise<{ readonly checkout: Checkout; readonly look: Look | null } | Rejection> {
-  const { web_address } = (await app.commands.load(checkoutSettings, tenantId)).state.settings
+  const { settings, web_address_proof: before } = (await app.commands.load(checkoutSettings, tenantId)).state
+  const { web_address } = settings
   if (web_address === null) {
     return reject('conflict', 'no_web_address', 'The checkout settings have no web_address')
   }
@@ -105,16 +106,19 @@ export async function verifyWebAddress(
   const signal = new AbortController().signal
   const look = byOperator ? null : (await lookAt(app, tenantId, web_address, signal)).look
   const provenBy = look === null ? 'operator' : look.provenBy
-  const checkout = await recordLook(app, tenantId, web_address, provenBy, context)
+  const checkout = await recordLook(app, tenantId, web_address, { before, provenBy }, context)
   return isRejection(checkout) ? checkout : { checkout, look }
 }
 
-/** Records what a look found. An address has one tenant at a time: the one that proved it, until it no longer can. */
+/**
+ * Records what a look found. An address has one tenant at a time: the one that proved it, until it no longer can.
+ * @param found.before the proof that there was when the look began.
+ */
 export async function recordLook(
   app: Application,
   tenantId: string,
   webAddress: string,
-  provenBy: Proof | null,
+  { before, provenBy }: { readonly before: Proof | null; readonly provenBy: Proof | null },
   context: CommandContext,
 ): Promise<Checkout | Rejection> {
   const scoped = within(context, { tenant_id: tenantId })
@@ -128,7 +132,7 @@ export async function recordLook(
       return reject('conflict', 'web_address_taken', 'The web_address is verified for another tenant')
     }
   }
-  const command = { type: 'RecordLook', tenantId, webAddress, provenBy, at: app.clock.now() } as const
+  const command = { type: 'RecordLook', tenantId, webAddress, before, provenBy, at: app.clock.now() } as const
   const outcome = await app.commands.execute(checkoutSettings, tenantId, command, scoped)
   return isRejection(outcome) ? outcome : outcome.state
 }

@@ -98,6 +98,7 @@ async function receiveCommand(
       row_count: submission.rows.length,
       chunk_count: chunkCount,
       period,
+      policy_revision: policy.revision,
     },
     () => (isSealed(submission.employerName) ? employerSubject(app.personalData, employerId) : null),
   )

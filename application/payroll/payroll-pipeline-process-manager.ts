@@ -170,9 +170,11 @@ async function normalize(
   item: WorkItem,
   file: Loaded<PayrollFile>,
 ): Promise<Loaded<PayrollFile>> {
-  const { state, revision } = await parts.commands.load(policy, file.state.received!.policy_id)
+  const { policy_id, policy_revision } = file.state.received!
+  const { state, revision } = await parts.commands.load(policy, policy_id)
   if (state === null) return fail(parts, item, file, 'The policy of this file does not exist')
-  const events = decide({ type: 'Normalize', policyRevision: revision }, file.state)
+  // how long the file waited makes no difference to its premium
+  const events = decide({ type: 'Normalize', policyRevision: policy_revision ?? revision }, file.state)
   return append(parts, item, file, 'normalize', events)
 }
 

@@ -108,8 +108,13 @@ export async function acceptedSubject(
   { received }: Pick<PayrollFile, 'received'>,
 ): Promise<ReportSubject | null> {
   if (!received) return null
-  const found = (await app.commands.load(employer, received.employer_id)).state
-  const { state, revision } = await app.commands.load(policy, received.policy_id)
+  const { employer_id, policy_id, policy_revision } = received
+  const found = (await app.commands.load(employer, employer_id)).state
+  // rows that are still to come are held against the same terms as those before them
+  const { state, revision } =
+    policy_revision === undefined
+      ? await app.commands.load(policy, policy_id)
+      : await app.commands.loadAt(policy, policy_id, policy_revision)
   return found && state ? { employer: found, policy: { state, revision } } : null
 }
 

@@ -46,6 +46,8 @@ export const PayrollFileReceived = eventType(
     row_count: z.number().int().positive(),
     chunk_count: z.number().int().positive(),
     period,
+    /** The policy as of this revision of its stream is what the rows were read by; absent in files of earlier builds. */
+    policy_revision: z.number().int().nonnegative().optional(),
     /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
     rows: z.array(canonicalRow).optional(),
   },

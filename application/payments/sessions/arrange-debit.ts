@@ -1,3 +1,4 @@
+import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import { isRejection, orThrow, type Rejection } from '../../../domain/kernel/rejection.ts'
 import { notPayable, paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
 import {
@@ -57,8 +58,9 @@ export function signingDebit({ amount_cents }: PaymentSession, debitId: string):
 }
 
 /**
- * Creates the debit of an installment that is due, once, and tells partners of it; of a session that was cancelled, or whose
- * plan was stopped, there is none. A policy that is cancelled by then stops the plan.
+ * Creates the debit of an installment that is due, once, and tells partners of it; of a session that was cancelled, whose
+ * plan was stopped, or whose down payment has come to nothing by then, there is none. A policy that is cancelled by then stops
+ * the plan.
  */
 export async function createInstallmentDebit(
   app: Application,
@@ -67,12 +69,11 @@ export async function createInstallmentDebit(
   context: CommandContext,
 ): Promise<void> {
   const debitId = installmentDebitId(sessionId, number)
-  const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
   const command = {
     type: 'CreateInstalmentDebit',
     number,
     debitId,
-    isPolicyCancelled,
+    ...(await obstaclesOf(app, sessionId)),
     at: app.clock.now(),
   } as const
   const outcome = orThrow(await app.commands.execute(paymentSession, sessionId, command, context))
@@ -88,7 +89,14 @@ export async function createInstallmentDebit(
   await raiseWebhookEvent(app, debitCreatedPayload(debit), context)
 }
 
-async function hasCancelledPolicy({ commands }: Application, sessionId: string): Promise<boolean> {
+/** What is in the way of the installments of a session, as the log has it: what follows from that may still be on its way. */
+async function obstaclesOf({ commands }: Pick<Application, 'commands'>, sessionId: string) {
   const session = (await commands.load(paymentSession, sessionId)).state
-  return session !== null && (await commands.load(policy, session.policy_id)).state?.status === 'cancelled'
+  const sold = session && (await commands.load(policy, session.policy_id)).state
+  const downPaymentId = session?.debit?.leg_id ?? null
+  const down = downPaymentId === null ? null : (await commands.load(bankDebit, downPaymentId)).state
+  return {
+    isPolicyCancelled: sold?.status === 'cancelled',
+    isDownPaymentGone: down?.status === 'returned' || down?.status === 'failed',
+  }
 }

@@ -82,6 +82,8 @@ export type CheckoutSettingsCommand =
       readonly type: 'RecordLook'
       readonly tenantId: string
       readonly webAddress: string
+      /** The proof that there was when the look began: it says nothing of one that came meanwhile. */
+      readonly before: Proof | null
       /** Null: no proof was found. */
       readonly provenBy: Proof | null
       readonly at: number
@@ -158,9 +160,10 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
     const { tenantId: tenant_id } = command
     switch (command.type) {
       case 'RecordLook': {
-        const { webAddress: web_address, provenBy, at: epochMs } = command
+        const { webAddress: web_address, before, provenBy, at: epochMs } = command
         const at = isoTime(epochMs)
         if (state.settings.web_address !== web_address) return []
+        if (provenBy === null && state.web_address_proof !== before) return []
         // which of the two ways it is makes no difference; whether anybody looks, does
         if (kindOf(state.web_address_proof) === kindOf(provenBy)) return []
         return provenBy === null

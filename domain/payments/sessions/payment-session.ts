@@ -59,6 +59,8 @@ export type PaymentSessionCommand =
       readonly number: number
       readonly debitId: string
       readonly isPolicyCancelled: boolean
+      /** The down payment was returned, or not debited: the plan is about to be stopped for that. */
+      readonly isDownPaymentGone: boolean
       readonly at: number
     }
   | {
@@ -327,6 +329,7 @@ function createInstallmentDebit(
     number,
     debitId: leg_id,
     isPolicyCancelled,
+    isDownPaymentGone,
     at,
   }: Extract<PaymentSessionCommand, { type: 'CreateInstalmentDebit' }>,
   state: PaymentSession,
@@ -337,6 +340,7 @@ function createInstallmentDebit(
     return reject('conflict', 'instalment_not_due', `Installment ${number} is not due`)
   }
   if (installments_created.includes(number) || status === 'cancelled' || plan_stopped) return []
+  if (isDownPaymentGone) return []
   if (isPolicyCancelled) {
     const reason = 'policy_cancelled' as const
     return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]

@@ -3,7 +3,16 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { allEvents, employeeRecord, post, report, reportBody, serviceTime, sign } from '../../support/core.ts'
+import {
+  allEvents,
+  employeeRecord,
+  post,
+  report,
+  reportBody,
+  serviceTime,
+  sign,
+  status,
+} from '../../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   type Answer,
@@ -155,6 +164,28 @@ test('an upload that was given up is stored as another file although its policy 
     expect((await upload(policy)).body).toEqual(answer.body)
     expect((await filesOf(61)).length).toBe(files.length + 2)
   }
+})
+
+test('the rest of an upload is held against the policy as it was when the upload began', async () => {
+  const of = (class_code: string) => ({
+    class_codes: [class_code],
+    rates: [{ class_code, state: 'CA', rate_per_100: '10' }],
+  })
+  // no text that looks like a code: it is taken for one because the policy has it
+  const class_code = 'Clerical office'
+  const insured = await seedTenant(service, { policy: of(class_code) })
+  const note = 'n'.repeat(20_000)
+  const employees = Array.from({ length: 62 }, (_, index) =>
+    employeeRecord({ employee_id: `D-${index}`, class_code, note }),
+  )
+  const upload = () => report(service, insured, { employees }, { 'Idempotency-Key': 'changed' })
+  await dyingAt("NEW.type = 'PayrollRowsRecorded' AND NEW.data::json->>'last' = 'true'", upload)
+  await operate(service, 'PATCH', `/policies/${insured.policyId}`, of('5403'))
+  const { body } = await upload()
+  await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
+  expect((await status(service, insured, body.file_id)).body).toMatchObject({
+    phase_1: { status: 'complete', green_rows: 62, red_rows: 0 },
+  })
 })
 
 function employeesOf(count: number): Record<string, unknown>[] {

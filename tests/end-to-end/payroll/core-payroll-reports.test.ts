@@ -349,4 +349,21 @@ describe('a pipeline that fails', { tags: 'each-log' }, () => {
       phase_3: { status: 'complete', total_premium_cents: 2501, processed_rows: 1 },
     })
   })
+
+  test('holds it against the policy as it was when it came, however long it waits', async () => {
+    const of = (class_code: string, rate_per_100: string) => ({
+      class_codes: [class_code],
+      rates: [{ class_code, state: 'CA', rate_per_100 }],
+    })
+    const insured = await seedTenant(service, { policy: { ...of('8810', '2.50'), states: ['CA'] } })
+    await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold', times: 1 })
+    const answer = await report(service, insured)
+    await operate(service, 'PATCH', `/policies/${insured.policyId}`, of('5403', '10'))
+    await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold', times: 0 })
+    await drain()
+    expect((await status(service, insured, answer.body.file_id)).body).toMatchObject({
+      phase_1: { status: 'complete', green_rows: 1, red_rows: 0 },
+      phase_3: { status: 'complete', total_premium_cents: 2501, processed_rows: 1 },
+    })
+  })
 })

@@ -57,10 +57,12 @@ async function upload(
   on: Pick<Policy, 'policy_id' | 'tenant_id' | 'employer_id' | 'policy_number'>,
   chunks: readonly CanonicalRow[][],
   chunkCount = chunks.length,
+  policy_revision?: number,
 ): Promise<string> {
   const id = newId()
+  const { type, data } = received(id, { rows: chunks.flat().length, chunks: chunkCount }, on)
   const events = [
-    received(id, { rows: chunks.flat().length, chunks: chunkCount }, on),
+    { type, data: { ...data, ...(policy_revision !== undefined && { policy_revision }) } },
     ...chunks.map((rows, chunk) => recorded(id, chunk, chunk === chunkCount - 1, rows)),
   ]
   await commands.appendAt(
@@ -129,7 +131,20 @@ describe('the payroll pipeline', () => {
     }
   })
 
-  test('works with the policy as of its normalization, whatever changes while it is under way', async () => {
+  test('works with the policy as of the revision that a file came with, whatever changed before', async () => {
+    const terms = await issuePolicy()
+    const id = await upload(terms, chunksOf(2), 2, 0)
+    const change: PolicyCommand = { type: 'ChangeTerms', terms: { rates: [], class_codes: ['9999'] } }
+    await commands.execute(policy, terms.policy_id, change, context())
+    expect(await bench.drain(await runPipeline())).toBe(true)
+    expect(await fileOf(id)).toMatchObject({
+      policy_revision: 0,
+      validated: { red: 1 },
+      premium: { cents: 505 },
+    })
+  })
+
+  test('works with the policy as of its normalization where a file came without one', async () => {
     const terms = await issuePolicy()
     let appends = 0
     const holding = replacedAppend(bench.log, async (append) => {

@@ -32,8 +32,8 @@ const set = (to: CheckoutSettings) => ({ type: 'Set', tenantId: ID, settings: to
 
 const [ADDRESS, LOGO] = ['pay.partner.example', 'https://partner.example/logo.png']
 const withAddress = changed(1, { ...settings, web_address: ADDRESS })
-const look = (provenBy: Proof | null, webAddress = ADDRESS) =>
-  ({ type: 'RecordLook', tenantId: ID, webAddress, provenBy, at: EARLY }) as const
+const look = (provenBy: Proof | null, webAddress = ADDRESS, before: Proof | null = null) =>
+  ({ type: 'RecordLook', tenantId: ID, webAddress, before, provenBy, at: EARLY }) as const
 const address = { tenant_id: ID, web_address: ADDRESS, at: isoTime(EARLY) }
 const verifiedBy = (by: Proof) => WebAddressVerified.of({ ...address, by })
 const unverified = WebAddressUnverified.of(address)
@@ -60,8 +60,10 @@ decisions(checkoutSettings, [
   ],
   ['take it once', [withAddress, verifiedBy('operator')], look('operator'), []],
   ['know a proof better', [withAddress, verifiedBy('operator')], look('dns'), verifiedBy('dns')],
-  ['lose what is no longer proven', [withAddress, verifiedBy('dns')], look(null), unverified],
-  ['lose it once', [withAddress, verifiedBy('dns'), unverified], look(null), []],
+  ['lose what is no longer proven', [withAddress, verifiedBy('dns')], look(null, ADDRESS, 'dns'), unverified],
+  ['lose it once', [withAddress, verifiedBy('dns'), unverified], look(null, ADDRESS, 'dns'), []],
+  ['keep what came while somebody looked', [withAddress, verifiedBy('operator')], look(null), []],
+  ['keep what was proven while somebody looked', [withAddress, verifiedBy('dns')], look(null), []],
   ['lose nothing that was never proven', [withAddress], look(null), []],
   ['know nothing of another address', [withAddress], look('dns', 'other.example'), []],
   [

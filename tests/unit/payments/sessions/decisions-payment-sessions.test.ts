@@ -124,7 +124,10 @@ const DUE = Date.UTC(2026, 1, 1, 17)
 const createdAt = (at: number) =>
   event('PaymentSessionInstalmentMinted', { number: 1, leg_id: OTHER, at: isoTime(at) })
 const createInstallmentDebit = (at: number, number = 1) =>
-  ({ type: 'CreateInstalmentDebit', number, debitId: OTHER, isPolicyCancelled: false, at }) as const
+  ({
+    ...({ type: 'CreateInstalmentDebit', number, debitId: OTHER, at } as const),
+    ...{ isPolicyCancelled: false, isDownPaymentGone: false },
+  }) as const
 const authorized = event('PaymentSessionDebitArranged', { ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   event('PaymentSessionDebitConfirmed', { leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
@@ -353,6 +356,12 @@ decisions(paymentSession, [
     [planned],
     { ...createInstallmentDebit(DUE), isPolicyCancelled: true },
     event('PaymentSessionPlanStopped', { reason: 'policy_cancelled', at: isoTime(DUE) }),
+  ],
+  [
+    'mints no installment once its down payment is gone, and leaves it to that to stop its plan',
+    [planned],
+    { ...createInstallmentDebit(DUE), isPolicyCancelled: true, isDownPaymentGone: true },
+    [],
   ],
   [
     'leaves an installment that was created before',
