@@ -101,13 +101,7 @@ export const achDebitEndpoints = [
       400: ['account_mismatch', 'policy_mismatch'],
       403: ['carrier_out_of_scope', 'employer_out_of_scope', 'out_of_scope', 'policy_out_of_scope'],
       404: ['ach_account_not_found', 'carrier_not_found', 'employer_not_found', 'policy_not_found'],
-      409: [
-        'account_disabled',
-        'account_unlisted',
-        'ach_account_unverified',
-        'collection_refused',
-        'debit_key_reused',
-      ],
+      409: ['account_disabled', 'account_unlisted', 'collection_refused', 'debit_key_reused'],
     },
     handle(call) {
       const { host, caller, body } = call
