@@ -36,7 +36,7 @@ export interface components {
             hire_date?: string | null;
             /**
              * Format: date
-             * @description The last day of the employment; null: it goes on
+             * @description The last day of the employment
              */
             termination_date: string;
         } & {
@@ -127,10 +127,10 @@ export interface components {
                 status: "complete" | "failed";
                 /** @description Rows that are in order */
                 green_rows: number;
-                /** @description Rows that are refused */
+                /** @description Rows that fail the row rules */
                 red_rows: number;
             };
-            /** @description The match with the employee register */
+            /** @description The calculation of the auditable wages */
             phase_2: {
                 /**
                  * @description The status: where the object stands in its life

@@ -66,7 +66,7 @@ export interface components {
             owner_id: string;
             /** @description A name for the account */
             nickname: string | null;
-            /** @description Whether it is the first account of its owner */
+            /** @description Whether it is the primary account of its owner */
             is_primary: boolean;
             /**
              * @description How the account became known
@@ -110,7 +110,7 @@ export interface components {
             /** @description A name for the account */
             nickname?: string | null;
             /**
-             * @description Whether it is the first account of its owner
+             * @description Whether it is the primary account of its owner
              * @default false
              */
             is_primary: boolean | null;
@@ -148,7 +148,7 @@ export interface components {
             /** @description A name for the account */
             nickname?: string | null;
             /**
-             * @description Whether it is the first account of its owner
+             * @description Whether it is the primary account of its owner
              * @default false
              */
             is_primary: boolean | null;
@@ -243,7 +243,7 @@ export interface components {
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
             /**
-             * @description The group of the status: what it comes to for a payer
+             * @description What the status says of the money: filter by it
              * @enum {string}
              */
             status_group: "in_flight" | "money_landed" | "failed";
@@ -276,9 +276,9 @@ export interface components {
              * @enum {string}
              */
             source: "session" | "instalment" | "api" | "collection" | "payroll_file" | "legacy";
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id?: string;
-            /** @description Which installment it is, from 1; null: it is none */
+            /** @description Which installment it is, from 1 */
             installment_number?: number;
             /** @description The batch collection that it is of */
             collection_id?: string;
@@ -339,9 +339,9 @@ export interface components {
              * @enum {string}
              */
             to_status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
-            /** @description Why, in words for people */
+            /** @description Why a gate stopped it */
             reason: string | null;
-            /** @description A remark of the person who acts */
+            /** @description What happened, in a sentence for people, with the note of an operator */
             note: string | null;
         };
         AchTransactionHistoryEntryListResponse: {
@@ -375,7 +375,7 @@ export interface components {
              */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
             /**
-             * @description The group of the status: what it comes to for a payer
+             * @description What the status says of the money: filter by it
              * @enum {string}
              */
             status_group: "in_flight" | "money_landed" | "failed";
@@ -513,7 +513,7 @@ export interface components {
              */
             connection_type: ("manual" | "bankconnect") | null;
             /**
-             * @description Whether it is the first account of its owner
+             * @description Whether it is the primary account of its owner
              * @default false
              */
             primary: boolean | null;
@@ -696,7 +696,7 @@ export interface components {
              * @enum {string}
              */
             account_type?: "checking" | "savings";
-            /** @description Whether it is the first account of its owner */
+            /** @description Whether it is the primary account of its owner */
             is_primary?: boolean;
             /** @description May be repeated, not changed */
             readonly _id?: unknown;
@@ -742,7 +742,7 @@ export interface components {
              * @enum {string}
              */
             status?: "active" | "disabled";
-            /** @description Whether it is the first account of its owner */
+            /** @description Whether it is the primary account of its owner */
             primary?: boolean;
             /** @description May be repeated, not changed */
             readonly _id?: unknown;
@@ -819,7 +819,7 @@ export interface components {
                 phone?: string | null;
             };
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @default embedded
              */
             mode: "embedded" | null;
@@ -941,7 +941,7 @@ export interface components {
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             /** @description The version of the checkout settings that the session was created with */
             config_version: number;
-            /** @description The id of the session that this one stands for; null: none */
+            /** @description The id of the session that this one stands for */
             replaces?: string;
         };
         CreatedFinancingSession: {
@@ -960,7 +960,7 @@ export interface components {
              */
             environment: "sandbox";
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @constant
              */
             mode: "embedded";
@@ -992,7 +992,7 @@ export interface components {
              */
             status: "created" | "sent" | "cancelled" | "paid" | "expired";
             /**
-             * @description Who bills the payment
+             * @description Who is billed
              * @constant
              */
             billing_entity_type: "employer";
@@ -1020,7 +1020,7 @@ export interface components {
             /** @description The first characters of the token */
             token_prefix: string;
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @enum {string}
              */
             mode: "link" | "embedded";
@@ -1043,7 +1043,7 @@ export interface components {
              * @description When it expires
              */
             expires_at: string;
-            /** @description Whether the address opens for one visitor only */
+            /** @description False: it can be paid by card again until it expires */
             single_use: boolean;
             /** @description The page is on the partner’s own address */
             host_is_custom: boolean;
@@ -1053,7 +1053,7 @@ export interface components {
             delivery: components["schemas"]["InvitationDelivery"][];
             /** @description Every invitation was handed over */
             delivery_ok: boolean;
-            /** @description The id of the session that this one stands for; null: none */
+            /** @description The id of the session that this one stands for */
             replaces?: string;
         };
         DeleteWebhookResponse: {
@@ -1364,7 +1364,7 @@ export interface components {
             data: components["schemas"]["FinancingStatus"];
         };
         InstallmentPlan: {
-            /** @description How many installments there are */
+            /** @description Months of the whole schedule, those that the down payment holds included */
             total_installments: number;
             /** @description The down payment in percent of the total */
             down_payment_percentage: number;
@@ -1438,7 +1438,7 @@ export interface components {
         };
         MakeBankAccountDefaultRequest: {
             /**
-             * @description Whether it is the first account of its owner
+             * @description Whether it is the primary account of its owner
              * @constant
              */
             primary: true;
@@ -1588,7 +1588,7 @@ export interface components {
             currency: "usd";
             /**
              * Format: date-time
-             * @description When it was paid; null: not yet
+             * @description When it was paid
              */
             paid_at: string;
             /** @description Null of a simulated payment */
@@ -1622,7 +1622,7 @@ export interface components {
              */
             status: "created" | "sent" | "cancelled" | "paid" | "expired";
             /**
-             * @description Who bills the payment
+             * @description Who is billed
              * @constant
              */
             billing_entity_type: "employer";
@@ -1647,7 +1647,7 @@ export interface components {
             premium_cents: number;
             /** @description The fee in integer US cents */
             fee_cents: number;
-            /** @description What the fee is made of; the parts add up to `fee_cents` */
+            /** @description The fees one by one, as they were sent: nothing is computed of them */
             fee_breakdown: {
                 /** @description A name for people */
                 label: string;
@@ -1683,14 +1683,14 @@ export interface components {
                 /** @description The phone number */
                 phone: string | null;
             };
-            /** @description How the link reached the payer */
+            /** @description How a live link is sent */
             delivery: {
                 /** @description Whether the link goes out by email */
                 email: boolean;
                 /** @description Whether the link goes out by text message */
                 sms: boolean;
             };
-            /** @description How many installments there are */
+            /** @description Months of the whole schedule, those that the down payment holds included */
             total_installments: number | null;
             /** @description How many monthly premiums the down payment holds */
             down_payment_months: number | null;
@@ -1698,7 +1698,7 @@ export interface components {
             created_by: string | null;
             /** @description Where the payer goes after the payment */
             after_completion_url: string | null;
-            /** @description The id of the invoice at the card processor; null: there is none */
+            /** @description The invoice of yours that it is for, as it was sent; null: none was */
             invoice_id: string | null;
             /** @description Texts of your own, by name: they come back as they were sent */
             metadata: {
@@ -1934,7 +1934,7 @@ export interface components {
              */
             billing_method?: "PREMIUM_FINANCE";
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @enum {string}
              */
             mode: "link" | "embedded";
@@ -1957,7 +1957,7 @@ export interface components {
              * @description When it expires
              */
             expires_at: string;
-            /** @description Whether the address opens for one visitor only */
+            /** @description False: it can be paid by card again until it expires */
             single_use: boolean;
             /** @description The page is on the partner’s own address */
             host_is_custom: boolean;
@@ -1997,9 +1997,9 @@ export interface components {
              * @constant
              */
             late_payment?: true;
-            /** @description The id of the session that this one stands for; null: none */
+            /** @description The id of the session that this one stands for */
             replaces?: string;
-            /** @description The id of the session that stands for this one now; null: none does */
+            /** @description The id of the session that stands for this one now */
             replaced_by?: string;
             /**
              * Format: date-time
@@ -2013,7 +2013,7 @@ export interface components {
             updated_at: string;
             /** @description When the payer first opened it; null: not yet */
             opened_at: string | null;
-            /** @description When the debit was scheduled; null: none was */
+            /** @description When the payer arranged a bank debit; null: none is arranged */
             scheduled_at: string | null;
             /** @description When it was paid; null: not yet */
             paid_at: string | null;
@@ -2040,7 +2040,7 @@ export interface components {
              */
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @enum {string}
              */
             mode: "link" | "embedded";
@@ -2126,7 +2126,7 @@ export interface components {
                 phone?: string | null;
             };
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @default link
              */
             mode: ("link" | "embedded") | null;
@@ -2205,7 +2205,7 @@ export interface components {
                 phone?: string | null;
             };
             /**
-             * @description How the payer pays
+             * @description `link`: on a page with an address of its own; `embedded`: within yours
              * @default embedded
              */
             mode: "embedded" | null;
@@ -3860,7 +3860,7 @@ export interface operations {
                 connection_type?: "manual" | "bankconnect";
                 /** @description The status: where the object stands in its life */
                 status?: "unverified" | "active" | "disabled";
-                /** @description Whether it is the first account of its owner */
+                /** @description Whether it is the primary account of its owner */
                 primary?: boolean;
             };
             header?: never;

@@ -9,7 +9,7 @@ interface components {
             payment_link_id?: string;
             /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id?: string;
             /** @description The id of the policy */
             policy_id?: string;
@@ -44,13 +44,17 @@ interface components {
             payment_type: "ONE_TIME" | "DIRECT_BILLING";
             /** @description What the payment is for */
             payment_context: string;
+            /** @description The same as `amount_cents` */
             amount_paid_cents: number;
             /**
              * Format: date-time
-             * @description When it was paid; null: not yet
+             * @description When it was paid
              */
             paid_at: string;
-            /** @constant */
+            /**
+             * @description The money came when it could not be paid any more
+             * @constant
+             */
             late_payment?: true;
         };
         PaymentFailed: {
@@ -60,7 +64,7 @@ interface components {
             payment_link_id?: string;
             /** @description The id of the payment link at the card processor */
             processor_payment_link_id?: string;
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id?: string;
             /** @description The id of the policy */
             policy_id?: string;
@@ -99,7 +103,10 @@ interface components {
             leg_id?: string;
             /** @description The return code of the bank, `R01` and so on */
             return_code?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it failed
+             */
             failed_at: string;
             /** @description The reason with which the payment fails */
             failure_message: string;
@@ -123,7 +130,10 @@ interface components {
              * @constant
              */
             currency: "usd";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was refunded
+             */
             refunded_at: string;
         };
         SubscriptionCreated: {
@@ -183,7 +193,7 @@ interface components {
             subscription_id: string;
             /** @description The id of the payment */
             payment_id: string;
-            /** @description Which installment it is, from 1; null: it is none */
+            /** @description Which installment it is, from 1 */
             installment_number: number;
             /** @description The amount in integer US cents */
             amount_cents: number;
@@ -194,7 +204,7 @@ interface components {
             currency: "usd";
             /**
              * Format: date-time
-             * @description When it was paid; null: not yet
+             * @description When it was paid
              */
             paid_at: string;
         };
@@ -203,7 +213,7 @@ interface components {
             subscription_id: string;
             /** @description The id of the payment */
             payment_id: string;
-            /** @description Which installment it is, from 1; null: it is none */
+            /** @description Which installment it is, from 1 */
             installment_number: number;
             /** @description The amount in integer US cents */
             amount_cents: number;
@@ -212,34 +222,14 @@ interface components {
              * @constant
              */
             currency: "usd";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it failed
+             */
             failed_at: string;
         };
         PaymentDebitMinted: {
-            /** @description The id of the payment session; null: there is none */
-            payment_session_id?: string;
-            /** @description The id of the bank debit */
-            leg_id: string;
-            /** @description The amount in integer US cents */
-            amount_cents: number;
-            /**
-             * @description The currency: US dollars, always
-             * @constant
-             */
-            currency: "usd";
-            /** @description The id of the employer */
-            employer_id: string;
-            /** @description The id of the policy */
-            policy_id: string;
-            /** @description The id of the carrier */
-            carrier_id: string;
-            /** @description A text for people */
-            description?: string;
-            /** Format: date-time */
-            cancellation_deadline: string;
-        };
-        PaymentDebitCancelled: {
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id?: string;
             /** @description The id of the bank debit */
             leg_id: string;
@@ -260,12 +250,38 @@ interface components {
             description?: string;
             /**
              * Format: date-time
-             * @description When it was cancelled; null: it was not
+             * @description When its batch closes: until then the debit can be cancelled
+             */
+            cancellation_deadline: string;
+        };
+        PaymentDebitCancelled: {
+            /** @description The id of the payment session */
+            payment_session_id?: string;
+            /** @description The id of the bank debit */
+            leg_id: string;
+            /** @description The amount in integer US cents */
+            amount_cents: number;
+            /**
+             * @description The currency: US dollars, always
+             * @constant
+             */
+            currency: "usd";
+            /** @description The id of the employer */
+            employer_id: string;
+            /** @description The id of the policy */
+            policy_id: string;
+            /** @description The id of the carrier */
+            carrier_id: string;
+            /** @description A text for people */
+            description?: string;
+            /**
+             * Format: date-time
+             * @description When it was cancelled
              */
             cancelled_at: string;
         };
         PaymentDebitCleared: {
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id: string;
             /** @description The id of the bank debit */
             leg_id: string;
@@ -284,23 +300,28 @@ interface components {
             carrier_id: string;
             /** @description A text for people */
             description?: string;
-            /** @constant */
+            /**
+             * @description `bank`: the money was found there; `processor`: the word of the processor
+             * @constant
+             */
             settlement_source: "bank";
             /**
              * Format: date
              * @description The day of the booking at the bank
              */
             bank_date: string;
+            /** @description The same as `amount_cents` */
             matched_cents: number;
             /**
              * @description How certain the match is
              * @enum {string}
              */
             confidence: "high" | "medium" | "low";
+            /** @description What chose the credit: to be logged, not to branch on */
             matcher_version?: string;
         };
         PaymentDebitSettled: {
-            /** @description The id of the payment session; null: there is none */
+            /** @description The id of the payment session */
             payment_session_id: string;
             /** @description The id of the bank debit */
             leg_id: string;
@@ -319,9 +340,15 @@ interface components {
             carrier_id: string;
             /** @description A text for people */
             description?: string;
-            /** @constant */
+            /**
+             * @description `bank`: the money was found there; `processor`: the word of the processor
+             * @constant
+             */
             settlement_source: "processor";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The day that the processor names, else that on which it was heard of, at noon UTC: the date alone counts
+             */
             settled_at: string;
             /** @description The status at the processor, in its own words */
             processor_status?: string;

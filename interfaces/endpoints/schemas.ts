@@ -87,12 +87,24 @@ function referring(schema: JsonSchema): JsonSchema {
 function explained(schema: JsonSchema, id = ''): JsonSchema {
   return JSON.parse(JSON.stringify(schema), function (key, value) {
     if (key !== 'properties' || this.type !== 'object') return value
-    for (const [name, field] of Object.entries<Record<string, unknown>>(value)) {
-      const { description = meaningOf(name, id) } = field
+    for (const [name, field] of Object.entries<JsonSchema>(value)) {
+      const { description = textOf(field, meaningOf(name, id)) } = field
       if (description) value[name] = { ...field, description }
     }
     return value
   })
+}
+
+/** What a text says of a field, without what null would mean where it is never null. */
+function textOf(field: JsonSchema, text: string | undefined): string | undefined {
+  return isNullable(field) ? text : text?.replace(/; null: .*$/, '')
+}
+
+/** Whether a value may be null, as far as its schema says what it is. */
+function isNullable({ type, anyOf, $ref, ...said }: JsonSchema): boolean {
+  if (Array.isArray(anyOf)) return anyOf.some(isNullable)
+  if (type !== undefined) return [type].flat().includes('null')
+  return $ref === undefined && !('enum' in said || 'const' in said)
 }
 
 /** What a field or parameter means that says nothing of itself. @param id of the named schema that it belongs to. */

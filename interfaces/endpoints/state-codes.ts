@@ -8,8 +8,10 @@ export const DEBIT_STATES = [
 
 /** Of a debit that is asked for, by the account and by the key. */
 export const DEBIT_REFUSED = [
-  ...(['account_disabled', 'account_unlisted', 'ach_account_unverified'] as const),
-  ...(['collection_refused', 'debit_key_reused'] as const),
+  'account_disabled',
+  'account_unlisted',
+  'collection_refused',
+  'debit_key_reused',
 ] as const
 
 export const LINK_STATES = [

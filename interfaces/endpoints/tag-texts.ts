@@ -38,7 +38,7 @@ export const TAG_TEXTS: Readonly<Record<string, string>> = {
   events: 'The events, in the order in which they happened.',
   faults: 'Faults that tests inject.',
   files:
-    'What became of payroll files.\n\n`processing` → `completed` or `failed`, over phase 1 (rows), 2 (wages) and 3 (premium).',
+    'What became of payroll files and employee syncs.\n\n`pending` → `NORMALIZED` or `failed`; then phases 1 (rows), 2 (wages) and 3 (premium) go from `pending` to `complete` or `failed`.',
   financing:
     'Premium financing, simulated.\n\n`not_started` → `pending` → `quote_ready` → `payment_reported`; `pending` → `on_hold`; `quote_ready` → `expired`.',
   'financing-checkouts': 'What pages show of a premium financing.',

@@ -142,8 +142,6 @@ export const bankRailEndpoints = [
       409: [
         ...DEBIT_STATES,
         'ach_account_disabled',
-        'ach_account_unreadable',
-        'ach_account_unverified',
         'not_representable',
         'representment_too_late',
         'representments_used_up',

@@ -42,6 +42,10 @@ test('no text that is served leads to a file of the project', () => {
   expect(texts.match(/\]\((?!https:|\?)[^)]*\)|[\w/-]+\.md\b/g)).toBeNull()
 })
 
+test('no text says what null means of a field that is never null', () => {
+  expect(documents.flatMap(([name, document]) => [...saidOfNull(document, name)])).toEqual([])
+})
+
 test('every text of a field or a group is used', () => {
   const all = JSON.stringify(apis)
   const unused = [...Object.values(FIELD_TEXTS), ...Object.values(TAG_TEXTS)].filter(
@@ -82,6 +86,14 @@ function operationsOf({ paths }: OpenApi) {
   return Object.values(paths).flatMap((methods) => Object.values(methods))
 }
 
+/** Fields that are never null, and whose texts say what null means. */
+function* saidOfNull(value: unknown, at: string): Generator<string> {
+  if (typeof value !== 'object' || value === null) return
+  const { type, description } = value as { type?: unknown; description?: unknown }
+  if (typeof type === 'string' && type !== 'null' && /; null: /.test(String(description))) yield at
+  for (const [key, one] of Object.entries(value)) yield* saidOfNull(one, `${at}/${key}`)
+}
+
 /** What a reader would have to guess: JSON pointers. */
 function* unexplained(document: OpenApi): Generator<string> {
   for (const { name, description } of document.tags) if (!description) yield `tag ${name}`
@@ -90,6 +102,7 @@ function* unexplained(document: OpenApi): Generator<string> {
   }
   yield* fieldsIn(document.components.schemas!, '')
   yield* fieldsIn(document.paths, '')
+  yield* fieldsIn(document.webhooks, '')
 }
 
 function* fieldsIn(value: unknown, at: string): Generator<string> {

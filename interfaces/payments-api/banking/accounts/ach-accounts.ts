@@ -98,7 +98,6 @@ export const achAccountEndpoints = [
     refuses: {
       400: ['number_in_name'],
       403: ['ach_account_out_of_scope'],
-      409: ['ach_account_unreadable'],
     },
     async handle(call) {
       const { app } = call.host

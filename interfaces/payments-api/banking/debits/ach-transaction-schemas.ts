@@ -65,8 +65,11 @@ export const HistoryEntry = z
     at: isoMoment(),
     from_status: z.enum(TRANSACTION_STATUSES).nullable().describe('Null: it was created'),
     to_status: z.enum(TRANSACTION_STATUSES),
-    reason: z.string().nullable(),
-    note: z.string().nullable(),
+    reason: z.string().nullable().describe('Why a gate stopped it'),
+    note: z
+      .string()
+      .nullable()
+      .describe('What happened, in a sentence for people, with the note of an operator'),
   })
   .meta({ id: 'AchTransactionHistoryEntry' })
 

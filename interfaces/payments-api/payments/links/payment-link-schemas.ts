@@ -158,10 +158,12 @@ export const ShownPaymentLink = z
       email: z.string(),
       phone: z.string().nullable(),
     }),
-    delivery: z.object({
-      email: z.boolean().describe('Whether the link goes out by email'),
-      sms: z.boolean().describe('Whether the link goes out by text message'),
-    }),
+    delivery: z
+      .object({
+        email: z.boolean().describe('Whether the link goes out by email'),
+        sms: z.boolean().describe('Whether the link goes out by text message'),
+      })
+      .describe('How a live link is sent'),
     total_installments: z.int().nullable(),
     down_payment_months: z.int().nullable(),
     created_by: z.string().nullable(),
