@@ -121,10 +121,7 @@ export async function openOurDeliveries(
         { commands },
         {
           type: 'installment.paid',
-          tenantId,
-          environment: 'live',
-          carrierId: null,
-          employerId: null,
+          of: { tenant_id: tenantId, environment: 'live', carrier_id: null, employer_id: null },
           payload: PAYLOAD,
         },
         contextOf(tenantId),

@@ -14,6 +14,7 @@ import { agentKeyReservation } from '../commands/reservations.ts'
 import { secretGone } from '../commands/secret-gone.ts'
 import { readable } from '../commands/verbs.ts'
 import { apiKeyHash } from './agent-scope.ts'
+import { stateOf } from './owned-by.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 const API_KEY_PREFIX_LENGTH = 12
@@ -77,7 +78,7 @@ export async function revoke(
   credentialId: string,
   context: Omit<CommandContext, 'tenantId' | 'environment'>,
 ): Promise<AgentCredential | Rejection> {
-  const known = isId(credentialId) ? (await app.commands.load(agentCredential, credentialId)).state : null
+  const known = await stateOf(app, agentCredential, credentialId)
   if (!known) return reject('not_found', 'credential_not_found', 'No such credential', 'credential_id')
   const tenantId = await tenantOf(app, known.entity_type, known.entity_id)
   const outcome = await app.commands.execute(

@@ -1,10 +1,10 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../commands/application.ts'
 import { findCurrent } from '../queries/find-current.ts'
 import { type Parameter, statement } from '../queries/statement.ts'
+import { stateOf } from './owned-by.ts'
 
 /** What an API client may see. */
 type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>
@@ -22,7 +22,7 @@ export async function employerOfClient(
   scope: ClientScope,
   employerId: string,
 ): Promise<Employer | null> {
-  const found = isId(employerId) ? (await app.commands.load(employer, employerId)).state : null
+  const found = await stateOf(app, employer, employerId)
   const visible =
     found !== null &&
     found.tenant_id === scope.tenant_id &&

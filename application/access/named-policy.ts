@@ -1,11 +1,11 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Carrier, carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../commands/application.ts'
+import { stateOf } from './owned-by.ts'
 
 /** What a request to the payments API names. */
 export interface NamedPolicy {
@@ -48,9 +48,9 @@ export async function namedPolicy(
   const isHere = (one: { readonly tenant_id: string; readonly environment: string }) =>
     one.tenant_id === tenant_id && one.environment === environment
   const found = {
-    employer: isId(ids.employer_id) ? (await commands.load(employer, ids.employer_id)).state : null,
-    carrier: isId(carrierId) ? (await commands.load(carrier, carrierId)).state : null,
-    policy: isId(ids.policy_id) ? (await commands.load(policy, ids.policy_id)).state : null,
+    employer: await stateOf({ commands }, employer, ids.employer_id),
+    carrier: await stateOf({ commands }, carrier, carrierId),
+    policy: await stateOf({ commands }, policy, ids.policy_id),
   }
   if (!found.employer || !isHere(found.employer)) return missing('employer')
   if (!found.policy || !isHere(found.policy)) return missing('policy')

@@ -14,11 +14,11 @@ interface Place {
   readonly environment: Environment
 }
 
-/** The state of an aggregate that a request names; null also for a text that is no id. */
+/** The state of an aggregate that a request names; null also for what is no id. */
 export async function stateOf<State, Command, Event extends DomainEvent>(
   { commands }: Reads,
   decider: Decider<State | null, Command, Event>,
-  id: string,
+  id: unknown,
 ): Promise<State | null> {
   return isId(id) ? (await commands.load(decider, id)).state : null
 }

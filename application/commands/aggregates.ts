@@ -7,6 +7,7 @@ import {
   type RecordedEvent,
   UnreadableEvent,
 } from './event-registry.ts'
+import { eventsOf } from './events-of.ts'
 import { KnownLog, type Seen } from './known-log.ts'
 import { RecentCommands } from './recent-commands.ts'
 import { RecentlyUsed } from './recently-used.ts'
@@ -225,13 +226,10 @@ export class Aggregates {
     const known = commands.positionOf(commandId)
     if (known !== null || commands.areAll || !lookBeyond) return known
     let position: bigint | null = null
-    for (let from = 0; ; from += READ_PAGE) {
-      const page = await this.log.readStream(stream, { from, maxCount: READ_PAGE })
-      for (const stored of page) {
-        if (this.registry.decode(stored).metadata.command_id === commandId) position = stored.position
-      }
-      if (page.length < READ_PAGE) return position
+    for await (const stored of eventsOf(this.log, stream, { pageSize: READ_PAGE })) {
+      if (this.registry.decode(stored).metadata.command_id === commandId) position = stored.position
     }
+    return position
   }
 
   /** A state as it was once for certain. */

@@ -66,6 +66,15 @@ export async function opened(
   return { data, revealed: items.length }
 }
 
+/** The same of one. @param data what its sealed values are bound to, and these. */
+export async function openedOne<Data>(
+  personalData: Pick<PersonalData, 'open'>,
+  { schema }: Pick<EventType, 'schema'>,
+  data: Data,
+): Promise<Data> {
+  return (await opened(personalData, [{ schema, data }])).data[0] as Data
+}
+
 /** Opens values all at once; when one of them does not open, one by one, so that the others do. */
 export async function openAll(
   personalData: Pick<PersonalData, 'open'>,

@@ -18,6 +18,17 @@ export function within(context: CommandContext, { tenant_id, environment }: Owne
   return { ...context, tenantId: tenant_id, environment: environment ?? null }
 }
 
+/** The state of an aggregate that must be there. @throws when it is not. */
+export async function existing<State, Command, Event extends DomainEvent>(
+  { commands }: Pick<Application, 'commands'>,
+  decider: Decider<State | null, Command, Event>,
+  id: string,
+): Promise<State> {
+  const { state } = await commands.load(decider, id)
+  if (state === null) throw new Error(`There is no ${decider.category} ${id}`)
+  return state
+}
+
 /**
  * Changes an aggregate under its own tenant and environment, and waits until the change can be read.
  * @returns its state, or the rejection; what does not exist is not found.

@@ -3,6 +3,7 @@ import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import type { RecordedEvent } from '../commands/event-registry.ts'
 import type { FaultPoint } from '../ports/faults.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 
 /**
  * A process manager reacts to the log and does what must happen next. Reactions are pure and yield intents; they are
@@ -205,15 +206,31 @@ export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kin
   return { intent: 'cancel', kind, key }
 }
 
+/** How long work waits for read models that are late, in real milliseconds. */
+const LATE_MS = 1_000
+
 /**
- * Declares a kind of work and how it is done.
+ * Declares a kind of work and how it is done. What needs read models that are late is done again a little later.
  * @param declared default: its key says it all, {@link backoff} of 12 tries, 60 seconds for each, 4 slots.
+ * @param run what it returns nothing of is done.
  */
 export function work<Payload = Record<string, never>>(
   declared: Partial<Omit<WorkKind<Payload>, 'run'>>,
-  run: WorkKind<Payload>['run'],
+  // biome-ignore lint/suspicious/noConfusingVoidType: of functions without a return
+  run: (item: WorkItem<Payload>) => Promise<WorkOutcome<Payload> | void>,
 ): WorkKind<Payload> {
   // without a schema it is the default type that is inferred
   const payload = z.object({}) as z.ZodType<unknown> as z.ZodType<Payload>
-  return { payload, retry: backoff(), timeLimitMs: 60_000, slots: 4, ...declared, run }
+  const kind = { payload, retry: backoff(), timeLimitMs: 60_000, slots: 4, ...declared }
+  return {
+    ...kind,
+    async run(item) {
+      try {
+        return (await run(item)) ?? { outcome: 'done' }
+      } catch (error) {
+        if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
+        throw error
+      }
+    },
+  }
 }

@@ -5,7 +5,6 @@ import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import { derivedId } from '../commands/event-registry.ts'
 import { ProcessorNotConfigured, ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
 import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
 
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
@@ -17,9 +16,6 @@ export const LONG_OUTAGE_MS = 4 * 3_600_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
 const DAY_MS = 86_400_000
-
-/** How long work waits for read models that are late, in real milliseconds. */
-const LATE_MS = 1_000
 
 /** What waits, as its alert tells it; the first of its ids is that of a stream. */
 export type HeldUp = Pick<RaisedAlert, 'kind' | 'about'>
@@ -82,16 +78,4 @@ export async function raiseHeldUp(
   const told = former.filter(({ type }) => type.endsWith('HeldUp')).map((event) => JSON.parse(event.data))
   if (told.some((one) => one.since === data.since && one.work === about.work)) return
   orThrow(await commands.execute(raisedAlert, id, { type: 'Raise', data }, context))
-}
-
-/** Does what read models are asked for; again a little later where they are late. */
-export async function unlessLate<Payload>(
-  run: () => Promise<WorkOutcome<Payload>>,
-): Promise<WorkOutcome<Payload>> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
-    throw error
-  }
 }

@@ -27,7 +27,6 @@ export function erasure({ personalData }: Pick<Application, 'personalData'>) {
         async ({ payload: { subject, generation } }) => {
           // by its number: late or repeated, it never touches the newer key of a person that was reported again
           await personalData.destroyKey(subject, generation)
-          return { outcome: 'done' }
         },
       ),
     },

@@ -1,5 +1,5 @@
 import { type Employer, EmployerRegistered } from '../../domain/parties/employer.ts'
-import { opened } from '../commands/sealed-fields.ts'
+import { openedOne } from '../commands/sealed-fields.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** The legal name of an employer, opened; `(erased)` where its data key was destroyed. */
@@ -7,8 +7,5 @@ export async function legalName(
   { personalData }: { readonly personalData: Pick<PersonalData, 'open'> },
   { employer_id, legal_name }: Pick<Employer, 'employer_id' | 'legal_name'>,
 ): Promise<string> {
-  const { data } = await opened(personalData, [
-    { schema: EmployerRegistered.schema, data: { employer_id, legal_name } },
-  ])
-  return (data[0] as Pick<Employer, 'legal_name'>).legal_name
+  return (await openedOne(personalData, EmployerRegistered, { employer_id, legal_name })).legal_name
 }

@@ -49,7 +49,7 @@ export function checkoutSettings(app: Application) {
           // of several tries, each records what came of it
           const context = { ...contextOf(item), commandId: `${item.commandId}/${item.attempt}` }
           const { isOver } = await copyLogo(app, item.key, logo_url, item.signal, context)
-          if (isOver || item.isLastTry) return { outcome: 'done' }
+          if (isOver || item.isLastTry) return
           return { outcome: 'retry', why: 'The logo could not be copied' }
         },
       ),
@@ -61,7 +61,7 @@ export function checkoutSettings(app: Application) {
         async (item) => {
           const { state } = await app.commands.load(settings, item.key)
           const { web_address } = state.settings
-          if (web_address === null || !isSameAddress(state.settings, item.payload)) return { outcome: 'done' }
+          if (web_address === null || !isSameAddress(state.settings, item.payload)) return
           const { look, isAnswered } = await lookAt(app, item.key, web_address, item.signal)
           // this process may reach no address at all
           if (!isAnswered && state.web_address_proof !== null && !item.isLastTry) {
@@ -72,7 +72,7 @@ export function checkoutSettings(app: Application) {
           const found = { before: state.web_address_proof, provenBy: look.provenBy }
           const recorded = await recordLook(app, item.key, web_address, found, context)
           // another tenant has proven it meanwhile
-          if (isRejection(recorded)) return { outcome: 'done' }
+          if (isRejection(recorded)) return
           // what changed is followed by a look of its own
           const now = Math.max(app.clock.now(), item.dueAt)
           return { outcome: 'again', at: now + untilNextLook(recorded, now) }

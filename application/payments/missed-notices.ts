@@ -63,24 +63,21 @@ interface Live {
   readonly environment: Environment
   readonly limit: number
 }
-const LIVE_LINKS = statement('any-live-link', (db, $: Parameter<Live>) =>
-  db.selectFrom('payment_links').select('seq').where('environment', '=', $('environment')).limit($('limit')),
-)
-const LIVE_SUBSCRIPTIONS = statement('any-live-subscription', (db, $: Parameter<Live>) =>
-  db.selectFrom('subscriptions').select('seq').where('environment', '=', $('environment')).limit($('limit')),
-)
-const LIVE_SESSIONS = statement('any-live-session', (db, $: Parameter<Live>) =>
-  db
-    .selectFrom('payment_sessions')
-    .select('seq')
-    .where('environment', '=', $('environment'))
-    .limit($('limit')),
+const ANY_LIVE = (['payment_links', 'subscriptions', 'payment_sessions'] as const).map((table) =>
+  statement(`any-live-${table}`, (db, $: Parameter<Live>) =>
+    // each of them has these columns
+    db
+      .selectFrom(table as 'payment_links')
+      .select('seq')
+      .where('environment', '=', $('environment'))
+      .limit($('limit')),
+  ),
 )
 
 /** Whether a card processor may have something to tell: before the first live sale there is nothing. */
 async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolean> {
-  const any = async (kind: typeof LIVE_LINKS) => (await read.query(kind, LIVE)).length > 0
-  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS)) || (await any(LIVE_SESSIONS))
+  for (const kind of ANY_LIVE) if ((await read.query(kind, LIVE)).length > 0) return true
+  return false
 }
 
 /**

@@ -49,7 +49,7 @@ export function processorNotices(app: Application) {
         const after = await changed(app, subscription, item.key, command, context)
         if (isRejection(after)) return { outcome: 'stop', why: after.message }
         const at = after.ended ? null : nextOverdueAt(after, item.dueAt)
-        return at === null ? { outcome: 'done' } : { outcome: 'again', at }
+        if (at !== null) return { outcome: 'again', at }
       }),
     },
   })

@@ -1,4 +1,3 @@
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/links/payment-link.ts'
 import { paymentSession } from '../../domain/payments/sessions/payment-session.ts'
@@ -8,6 +7,7 @@ import {
   type SubscriptionCommand,
   subscription,
 } from '../../domain/payments/subscriptions/subscription.ts'
+import { stateOf } from '../access/owned-by.ts'
 import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import { derivedId } from '../commands/event-registry.ts'
@@ -67,15 +67,13 @@ async function apply(
       'subscriptionId' in notice
         ? notice.subscriptionId
         : await subscriptionAt(app, source, notice.processorSubscriptionId)
-    const { state } = isId(subscriptionId)
-      ? await app.commands.load(subscription, subscriptionId)
-      : { state: null }
+    const state = await stateOf(app, subscription, subscriptionId)
     if (!state || !isAt(source, state)) return unknown()
     return recordSubscriptionNotice(app, state, notice, context)
   }
   if ('sessionId' in notice) return applyToSession(app, source, notice, context)
   const { at, linkId } = notice
-  const { state } = isId(linkId) ? await app.commands.load(paymentLink, linkId) : { state: null }
+  const state = await stateOf(app, paymentLink, linkId)
   if (!state || !isAt(source, state)) return unknown()
   switch (notice.about) {
     case 'link_paid': {
@@ -101,7 +99,7 @@ async function applyToSession(
   context: CommandContext,
 ): Promise<unknown> {
   const { sessionId, checkoutId, at } = notice
-  const { state } = isId(sessionId) ? await app.commands.load(paymentSession, sessionId) : { state: null }
+  const state = await stateOf(app, paymentSession, sessionId)
   const checkout = state?.checkouts.find(({ checkout_id }) => checkout_id === checkoutId)
   if (!state || !checkout || !isAt(source, { ...state, processor: checkout.processor })) return unknown()
   switch (notice.about) {

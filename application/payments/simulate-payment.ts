@@ -120,8 +120,8 @@ async function simulateLink(
   const at = app.clock.now()
   if (failureCode !== null) {
     const failureMessage = `The payment was declined (${failureCode})`
-    const refusal = await failLink(app, { linkId, failureMessage, at }, context)
-    return refusal ?? { kind: 'payment_link', alreadyPaid: false }
+    const failed = await failLink(app, { linkId, failureMessage, at }, context)
+    return isRejection(failed) ? failed : { kind: 'payment_link', alreadyPaid: false }
   }
   const paid = {
     linkId,

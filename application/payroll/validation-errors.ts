@@ -3,7 +3,7 @@ import type { Person } from '../../domain/payroll/payroll-row.ts'
 import { describeReason } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../commands/application.ts'
 import { derivedId } from '../commands/event-registry.ts'
-import { opened } from '../commands/sealed-fields.ts'
+import { openedOne } from '../commands/sealed-fields.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { type Parameter, statement } from '../queries/statement.ts'
 import type { PayrollFileRow } from './submission-status.ts'
@@ -82,8 +82,7 @@ async function namesOf(
   rows: readonly RedRow[],
 ): Promise<ReadonlyMap<number, string>> {
   const failures = { file_id: fileId, failures: rows }
-  const { data } = await opened(app.personalData, [{ schema: PayrollRowsValidated.schema, data: failures }])
-  const named = (data[0] as { readonly failures: readonly RedRow[] }).failures
+  const { failures: named } = await openedOne(app.personalData, PayrollRowsValidated, failures)
   return new Map(named.map(({ row_number, person }) => [row_number, person === null ? '' : nameOf(person)]))
 }
 

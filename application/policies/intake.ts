@@ -1,5 +1,4 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
@@ -13,11 +12,12 @@ import {
 } from '../../domain/policies/intake.ts'
 import { hasLostNumber, policy } from '../../domain/policies/policy.ts'
 import { carrierIdOf } from '../access/named-policy.ts'
+import { stateOf } from '../access/owned-by.ts'
 import type { Application } from '../commands/application.ts'
 import { type CommandContext, createdId } from '../commands/command-context.ts'
 import type { Reads } from '../commands/command-handler.ts'
 import { feinReservation, holderOf, policyNumberReservation } from '../commands/reservations.ts'
-import { opened } from '../commands/sealed-fields.ts'
+import { openedOne } from '../commands/sealed-fields.ts'
 import { employerSubject, personSubject, sealFields } from '../commands/sealing.ts'
 import { within } from '../commands/verbs.ts'
 import * as employers from '../parties/employers.ts'
@@ -131,7 +131,7 @@ async function refuse(
 ): Promise<Rejection | null> {
   const { commands, personalData } = app
   const { tenant_id, environment } = client
-  const insurer = isId(carrierId) ? (await commands.load(carrier, carrierId)).state : null
+  const insurer = await stateOf({ commands }, carrier, carrierId)
   if (insurer?.tenant_id !== tenant_id) {
     const why = 'carrier_id names no carrier of this account'
     return reject('not_found', 'carrier_not_found', why, 'carrier_id')
@@ -259,13 +259,9 @@ async function registered(
   const feinNotation = received.is_fein_bare ? 'digits' : fein_notation
   const present = (await app.commands.load(employer, employer_id)).state
   if (!present) {
-    const { data } = await opened(app.personalData, [
-      { schema: IntakeReceived.schema, data: { intake_id, employer: text } },
-    ])
-    const sent = (data[0] as { readonly employer: string }).employer
-    const { legal_name, fein, entity_type, address, contact_email, email } = JSON.parse(
-      sent,
-    ) as IntakeEmployer
+    const sent = await openedOne(app.personalData, IntakeReceived, { intake_id, employer: text })
+    const plain = JSON.parse(sent.employer) as IntakeEmployer
+    const { legal_name, fein, entity_type, address, contact_email, email } = plain
     const registration = await employers.prepareRegistration(
       app,
       {

@@ -27,7 +27,7 @@ export function policyIntakes(app: Application) {
       'tell-unfinished': work({}, async (item) => {
         const command = { type: 'RecordUnfinished' } as const
         const outcome = await app.commands.execute(intake, item.key, command, contextOf(item))
-        return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
+        if (isRejection(outcome)) return { outcome: 'stop', why: outcome.message }
       }),
     },
   })

@@ -19,7 +19,10 @@ export async function findCurrent<Found>(
   return late
 }
 
-/** Waits until all debits that there are can be looked for. @throws ReadModelsLate */
-export async function debitsAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>) {
-  if (!(await readModels.reached(['bank-debits'], await log.head()))) throw new ReadModelsLate()
+/** Waits until all that is stored by now can be looked for. @throws ReadModelsLate */
+export async function untilCurrent(
+  { readModels, log }: Pick<Application, 'readModels' | 'log'>,
+  ...projections: readonly string[]
+): Promise<void> {
+  if (!(await readModels.reached(projections, await log.head()))) throw new ReadModelsLate()
 }

@@ -1,7 +1,7 @@
 import { sentEntries } from '../banking/files/sent-entries.ts'
 import type { Application } from '../commands/application.ts'
 import { feinReservation, holderOf } from '../commands/reservations.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { untilCurrent } from '../queries/find-current.ts'
 import { type Parameter, type Reading, statement } from '../queries/statement.ts'
 import { readSearch, type Sought } from './terms.ts'
 import { type Parts, THINGS } from './things.ts'
@@ -93,7 +93,7 @@ export async function search(
   text: string,
 ): Promise<readonly Hit[]> {
   const sought = readSearch(app.personalData, text)
-  if (!(await app.readModels.reached(PROJECTIONS, await app.log.head()))) throw new ReadModelsLate()
+  await untilCurrent(app, ...PROJECTIONS)
   const parts = await Promise.all([
     byId(sought),
     byFein(app, sought),

@@ -32,7 +32,7 @@ import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import { DIRECTORY_ENTRY } from '../access/list-directory.ts'
 import type { Application } from '../commands/application.ts'
 import { comparable } from '../commands/found-by.ts'
-import { MASK, opened } from '../commands/sealed-fields.ts'
+import { MASK, openedOne } from '../commands/sealed-fields.ts'
 import { showEmployer } from '../parties/show-employers.ts'
 import { showLink } from '../payments/links/show-links.ts'
 import { showSession } from '../payments/sessions/show-sessions.ts'
@@ -179,9 +179,8 @@ async function isStillOfEmployer(app: Parts, state: Employer, sought: Sought): P
 
 async function payerOf({ personalData }: Parts, session: FinancingSession): Promise<string> {
   const { financing_session_id, customer } = session
-  const sealed = { schema: FinancingSessionCreated.schema, data: { financing_session_id, customer } }
-  const { data } = await opened(personalData, [sealed])
-  return (data[0] as { readonly customer: { readonly email: string } }).customer.email
+  const opened = await openedOne(personalData, FinancingSessionCreated, { financing_session_id, customer })
+  return opened.customer.email
 }
 
 function isSame(value: string | null, sought: string): boolean {

@@ -9,7 +9,7 @@ import type { Application } from '../commands/application.ts'
 import type { CommandContext } from '../commands/command-context.ts'
 import { derivedId } from '../commands/event-registry.ts'
 import type { ListPage, PageRequest, ResultOf } from '../ports/read-database.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { untilCurrent } from '../queries/find-current.ts'
 import { type KeyScope, keyScope, pagedList, readPage } from '../queries/pages.ts'
 import {
   equalIfGiven,
@@ -188,7 +188,7 @@ async function toResend(
     )
     return refuseDisabled(subscription) ?? { subscription, rows: oldestFirst }
   }
-  await current(app)
+  await untilCurrent(app, PROJECTION)
   const rows = await app.read.query(SPAN, {
     ...keyScope({ ...caller, ...subscription.scope }),
     event_type: null,
@@ -210,7 +210,7 @@ async function named(
   caller: WebhookCaller,
   ids: readonly string[],
 ): Promise<readonly (EventRow | Rejection)[]> {
-  await current(app)
+  await untilCurrent(app, PROJECTION)
   const rows = await app.read.query(BY_IDS, { ids: ids.filter(isId), since: since(app) })
   const found = new Map(rows.map((row) => [row.event_id, row]))
   return Promise.all(
@@ -232,10 +232,6 @@ async function withPayloads(
     const { event_type, payload } = loaded[index]!.state!
     return { event_id, event_type, created_at, payload: JSON.stringify(payload) }
   })
-}
-
-async function current({ readModels, log }: Reads): Promise<void> {
-  if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
 }
 
 /** Older events are past, in ISO 8601. */

@@ -8,15 +8,18 @@ import {
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import type { Application } from '../commands/application.ts'
 import { type CommandContext, createdId } from '../commands/command-context.ts'
+import { within } from '../commands/verbs.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 
 /** What partners are told, and whose it is. */
 export interface NewWebhookEvent<Type extends WebhookEventType> {
   readonly type: Type
-  readonly tenantId: string
-  readonly environment: Environment
-  readonly carrierId: string | null
-  readonly employerId: string | null
+  readonly of: {
+    readonly tenant_id: string
+    readonly environment: Environment
+    readonly carrier_id: string | null
+    readonly employer_id: string | null
+  }
   readonly payload: WebhookPayload<Type>
 }
 
@@ -27,22 +30,22 @@ export interface NewWebhookEvent<Type extends WebhookEventType> {
  */
 export async function raiseWebhookEvent<Type extends WebhookEventType>(
   app: Pick<Application, 'commands'>,
-  { type, tenantId, environment, carrierId, employerId, payload }: NewWebhookEvent<Type>,
+  { type, of, payload }: NewWebhookEvent<Type>,
   context: CommandContext,
 ): Promise<string> {
   const event_id = createdId(context, webhookEvent)
+  const { tenant_id, environment, carrier_id, employer_id } = of
   const data = {
     event_id,
-    tenant_id: tenantId,
+    tenant_id,
     environment,
     event_type: type,
-    carrier_id: carrierId,
-    employer_id: employerId,
+    carrier_id,
+    employer_id,
     payload: WEBHOOK_EVENTS[type].parse(payload) as Record<string, unknown>,
   }
-  const owned = { ...context, tenantId, environment }
   try {
-    orThrow(await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned))
+    orThrow(await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, within(context, of)))
   } catch (error) {
     // an earlier attempt has raised it: what is new costs no look for that
     if (!(error instanceof WrongExpectedRevision)) throw error

@@ -10,6 +10,7 @@ import {
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import type { EventRegistry, RecordedEvent } from '../commands/event-registry.ts'
+import { eventsOf } from '../commands/events-of.ts'
 import { groupBy } from '../commands/group-by.ts'
 import { RecentlyUsed } from '../commands/recently-used.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
@@ -65,7 +66,8 @@ export class Recipients {
       }
     }
     // a page at a time, and never all changes at once: a subscription may have changed without end
-    for await (const change of this.#changes(stream, known.revision)) {
+    const behind = { from: known.revision + 1, pageSize: READ_PAGE }
+    for await (const change of eventsOf(this.#log, stream, behind)) {
       findUpTo(change.position)
       if (found.length === events.length) break
       known = this.#after(known, change)
@@ -73,15 +75,6 @@ export class Recipients {
     findUpTo(null)
     this.#known.set(stream, known)
     return found
-  }
-
-  /** What happened in a stream behind a revision. */
-  async *#changes(stream: string, after: number): AsyncIterable<StoredEvent> {
-    for (let from = after + 1; ; from += READ_PAGE) {
-      const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
-      yield* page
-      if (page.length < READ_PAGE) return
-    }
   }
 
   #after({ state }: Known, change: StoredEvent): Known {

@@ -90,7 +90,6 @@ export function webhookDeliveries(parts: DeliveryParts) {
         { payload: z.object({ secret_ref: z.string() }), timeLimitMs: TIME_LIMIT_MS },
         async ({ payload }) => {
           await parts.vault.remove(payload.secret_ref)
-          return { outcome: 'done' }
         },
       ),
       wake: work(
@@ -102,7 +101,6 @@ export function webhookDeliveries(parts: DeliveryParts) {
           if (enabled_by === null) await parts.records.forget(subscription_id)
           else await parts.records.resetFailures(subscription_id, enabled_by)
           parts.notices.wake('work')
-          return { outcome: 'done' }
         },
       ),
     },

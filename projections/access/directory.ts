@@ -1,4 +1,4 @@
-import { type DirectoryKind, directory as table } from '../../application/access/directory-table.ts'
+import { directory as table } from '../../application/access/directory-table.ts'
 import { ApiClientDeactivated, ApiClientIssued } from '../../domain/access/api-client.ts'
 import {
   InboundConnectionDeactivated,
@@ -12,9 +12,20 @@ import {
   WebhookSubscriptionEnabled,
   WebhookSubscriptionRegistered,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import { projection } from '../runtime/projection.ts'
+import { changing, projection } from '../runtime/projection.ts'
 
-const row = (kind: DirectoryKind, id: string) => ({ directory: [[kind, id]] }) as const
+const ofApiClient = changing(
+  table,
+  ({ client_id }: { client_id: string }) => ['api_client', client_id] as const,
+)
+const ofConnection = changing(
+  table,
+  ({ connection_id }: { connection_id: string }) => ['inbound_connection', connection_id] as const,
+)
+const ofSubscription = changing(
+  table,
+  ({ subscription_id }: { subscription_id: string }) => ['webhook_subscription', subscription_id] as const,
+)
 
 /** Tenants and what opens the service to them, as operators list them; what they are stands in the log. */
 export const directory = projection({
@@ -34,38 +45,18 @@ export const directory = projection({
       apply: ({ data: { client_id: id, tenant_id, environment }, position: seq }, { directory }) =>
         directory.put({ kind: 'api_client', id, tenant_id, environment, status: 'active', seq }),
     }),
-    on(ApiClientDeactivated, {
-      reads: ({ data }) => row('api_client', data.client_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['api_client', data.client_id], { status: 'deactivated' }),
-    }),
+    ofApiClient(ApiClientDeactivated, () => ({ status: 'deactivated' })),
     on(InboundConnectionOpened, {
       apply: ({ data: { connection_id: id, tenant_id, environment }, position: seq }, { directory }) =>
         directory.put({ kind: 'inbound_connection', id, tenant_id, environment, status: 'active', seq }),
     }),
-    on(InboundConnectionDeactivated, {
-      reads: ({ data }) => row('inbound_connection', data.connection_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['inbound_connection', data.connection_id], { status: 'deactivated' }),
-    }),
+    ofConnection(InboundConnectionDeactivated, () => ({ status: 'deactivated' })),
     on(WebhookSubscriptionRegistered, {
       apply: ({ data: { subscription_id: id, tenant_id, environment }, position: seq }, { directory }) =>
         directory.put({ kind: 'webhook_subscription', id, tenant_id, environment, status: 'active', seq }),
     }),
-    on(WebhookSubscriptionDisabled, {
-      reads: ({ data }) => row('webhook_subscription', data.subscription_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['webhook_subscription', data.subscription_id], { status: 'disabled' }),
-    }),
-    on(WebhookSubscriptionEnabled, {
-      reads: ({ data }) => row('webhook_subscription', data.subscription_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['webhook_subscription', data.subscription_id], { status: 'active' }),
-    }),
-    on(WebhookSubscriptionDeleted, {
-      reads: ({ data }) => row('webhook_subscription', data.subscription_id),
-      apply: ({ data }, { directory }) =>
-        directory.change(['webhook_subscription', data.subscription_id], { status: 'deleted' }),
-    }),
+    ofSubscription(WebhookSubscriptionDisabled, () => ({ status: 'disabled' })),
+    ofSubscription(WebhookSubscriptionEnabled, () => ({ status: 'active' })),
+    ofSubscription(WebhookSubscriptionDeleted, () => ({ status: 'deleted' })),
   ],
 })

@@ -17,7 +17,7 @@ import {
   PayrollWagesCalculated,
 } from '../../domain/payroll/payroll-file-events.ts'
 import type { ValidationResult } from '../../domain/payroll/phases.ts'
-import { type FoldedTable, projection } from '../runtime/projection.ts'
+import { changing, type FoldedTable, projection } from '../runtime/projection.ts'
 
 /**
  * What status and error queries answer from: one row per file (payroll or employee sync) with where
@@ -67,28 +67,21 @@ function putErrors(
   }
 }
 
-function ofFile(event: FileEvent) {
-  return { payroll_files: [[event.data.file_id]] } as const
-}
+const ofFile = changing(filesTable)
 
-/** Changes the row of a file: adds to counters, sets other columns. @throws when there is no such row. */
-function changeFile(
-  files: FoldedTable<typeof filesTable>,
-  event: FileEvent,
+/** What an event changes of the row of a file: it adds to counters, and sets other columns. */
+function counted(
+  { metadata }: FileEvent,
+  row: File | undefined,
   add: { readonly [C in Counter]?: number },
   set: Changes = {},
-): void {
-  const { file_id } = event.data
-  const row = files.get(file_id)
-  const columns: { -readonly [C in keyof Changes]: Changes[C] } = {
-    ...set,
-    updated_at: event.metadata.recorded_at,
-  }
+): Changes {
+  const columns: { -readonly [C in keyof Changes]: Changes[C] } = { ...set, updated_at: metadata.recorded_at }
   for (const name in add) {
     const column = name as Counter
     columns[column] = (row?.[column] ?? 0) + add[column]!
   }
-  files.change([file_id], columns)
+  return columns
 }
 
 export const payrollFiles = projection({
@@ -123,92 +116,58 @@ export const payrollFiles = projection({
       },
     }),
     on(PayrollFileProcessed, {
-      reads: ofFile,
-      apply(event, { payroll_files, payroll_row_errors }) {
-        const { file_id, row_count, validation, wages, premium } = event.data
-        changeFile(
-          payroll_files,
-          event,
-          {},
-          {
-            status: 'NORMALIZED',
-            row_count,
-            validated_chunks: 1,
-            green_rows: validation.green,
-            red_rows: validation.red,
-            phase_1_status: 'complete',
-            wages_chunks: 1,
-            wages_rows: wages.rows_processed,
-            total_auditable_wages_cents: wages.auditable_cents,
-            phase_2_status: 'complete',
-            ...(premium && {
-              premium_chunks: 1,
-              premium_rows: premium.rows_processed,
-              total_premium_cents: premium.premium_cents,
-              phase_3_status: 'complete',
-            }),
-          },
-        )
-        putErrors(payroll_row_errors, file_id, validation)
+      reads: ({ data }) => ({ payroll_files: [[data.file_id]] }),
+      apply({ data: { file_id, row_count, validation, wages, premium }, metadata }, tables) {
+        tables.payroll_files.change([file_id], {
+          status: 'NORMALIZED',
+          row_count,
+          validated_chunks: 1,
+          green_rows: validation.green,
+          red_rows: validation.red,
+          phase_1_status: 'complete',
+          wages_chunks: 1,
+          wages_rows: wages.rows_processed,
+          total_auditable_wages_cents: wages.auditable_cents,
+          phase_2_status: 'complete',
+          ...(premium && {
+            premium_chunks: 1,
+            premium_rows: premium.rows_processed,
+            total_premium_cents: premium.premium_cents,
+            phase_3_status: 'complete' as const,
+          }),
+          updated_at: metadata.recorded_at,
+        })
+        putErrors(tables.payroll_row_errors, file_id, validation)
       },
     }),
-    on(PayrollRowsRecorded, {
-      reads: ofFile,
-      apply: (event, { payroll_files }) => changeFile(payroll_files, event, { recorded_chunks: 1 }),
-    }),
-    on(PayrollFileNormalized, {
-      reads: ofFile,
-      apply: (event, { payroll_files }) =>
-        changeFile(payroll_files, event, {}, { status: 'NORMALIZED', row_count: event.data.row_count }),
-    }),
+    ofFile(PayrollRowsRecorded, (event, row) => counted(event, row, { recorded_chunks: 1 })),
+    ofFile(PayrollFileNormalized, (event, row) =>
+      counted(event, row, {}, { status: 'NORMALIZED', row_count: event.data.row_count }),
+    ),
     on(PayrollRowsValidated, {
-      reads: ofFile,
+      reads: ({ data }) => ({ payroll_files: [[data.file_id]] }),
       apply(event, { payroll_files, payroll_row_errors }) {
         const { file_id, green, red, last } = event.data
-        changeFile(
-          payroll_files,
-          event,
-          { validated_chunks: 1, green_rows: green, red_rows: red },
-          last ? { phase_1_status: 'complete' } : {},
-        )
+        const added = { validated_chunks: 1, green_rows: green, red_rows: red }
+        const set = last ? ({ phase_1_status: 'complete' } as const) : {}
+        payroll_files.change([file_id], counted(event, payroll_files.get(file_id), added, set))
         putErrors(payroll_row_errors, file_id, event.data)
       },
     }),
-    on(PayrollWagesCalculated, {
-      reads: ofFile,
-      apply(event, { payroll_files }) {
-        const { rows_processed, auditable_cents, last } = event.data
-        changeFile(
-          payroll_files,
-          event,
-          { wages_chunks: 1, wages_rows: rows_processed, total_auditable_wages_cents: auditable_cents },
-          last ? { phase_2_status: 'complete' } : {},
-        )
-      },
+    ofFile(PayrollWagesCalculated, (event, row) => {
+      const { rows_processed: wages_rows, auditable_cents: total_auditable_wages_cents, last } = event.data
+      const added = { wages_chunks: 1, wages_rows, total_auditable_wages_cents }
+      return counted(event, row, added, last ? { phase_2_status: 'complete' } : {})
     }),
-    on(PayrollPremiumCalculated, {
-      reads: ofFile,
-      apply(event, { payroll_files }) {
-        const { rows_processed, premium_cents, last } = event.data
-        changeFile(
-          payroll_files,
-          event,
-          { premium_chunks: 1, premium_rows: rows_processed, total_premium_cents: premium_cents },
-          last ? { phase_3_status: 'complete' } : {},
-        )
-      },
+    ofFile(PayrollPremiumCalculated, (event, row) => {
+      const { rows_processed: premium_rows, premium_cents: total_premium_cents, last } = event.data
+      const added = { premium_chunks: 1, premium_rows, total_premium_cents }
+      return counted(event, row, added, last ? { phase_3_status: 'complete' } : {})
     }),
-    on(PayrollFileFailed, {
-      reads: ofFile,
-      apply(event, { payroll_files }) {
-        const phase = PHASE_OF_STAGE[event.data.stage]
-        changeFile(
-          payroll_files,
-          event,
-          {},
-          { status: 'failed', error: event.data.error, ...(phase ? { [phase]: 'failed' } : {}) },
-        )
-      },
+    ofFile(PayrollFileFailed, (event, row) => {
+      const phase = PHASE_OF_STAGE[event.data.stage]
+      const set = { status: 'failed', error: event.data.error, ...(phase && { [phase]: 'failed' }) } as const
+      return counted(event, row, {}, set)
     }),
     on(EmployeeSyncReceived, {
       apply({ data, metadata, position }, { payroll_files }) {
@@ -229,15 +188,8 @@ export const payrollFiles = projection({
         })
       },
     }),
-    on(EmployeeChangesRecorded, {
-      reads: ofFile,
-      apply: (event, { payroll_files }) =>
-        changeFile(
-          payroll_files,
-          event,
-          { recorded_chunks: 1 },
-          event.data.last ? { status: 'NORMALIZED' } : {},
-        ),
-    }),
+    ofFile(EmployeeChangesRecorded, (event, row) =>
+      counted(event, row, { recorded_chunks: 1 }, event.data.last ? { status: 'NORMALIZED' } : {}),
+    ),
   ],
 })

@@ -6,7 +6,9 @@ import {
   PolicyIssued,
   PolicyTermsChanged,
 } from '../../domain/policies/policy.ts'
-import { projection } from '../runtime/projection.ts'
+import { changing, projection } from '../runtime/projection.ts'
+
+const ofPolicy = changing(policiesTable)
 
 /** Policies of an employer as they are listed and described, and the carriers whose names they show. */
 export const policies = projection({
@@ -18,21 +20,11 @@ export const policies = projection({
       apply: ({ data, position }, { policies }) =>
         policies.put({ ...data, fee_count: data.fees.length, seq: position }),
     }),
-    on(PolicyTermsChanged, {
-      reads: ({ data }) => ({ policies: [[data.policy_id]] }),
-      apply({ data }, { policies }) {
-        const { policy_id, rates: _rates, ...terms } = data
-        policies.change([policy_id], terms.fees ? { ...terms, fee_count: terms.fees.length } : terms)
-      },
-    }),
-    on(PolicyCancelled, {
-      reads: ({ data }) => ({ policies: [[data.policy_id]] }),
-      apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'cancelled' }),
-    }),
-    on(PolicyActivated, {
-      reads: ({ data }) => ({ policies: [[data.policy_id]] }),
-      apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'active' }),
-    }),
+    ofPolicy(PolicyTermsChanged, ({ data: { policy_id: _id, rates: _rates, ...terms } }) =>
+      terms.fees ? { ...terms, fee_count: terms.fees.length } : terms,
+    ),
+    ofPolicy(PolicyCancelled, () => ({ status: 'cancelled' })),
+    ofPolicy(PolicyActivated, () => ({ status: 'active' })),
     on(CarrierRegistered, {
       apply: ({ data, position }, { carriers }) => carriers.put({ ...data, seq: position }),
     }),

@@ -82,5 +82,32 @@ export function projection<const Tables extends readonly TableDefinition[]>(defi
   return { ...definition, handlers: definition.handlers(on) }
 }
 
+type Recorded<E extends EventType> = RecordedEvent<Extract<EventOf<E>, DomainEvent>>
+
+/**
+ * Declares what events change of one row. It must be there, unless nothing (`null`) is changed of it.
+ * @param keyOf of the row that an event is about; default: the event names it as the key's column does.
+ */
+export function changing<T extends TableDefinition, Data = { readonly [Column in T['key'][number]]: string }>(
+  table: T,
+  keyOf = ((data: Record<string, unknown>) => table.key.map((column) => data[column])) as unknown as (
+    data: Data,
+  ) => KeyOf<T>,
+) {
+  return <E extends EventType, R extends ChangedColumns<T>>(
+    type: E & (Recorded<E>['data'] extends Data ? unknown : never),
+    columnsOf: (event: Recorded<E>, row: RowOf<T> | undefined) => (R & NoOther<R, ChangedColumns<T>>) | null,
+  ): Handler => ({
+    type: type.name,
+    reads: ({ data }) => ({ [table.name]: [keyOf(data as Data)] }),
+    apply(event, tables) {
+      const key = keyOf(event.data as Data)
+      const folded = tables[table.name]!
+      const columns = columnsOf(event as Recorded<E>, folded.get(...key) as RowOf<T> | undefined)
+      if (columns !== null) folded.change(key, columns)
+    },
+  })
+}
+
 /** Where a projection stands in its life; see docs/operators/operations.md for the moves. */
 export type ProjectionState = 'new' | 'booting' | 'active' | 'paused' | 'parked' | 'detached' | 'error'

@@ -49,27 +49,33 @@ import { PayrollFileReceived } from '../../domain/payroll/payroll-file-events.ts
 import { PolicyIssued } from '../../domain/policies/policy.ts'
 import { type FoldedTable, projection } from '../runtime/projection.ts'
 
-type Term = string | null | undefined
-
 interface Tables {
   readonly search_terms: FoldedTable<typeof termsTable>
   readonly search_names: FoldedTable<typeof searchNames>
 }
 
-/** What an event tells of a thing: terms and names that it is found by. */
-interface Found {
-  readonly kind: string
-  readonly id: string | null | undefined
-  readonly terms?: readonly Term[]
-  readonly names?: readonly Term[]
+type DataOf<T extends EventType> = Extract<EventOf<T>, DomainEvent>['data']
+/** Values of an event's data: fields of it, or worked out. */
+type Values<Data> = readonly (keyof Data & string)[] | ((data: Data) => readonly unknown[])
+
+function valuesOf<Data>(data: Data, values: Values<Data>): string[] {
+  const found: readonly unknown[] =
+    typeof values === 'function' ? values(data) : values.map((field) => data[field])
+  return found.filter((value) => typeof value === 'string' && value !== '') as string[]
 }
 
-function put(tables: Tables, { kind, id, terms = [], names = [] }: Found): void {
-  if (!id) return
+interface Found {
+  readonly kind: string
+  readonly id: string
+  readonly terms: readonly string[]
+  readonly names: readonly string[]
+}
+
+function put(tables: Tables, { kind, id, terms, names }: Found): void {
   for (const term of terms) {
-    if (term && term.length <= MAX_SEARCH) tables.search_terms.put({ term, kind, id })
+    if (term.length <= MAX_SEARCH) tables.search_terms.put({ term, kind, id })
   }
-  for (const name of names.flatMap((one) => (one && !isSealed(one) ? beginningsOf(one) : []))) {
+  for (const name of names.flatMap((one) => (isSealed(one) ? [] : beginningsOf(one)))) {
     tables.search_names.put({ kind, name, id })
   }
 }
@@ -84,160 +90,85 @@ export const searchTerms = projection({
   tables: [termsTable, searchNames],
   readersWait: true,
   handlers(on) {
-    const finds = <T extends EventType>(
-      type: T,
-      found: (data: Extract<EventOf<T>, DomainEvent>['data']) => Found,
-    ) =>
-      on(type, {
-        apply: ({ data }, tables) => put(tables, found(data)),
-      })
+    /** What an event tells of a thing: its id, and terms and names that it is found by. */
+    const told =
+      (isMade: boolean) =>
+      <T extends EventType>(
+        type: T,
+        kind: string,
+        idIn: (keyof DataOf<T> & string) | ((data: DataOf<T>) => string),
+        by: { readonly terms?: Values<DataOf<T>>; readonly names?: Values<DataOf<T>> } = {},
+      ) =>
+        on(type, {
+          apply({ data, metadata }, tables) {
+            const id = (typeof idIn === 'function' ? idIn(data) : data[idIn]) as string | null | undefined
+            if (!id) return
+            const terms = valuesOf(data, by.terms ?? [])
+            if (isMade) for (const one of metadata.found_by ?? []) terms.push(`#${one}`)
+            put(tables, { kind, id, terms, names: valuesOf(data, by.names ?? []) })
+          },
+        })
+    const finds = told(false)
     /** The same of what a request created or changed: by the fingerprints in the event's metadata, too. */
-    const made = <T extends EventType>(
-      type: T,
-      found: (data: Extract<EventOf<T>, DomainEvent>['data']) => Found,
-    ) =>
-      on(type, {
-        apply({ data, metadata }, tables) {
-          const { terms = [], ...rest } = found(data)
-          const fingerprints = (metadata.found_by ?? []).map((one) => `#${one}`)
-          put(tables, { ...rest, terms: [...terms, ...fingerprints] })
-        },
-      })
+    const made = told(true)
     return [
-      made(TenantRegistered, ({ tenant_id: id, name }) => ({ kind: 'tenant', id, names: [name] })),
-      made(CarrierRegistered, ({ carrier_id: id, name }) => ({ kind: 'carrier', id, names: [name] })),
-      made(PayrollCompanyRegistered, ({ payroll_company_id: id, name }) => ({
-        kind: 'payroll_company',
-        id,
-        names: [name],
-      })),
-      made(EmployerRegistered, ({ employer_id: id, legal_name }) => ({
-        kind: 'employer',
-        id,
-        names: [legal_name],
-      })),
-      made(EmployerDetailsChanged, ({ employer_id: id, legal_name }) => ({
-        kind: 'employer',
-        id,
-        names: [legal_name],
-      })),
-      made(PolicyIssued, ({ policy_id: id, policy_number }) => ({
-        kind: 'policy',
-        id,
-        names: [policy_number],
-      })),
-      made(ApiClientIssued, ({ client_id: id, name }) => ({ kind: 'api_client', id, names: [name] })),
-      made(AgentCredentialIssued, ({ credential_id: id, api_key_prefix }) => ({
-        kind: 'agent_credential',
-        id,
-        terms: [api_key_prefix],
-      })),
-      made(PayrollFileReceived, ({ file_id: id, file_name, source }) => ({
-        kind: 'payroll_file',
-        id,
-        terms: [source.submission_id],
-        names: [file_name],
-      })),
-      made(EmployeeSyncReceived, ({ file_id: id, sync_id }) => ({
-        kind: 'payroll_file',
-        id,
-        terms: [sync_id],
-      })),
-      made(PaymentLinkCreated, ({ payment_link_id: id, processor_payment_link_id, invoice_id }) => ({
-        kind: 'payment_link',
-        id,
-        terms: [processor_payment_link_id, invoice_id],
-      })),
-      finds(PaymentLinkPaid, ({ payment_link_id: id, payment_id, processor_payment_id }) => ({
-        kind: 'payment_link',
-        id,
-        terms: [payment_id, processor_payment_id],
-      })),
-      finds(PaymentLinkPaidAgain, ({ payment_link_id: id, processor_payment_id }) => ({
-        kind: 'payment_link',
-        id,
-        terms: [processor_payment_id],
-      })),
-      made(PaymentLinkRefundRequested, ({ payment_link_id: id, refund_id }) => ({
-        kind: 'payment_link',
-        id,
-        terms: [refund_id],
-      })),
-      finds(PaymentLinkRefunded, ({ payment_link_id: id, processor_refund_id }) => ({
-        kind: 'payment_link',
-        id,
-        terms: [processor_refund_id],
-      })),
-      made(PaymentSessionCreated, ({ payment_session_id: id }) => ({ kind: 'payment_session', id })),
-      finds(
-        PaymentSessionCheckoutBegun,
-        ({ payment_session_id: id, checkout_id, processor_checkout_id }) => ({
-          kind: 'payment_session',
-          id,
-          terms: [checkout_id, processor_checkout_id],
-        }),
-      ),
-      finds(PaymentSessionPaid, ({ payment_session_id: id, payment_id, processor_payment_id }) => ({
-        kind: 'payment_session',
-        id,
-        terms: [payment_id, processor_payment_id],
-      })),
-      finds(PaymentSessionPaidAgain, ({ payment_session_id: id, payment_id, processor_payment_id }) => ({
-        kind: 'payment_session',
-        id,
-        terms: [payment_id, processor_payment_id],
-      })),
-      made(FinancingSessionCreated, ({ financing_session_id: id }) => ({ kind: 'financing_session', id })),
-      made(SubscriptionStarted, ({ subscription_id: id, processor_subscription_id }) => ({
-        kind: 'subscription',
-        id,
-        terms: [processor_subscription_id],
-      })),
-      finds(SubscriptionChargePaid, ({ subscription_id: id, processor_payment_id }) => ({
-        kind: 'subscription',
-        id,
-        terms: [processor_payment_id],
-      })),
-      finds(SubscriptionChargePaidAgain, ({ subscription_id: id, processor_payment_id }) => ({
-        kind: 'subscription',
-        id,
-        terms: [processor_payment_id],
-      })),
-      finds(ProcessorCustomerCreated, ({ employer_id: id, customer_id }) => ({
-        kind: 'employer',
-        id,
-        terms: [customer_id],
-      })),
-      finds(ProcessorNoticeNotUnderstood, ({ notice_id: id, processor_notice_id }) => ({
-        kind: 'processor_notice',
-        id,
-        terms: [processor_notice_id],
-      })),
-      made(BankConnectionLinked, ({ connection_id: id, item_id }) => ({
-        kind: 'bank_connection',
-        id,
-        terms: [item_id],
-      })),
-      finds(BankConnectionAccountsFound, ({ connection_id: id, accounts }) => ({
-        kind: 'bank_connection',
-        id,
-        terms: accounts.map(({ bankconnect_account_id }) => bankconnect_account_id),
-      })),
-      made(BankCreditReceived, ({ credit_id: id, bank_transaction_id }) => ({
-        kind: 'bank_credit',
-        id,
-        terms: [bank_transaction_id],
-      })),
-      finds(BankFileRecorded, ({ file_id: id, name }) => ({ kind: 'bank_file', id, names: [name] })),
-      finds(BankReportReceived, ({ report_id: id, name }) => ({ kind: 'bank_report', id, names: [name] })),
+      made(TenantRegistered, 'tenant', 'tenant_id', { names: ['name'] }),
+      made(CarrierRegistered, 'carrier', 'carrier_id', { names: ['name'] }),
+      made(PayrollCompanyRegistered, 'payroll_company', 'payroll_company_id', { names: ['name'] }),
+      made(EmployerRegistered, 'employer', 'employer_id', { names: ['legal_name'] }),
+      made(EmployerDetailsChanged, 'employer', 'employer_id', { names: ['legal_name'] }),
+      made(PolicyIssued, 'policy', 'policy_id', { names: ['policy_number'] }),
+      made(ApiClientIssued, 'api_client', 'client_id', { names: ['name'] }),
+      made(AgentCredentialIssued, 'agent_credential', 'credential_id', { terms: ['api_key_prefix'] }),
+      made(PayrollFileReceived, 'payroll_file', 'file_id', {
+        terms: ({ source }) => [source.submission_id],
+        names: ['file_name'],
+      }),
+      made(EmployeeSyncReceived, 'payroll_file', 'file_id', { terms: ['sync_id'] }),
+      made(PaymentLinkCreated, 'payment_link', 'payment_link_id', {
+        terms: ['processor_payment_link_id', 'invoice_id'],
+      }),
+      finds(PaymentLinkPaid, 'payment_link', 'payment_link_id', {
+        terms: ['payment_id', 'processor_payment_id'],
+      }),
+      finds(PaymentLinkPaidAgain, 'payment_link', 'payment_link_id', { terms: ['processor_payment_id'] }),
+      made(PaymentLinkRefundRequested, 'payment_link', 'payment_link_id', { terms: ['refund_id'] }),
+      finds(PaymentLinkRefunded, 'payment_link', 'payment_link_id', { terms: ['processor_refund_id'] }),
+      made(PaymentSessionCreated, 'payment_session', 'payment_session_id'),
+      finds(PaymentSessionCheckoutBegun, 'payment_session', 'payment_session_id', {
+        terms: ['checkout_id', 'processor_checkout_id'],
+      }),
+      finds(PaymentSessionPaid, 'payment_session', 'payment_session_id', {
+        terms: ['payment_id', 'processor_payment_id'],
+      }),
+      finds(PaymentSessionPaidAgain, 'payment_session', 'payment_session_id', {
+        terms: ['payment_id', 'processor_payment_id'],
+      }),
+      made(FinancingSessionCreated, 'financing_session', 'financing_session_id'),
+      made(SubscriptionStarted, 'subscription', 'subscription_id', { terms: ['processor_subscription_id'] }),
+      finds(SubscriptionChargePaid, 'subscription', 'subscription_id', { terms: ['processor_payment_id'] }),
+      finds(SubscriptionChargePaidAgain, 'subscription', 'subscription_id', {
+        terms: ['processor_payment_id'],
+      }),
+      finds(ProcessorCustomerCreated, 'employer', 'employer_id', { terms: ['customer_id'] }),
+      finds(ProcessorNoticeNotUnderstood, 'processor_notice', 'notice_id', {
+        terms: ['processor_notice_id'],
+      }),
+      made(BankConnectionLinked, 'bank_connection', 'connection_id', { terms: ['item_id'] }),
+      finds(BankConnectionAccountsFound, 'bank_connection', 'connection_id', {
+        terms: ({ accounts }) => accounts.map(({ bankconnect_account_id }) => bankconnect_account_id),
+      }),
+      made(BankCreditReceived, 'bank_credit', 'credit_id', { terms: ['bank_transaction_id'] }),
+      finds(BankFileRecorded, 'bank_file', 'file_id', { names: ['name'] }),
+      finds(BankReportReceived, 'bank_report', 'report_id', { names: ['name'] }),
       // the key alone says which debit it stands for
-      made(DebitKeyClaimed, ({ key }) => ({ kind: 'debit', id: derivedId(key, bankDebit.category) })),
-      made(BankAccountCreated, ({ bank_account_id: id }) => ({ kind: 'bank_account', id })),
-      made(AchAccountCreated, ({ ach_account_id: id }) => ({ kind: 'ach_account', id })),
-      made(LegacyCollectionRecorded, ({ transaction_id: id }) => ({ kind: 'legacy_collection', id })),
-      made(ReconciliationMade, ({ reconciliation_id: id }) => ({ kind: 'reconciliation', id })),
-      made(IdempotencyKeyClaimed, ({ created_id: id }) => ({ kind: 'any', id })),
-      made(IdempotencyKeyAnswered, ({ created_id: id }) => ({ kind: 'any', id })),
+      made(DebitKeyClaimed, 'debit', ({ key }) => derivedId(key, bankDebit.category)),
+      made(BankAccountCreated, 'bank_account', 'bank_account_id'),
+      made(AchAccountCreated, 'ach_account', 'ach_account_id'),
+      made(LegacyCollectionRecorded, 'legacy_collection', 'transaction_id'),
+      made(ReconciliationMade, 'reconciliation', 'reconciliation_id'),
+      made(IdempotencyKeyClaimed, 'any', 'created_id'),
+      made(IdempotencyKeyAnswered, 'any', 'created_id'),
     ]
   },
 })

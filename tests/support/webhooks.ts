@@ -149,17 +149,15 @@ export class WebhookBench {
       commandId?: string
     } = {},
   ): Promise<string> {
-    const { of = newId(), carrierId = null, employerId = null, tenantId = this.tenantId } = options
+    const { of: subscription = newId(), tenantId: tenant_id = this.tenantId } = options
+    const { carrierId: carrier_id = null, employerId: employer_id = null } = options
     return raiseWebhookEvent(
       this.#bench,
       {
         type: 'installment.paid',
-        tenantId,
-        environment: 'live',
-        carrierId,
-        employerId,
+        of: { tenant_id, environment: 'live', carrier_id, employer_id },
         payload: {
-          subscription_id: of,
+          subscription_id: subscription,
           payment_id: newId(),
           installment_number: 1,
           amount_cents: 12_345,

@@ -5,7 +5,7 @@ import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed } from '../../commands/verbs.ts'
-import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 
 /** How long after its last use the numbers of an account may be asked for, as for a debit that comes back, in milliseconds. */
@@ -57,7 +57,7 @@ const OPEN_DEBITS = statement(
  * @throws ReadModelsLate
  */
 async function lastUse(app: Application, achAccountId: string): Promise<number | null> {
-  await debitsAsOfNow(app)
+  await untilCurrent(app, 'bank-debits')
   const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN_STATUSES, limit: 1 })
   if (open.length > 0) return app.clock.now()
   const [use] = await app.read.query(USE, { achAccountId })

@@ -20,7 +20,7 @@ import { type CommandContext, createdId } from '../../commands/command-context.t
 import { changed, readable, within } from '../../commands/verbs.ts'
 import type { LinkedAccount } from '../../ports/bank-link.ts'
 import type { BankAccount } from '../../ports/bank-rail.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { type AchAccountOwner, associationOf, isInScope, ownersName, type Scope } from './account-owners.ts'
 import { accountsWith, disabledBy, recordDisabled, recordEnabled } from './disabled-numbers.ts'
@@ -355,7 +355,7 @@ export async function tiedTo(
   app: Pick<Application, 'log' | 'read' | 'readModels'>,
   bankAccountId: string,
 ): Promise<string | null> {
-  if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
+  await untilCurrent(app, 'bank-accounts')
   const [first] = await app.read.query(TIED, { bankAccountId, limit: 1 })
   return first?.ach_account_id ?? null
 }

@@ -8,8 +8,9 @@ import {
 } from '../../../domain/banking/accounts/ach-account-events.ts'
 import { BankAccountCreated, bankAccount } from '../../../domain/banking/accounts/bank-account.ts'
 import type { Application } from '../../commands/application.ts'
+import { existing } from '../../commands/verbs.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { RETURNABLE_MS, removeNumbers } from './account-numbers.ts'
 import { sendMicroDeposits } from './account-verification.ts'
 import { disableIfNumbersAre } from './ach-accounts.ts'
@@ -44,25 +45,20 @@ export function bankAccounts(app: Application) {
       'choose-primary': work({}, async (item) => {
         const candidate = await chosenAtCreation(app, item.key)
         if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
-        return { outcome: 'done' }
       }),
       // the request that gave it disabled numbers disables it as well, unless its process died
       'check-numbers': work({}, async (item) => {
-        const { state } = await app.commands.load(achAccount, item.key)
-        await disableIfNumbersAre(app, state!, contextOf(item))
-        return { outcome: 'done' }
+        await disableIfNumbersAre(app, await existing(app, achAccount, item.key), contextOf(item))
       }),
       'send-deposits': work({ ...ofProvider, payload: z.object({ ach_account_id: z.string() }) }, (item) =>
         throughOutages(app, item, () =>
           sendMicroDeposits(app, item.payload.ach_account_id, item.key, contextOf(item)),
         ),
       ),
-      'remove-numbers': work({}, (item) =>
-        unlessLate(async () => {
-          const at = await removeNumbers(app, item.key, contextOf(item))
-          return at === null ? { outcome: 'done' } : { outcome: 'again', at }
-        }),
-      ),
+      'remove-numbers': work({}, async (item) => {
+        const at = await removeNumbers(app, item.key, contextOf(item))
+        if (at !== null) return { outcome: 'again', at }
+      }),
     },
   })
 }

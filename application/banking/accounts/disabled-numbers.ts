@@ -9,7 +9,8 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 
 interface Place {
@@ -118,13 +119,11 @@ export async function accountsWith(
   { tenant_id, environment }: Place,
   numbers: readonly Numbers[],
 ): Promise<readonly string[]> {
-  if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
+  await untilCurrent(app, 'bank-accounts')
   const wanted = { tenant_id, environment, fingerprints: numbers.map(({ fingerprint }) => fingerprint) }
   const found: string[] = []
-  for (let after = '0'; ; ) {
-    const page = await app.read.query(WITH_NUMBERS, { ...wanted, after, limit: PAGE })
+  for await (const page of pagesBySeq(PAGE, (page) => app.read.query(WITH_NUMBERS, { ...wanted, ...page }))) {
     found.push(...page.map(({ ach_account_id }) => ach_account_id))
-    if (page.length < PAGE) return found
-    after = String(page.at(-1)!.seq)
   }
+  return found
 }

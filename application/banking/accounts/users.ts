@@ -1,24 +1,22 @@
 import { BankAccountCreated, type BankAccountRecord } from '../../../domain/banking/accounts/bank-account.ts'
 import { type BankConnection, BankConnectionLinked } from '../../../domain/banking/linking/bank-connection.ts'
 import type { Application } from '../../commands/application.ts'
-import { opened } from '../../commands/sealed-fields.ts'
+import { openedOne } from '../../commands/sealed-fields.ts'
 
 /** What accounts and connections say of their users, opened; `(erased)` where the data key was destroyed. */
 
-export async function withUser(
+export function withUser(
   { personalData }: Pick<Application, 'personalData'>,
   account: BankAccountRecord,
 ): Promise<BankAccountRecord> {
-  const { data } = await opened(personalData, [{ schema: BankAccountCreated.schema, data: account }])
-  return data[0] as BankAccountRecord
+  return openedOne(personalData, BankAccountCreated, account)
 }
 
-export async function withLinkingUser<Connection extends Pick<BankConnection, 'connection_id' | 'user_id'>>(
+export function withLinkingUser<Connection extends Pick<BankConnection, 'connection_id' | 'user_id'>>(
   { personalData }: Pick<Application, 'personalData'>,
   connection: Connection,
 ): Promise<Connection> {
-  const { data } = await opened(personalData, [{ schema: BankConnectionLinked.schema, data: connection }])
-  return data[0] as Connection
+  return openedOne(personalData, BankConnectionLinked, connection)
 }
 
 /** The key of a user that manages accounts, within its tenant and environment. */

@@ -11,13 +11,13 @@ import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../../domain/kernel/ids.ts'
 import { isRejection, orThrow, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { readable, within } from '../../commands/verbs.ts'
 import type { ListPage, PageRequest } from '../../ports/read-database.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
-import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { loadPage, pagedList } from '../../queries/pages.ts'
 import { equalIfGiven, inIfGiven, isAsGiven, type Parameter, statement } from '../../queries/statement.ts'
 
@@ -40,7 +40,7 @@ export async function receiveCredit(
   context: CommandContext,
 ): Promise<{ readonly credit: BankCredit; readonly isNew: boolean } | Rejection> {
   const { carrier_id, bank_transaction_id } = received
-  const owner = isId(carrier_id) ? (await app.commands.load(carrier, carrier_id)).state : null
+  const owner = await stateOf(app, carrier, carrier_id)
   if (!owner) return reject('not_found', 'carrier_not_found', 'There is no such carrier', 'carrier_id')
   const credit_id = creditIdOf(carrier_id, bank_transaction_id)
   const { tenant_id } = owner
@@ -97,7 +97,7 @@ export async function creditsShownBefore(app: Application, debitId: string): Pro
   const debit = (await app.commands.load(bankDebit, debitId)).state!
   if (debit.settlement_type !== 'fbo' || debit.match !== null || !awaitsCredit(debit)) return []
   // one that comes later finds the debit itself
-  if (!(await app.readModels.reached(['carrier-balances'], await app.log.head()))) throw new ReadModelsLate()
+  await untilCurrent(app, 'carrier-balances')
   const { carrier_id: carrierId, amount_cents: amountCents, entry_date } = debit
   const wanted = { carrierId, amountCents, debitId, ...bankDatesOf(entry_date!), limit: MOST_CREDITS }
   return (await app.read.query(UNMATCHED, wanted)).map(({ credit_id }) => credit_id)
@@ -217,7 +217,7 @@ async function matchOf(app: Application, credit: BankCredit, refusals: readonly 
       return { match, named: reference }
     }
   }
-  await debitsAsOfNow(app)
+  await untilCurrent(app, 'bank-debits')
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
     carrierId: carrier_id,

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { BankDebitMatched } from '../../../domain/banking/debits/bank-debit-events.ts'
 import type { Application } from '../../commands/application.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { unlessLate } from '../../followers/through-outages.ts'
 import { matchDisplacedCredits } from './bank-credits.ts'
 
 /**
@@ -20,12 +19,9 @@ export function displacedCredits(app: Application) {
       ),
     ],
     work: {
-      'match-displaced': work({ payload: z.object({ leg_id: z.string() }) }, (item) =>
-        unlessLate(async () => {
-          await matchDisplacedCredits(app, item.payload.leg_id, contextOf(item))
-          return { outcome: 'done' }
-        }),
-      ),
+      'match-displaced': work({ payload: z.object({ leg_id: z.string() }) }, async (item) => {
+        await matchDisplacedCredits(app, item.payload.leg_id, contextOf(item))
+      }),
     },
   })
 }

@@ -11,7 +11,8 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { FirstFailure } from '../../commands/first-failure.ts'
 import { within } from '../../commands/verbs.ts'
-import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { type PageBySeq, pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 
 /** Debits that are looked at in one go. */
@@ -19,7 +20,7 @@ const PAGE = 100
 
 const OF_ACCOUNT = statement(
   'open-bank-debits-of-account',
-  (db, $: Parameter<{ accountId: string; statuses: readonly DebitStatus[]; after: string; limit: number }>) =>
+  (db, $: Parameter<PageBySeq & { accountId: string; statuses: readonly DebitStatus[] }>) =>
     db
       .selectFrom('bank_debits')
       .select(['leg_id', 'seq'])
@@ -39,15 +40,14 @@ export async function failDebitsOf(
   { accountId, return_code }: { readonly accountId: string; readonly return_code: string },
   context: CommandContext,
 ): Promise<void> {
-  await debitsAsOfNow(app)
+  await untilCurrent(app, 'bank-debits')
   const failure = new FirstFailure()
-  for (let after = '0'; ; ) {
-    const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN_STATUSES, after, limit: PAGE })
+  const read = (page: PageBySeq) =>
+    app.read.query(OF_ACCOUNT, { ...page, accountId, statuses: OPEN_STATUSES })
+  for await (const page of pagesBySeq(PAGE, read)) {
     for (const { leg_id } of page) {
       await failure.unlessFailing(() => failDebit(app, leg_id, return_code, context))
     }
-    if (page.length < PAGE) break
-    after = String(page.at(-1)!.seq)
   }
   failure.throwIfAny()
 }

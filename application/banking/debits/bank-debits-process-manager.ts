@@ -25,9 +25,9 @@ import { isRejection, orThrow } from '../../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { changed } from '../../commands/verbs.ts'
+import { changed, existing } from '../../commands/verbs.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { OUTAGE_MS, ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
+import { OUTAGE_MS, ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { disableReturned, returnedNumbers } from '../accounts/payer-corrections.ts'
 import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../credits/bank-credits.ts'
@@ -121,15 +121,13 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
     ],
     work: {
-      'run-batch': work({ slots: 1, timeLimitMs: 600_000 }, (item) =>
-        unlessLate(async () => {
-          await runBatch(app, contextOf(item))
-          return { outcome: 'done' }
-        }),
-      ),
-      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: closed }, (item) => {
-        const closesAt = Date.parse(item.key)
-        return unlessLate(async () => {
+      'run-batch': work({ slots: 1, timeLimitMs: 600_000 }, async (item) => {
+        await runBatch(app, contextOf(item))
+      }),
+      'submit-batch': work(
+        { ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: closed },
+        async (item) => {
+          const closesAt = Date.parse(item.key)
           // what armed it anew took the mark away: no gate stops what the bank may have
           if (!isGated(item.payload) && !(await isInFiles(app, closesAt))) {
             const gated_at = app.clock.now()
@@ -143,41 +141,30 @@ export function bankDebits(app: Application, intervalMs: number) {
             () => submitBatch(app, closesAt, contextOf(item), item.signal),
             (since) => raiseBatchHeldUp(app, { closesAt, since }, contextOf(item)),
           )
-        })
-      }),
-      'match-credit': work({}, (item) =>
-        unlessLate(async () => {
-          await matchCredit(app, item.key, contextOf(item))
-          return { outcome: 'done' }
-        }),
+        },
       ),
+      'match-credit': work({}, async (item) => {
+        await matchCredit(app, item.key, contextOf(item))
+      }),
       // the bank may have shown its money before
-      'find-credit': work({ slots: MANY, payload: shownBefore }, (item) => {
+      'find-credit': work({ slots: MANY, payload: shownBefore }, async (item) => {
         const { leg_id, credits } = item.payload
-        return unlessLate(async () => {
-          if (credits === undefined) {
-            const found = await creditsShownBefore(app, leg_id)
-            // stored before any is decided on: a repetition reports the same matches to the debit
-            return found.length === 0
-              ? { outcome: 'done' }
-              : { outcome: 'again', afterMs: 0, payload: { leg_id, credits: [...found] } }
-          }
-          await matchCreditsAgain(app, leg_id, credits, contextOf(item))
-          return { outcome: 'done' }
-        })
+        if (credits !== undefined) return matchCreditsAgain(app, leg_id, credits, contextOf(item))
+        const found = await creditsShownBefore(app, leg_id)
+        if (found.length === 0) return
+        // stored before any is decided on: a repetition reports the same matches to the debit
+        return { outcome: 'again', afterMs: 0, payload: { leg_id, credits: [...found] } }
       }),
       // what waits for a batch is not debited from an account that is disabled
       'fail-debits': work(
         { slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
-        (item) =>
-          unlessLate(async () => {
-            const { state } = await app.commands.load(achAccount, item.key)
-            // somebody may have enabled it meanwhile
-            if (state!.status !== 'disabled') return { outcome: 'done' }
-            const disabled = { accountId: item.key, return_code: item.payload.return_code }
-            await failDebitsOf(app, disabled, contextOf(item))
-            return { outcome: 'done' }
-          }),
+        async (item) => {
+          const { status } = await existing(app, achAccount, item.key)
+          // somebody may have enabled it meanwhile
+          if (status !== 'disabled') return
+          const disabled = { accountId: item.key, return_code: item.payload.return_code }
+          await failDebitsOf(app, disabled, contextOf(item))
+        },
       ),
       process: work({ slots: MANY }, async (item) => {
         const after = await changed(
@@ -188,7 +175,7 @@ export function bankDebits(app: Application, intervalMs: number) {
           contextOf(item),
         )
         if (isRejection(after)) return { outcome: 'stop', why: after.message }
-        if (after.status !== 'submitted') return { outcome: 'done' }
+        if (after.status !== 'submitted') return
         // it was presented again since, or went with a later file
         return { outcome: 'again', at: processedFrom(after.entry_date!) }
       }),
@@ -202,22 +189,20 @@ export function bankDebits(app: Application, intervalMs: number) {
           }),
         },
         async (item) => {
-          const debit = await load(app, item.payload.leg_id)
-          if (debit.settlement_type !== 'direct' || debit.source !== 'session') return { outcome: 'done' }
+          const debit = await existing(app, bankDebit, item.payload.leg_id)
+          if (debit.settlement_type !== 'direct' || debit.source !== 'session') return
           await confirm(app, debit, 'processor', contextOf(item))
           await raiseWebhookEvent(app, settledPayload(debit, item.payload), contextOf(item))
-          return { outcome: 'done' }
         },
       ),
       clear: work({ payload: BankDebitMatched.schema }, async (item) => {
-        const debit = await load(app, item.payload.leg_id)
-        if (debit.source !== 'session') return { outcome: 'done' }
+        const debit = await existing(app, bankDebit, item.payload.leg_id)
+        if (debit.source !== 'session') return
         await confirm(app, debit, 'bank', contextOf(item))
         await raiseWebhookEvent(app, clearedPayload(debit, item.payload), contextOf(item))
-        return { outcome: 'done' }
       }),
       'take-back': work({ payload: BankDebitReturned.schema }, async (item) => {
-        const debit = await load(app, item.payload.leg_id)
+        const debit = await existing(app, bankDebit, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: debitId } = debit
         const { return_code } = item.payload
         if (sessionId !== null) {
@@ -225,33 +210,29 @@ export function bankDebits(app: Application, intervalMs: number) {
           await recordReturned(app, sessionId, { debitId, return_code, disables }, contextOf(item))
         }
         // callers that debit by the API or a collection read the debit's status
-        if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
+        if (debit.source === 'api' || debit.source === 'collection') return
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
-        return { outcome: 'done' }
       }),
       'tell-cancelled': work({ payload: ended }, async (item) => {
-        const debit = await load(app, item.key)
+        const debit = await existing(app, bankDebit, item.key)
         const { note, at } = item.payload
         // partners hear of what was sent once as returned
-        if (debit.representments > 0) return { outcome: 'done' }
+        if (debit.representments > 0) return
         if (debit.source === 'session' && note !== undefined) {
           await recordDebitFailed(app, debit.payment_session_id!, debit.leg_id, contextOf(item))
           await raiseWebhookEvent(app, notDebitedPayload(debit, { note, at }), contextOf(item))
         }
-        if (debit.cancellation_deadline === null) return { outcome: 'done' }
+        if (debit.cancellation_deadline === null) return
         // the process that raised it may have died before its webhook
         if (debit.source === 'payroll_file') await raiseDebitCreated(app, debit, contextOf(item))
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
-        return { outcome: 'done' }
       }),
       // whoever reads it in a report disables it as well, unless that process died
-      'disable-account': work({ payload: BankDebitReturned.schema }, (item) =>
-        unlessLate(async () => {
-          const { leg_id, return_code } = item.payload
-          await disableReturned(app, await load(app, leg_id), return_code, contextOf(item))
-          return { outcome: 'done' }
-        }),
-      ),
+      'disable-account': work({ payload: BankDebitReturned.schema }, async (item) => {
+        const { leg_id, return_code } = item.payload
+        const debit = await existing(app, bankDebit, leg_id)
+        await disableReturned(app, debit, return_code, contextOf(item))
+      }),
     },
   })
 }
@@ -271,10 +252,4 @@ async function confirm(
 ): Promise<void> {
   const command = { type: 'ConfirmDebit', debitId, by, at: app.clock.now() } as const
   orThrow(await changed(app, paymentSession, sessionId!, command, context))
-}
-
-async function load({ commands }: Pick<Application, 'commands'>, debitId: string): Promise<BankDebit> {
-  const { state } = await commands.load(bankDebit, debitId)
-  if (state === null) throw new Error(`There is no bank debit ${debitId}`)
-  return state
 }

@@ -8,9 +8,9 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
-import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { type PageBySeq, pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
-import { type Page, pages } from './debit-batches.ts'
 import { gateInquiry } from './gate-facts.ts'
 
 /** Debits that are looked at in one go. */
@@ -28,7 +28,7 @@ export interface BatchRun {
 }
 type Outcome = keyof BatchRun
 
-const PENDING = statement('pending-bank-debits', (db, $: Parameter<Page & { status: 'pending' }>) =>
+const PENDING = statement('pending-bank-debits', (db, $: Parameter<PageBySeq & { status: 'pending' }>) =>
   db
     .selectFrom('bank_debits')
     .select(['leg_id', 'seq'])
@@ -37,7 +37,7 @@ const PENDING = statement('pending-bank-debits', (db, $: Parameter<Page & { stat
     .orderBy('seq')
     .limit($('limit')),
 )
-interface OfBatch extends Page {
+interface OfBatch extends PageBySeq {
   readonly closesAt: string
   readonly status: 'Scheduled'
   readonly sources: readonly DebitSource[]
@@ -61,7 +61,7 @@ const IN_BATCH = statement('gated-bank-debits-of-batch', (db, $: Parameter<OfBat
  * @throws ReadModelsLate when it cannot be told which debits wait.
  */
 export async function runBatch(app: Application, context: CommandContext): Promise<BatchRun> {
-  const read = (page: Page) => app.read.query(PENDING, { ...page, status: 'pending' })
+  const read = (page: PageBySeq) => app.read.query(PENDING, { ...page, status: 'pending' })
   return judgeAll(app, 'pending', read, context)
 }
 
@@ -73,17 +73,17 @@ export async function runBatch(app: Application, context: CommandContext): Promi
  */
 export async function gateBatch(app: Application, closesAt: number, context: CommandContext): Promise<void> {
   const ofBatch = { closesAt: isoTime(closesAt), status: 'Scheduled', sources: GATED_SOURCES } as const
-  const read = (page: Page) => app.read.query(IN_BATCH, { ...page, ...ofBatch })
+  const read = (page: PageBySeq) => app.read.query(IN_BATCH, { ...page, ...ofBatch })
   await judgeAll(app, 'Scheduled', read, context)
 }
 
 async function judgeAll(
   app: Application,
   status: 'pending' | 'Scheduled',
-  read: Parameters<typeof pages>[0],
+  read: (page: PageBySeq) => Promise<readonly { readonly leg_id: string; readonly seq: number }[]>,
   context: CommandContext,
 ): Promise<BatchRun> {
-  await debitsAsOfNow(app)
+  await untilCurrent(app, 'bank-debits')
   const inquire = gateInquiry(app, runIdOf(context))
   const run = { scheduled: 0, failed: 0, legacy_collected: 0, cancelled: 0, quarantined: 0, unreadable: 0 }
   let last: bigint | null = null
@@ -95,7 +95,8 @@ async function judgeAll(
     }
   }
   let recorded = Promise.resolve()
-  for await (const debitIds of pages(read, PAGE)) {
+  for await (const page of pagesBySeq(PAGE, read)) {
+    const debitIds = page.map(({ leg_id }) => leg_id)
     // while the page before is recorded
     const loaded = await app.commands.loadReadable(bankDebit, debitIds)
     const debits = loaded.filter((debit) => debit !== null)

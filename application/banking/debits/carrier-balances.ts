@@ -1,9 +1,10 @@
 import { CARRIER_ACCOUNTS, type CarrierAccount } from '../../../domain/banking/reconciliation/postings.ts'
-import { type Environment, isId } from '../../../domain/kernel/ids.ts'
+import type { Environment } from '../../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { carrier } from '../../../domain/parties/carrier.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 
 const ENVIRONMENTS = ['live', 'sandbox'] as const satisfies readonly Environment[]
@@ -22,13 +23,13 @@ export interface CarrierBalances {
 
 /** The balances of a carrier, as of now. @throws ReadModelsLate when they cannot be told. */
 export async function balancesOf(
-  { commands, log, read, readModels }: Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>,
+  app: Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>,
   carrierId: string,
 ): Promise<readonly CarrierBalances[] | Rejection> {
-  const owner = isId(carrierId) ? (await commands.load(carrier, carrierId)).state : null
+  const owner = await stateOf(app, carrier, carrierId)
   if (!owner) return reject('not_found', 'carrier_not_found', 'There is no such carrier')
-  if (!(await readModels.reached(['carrier-balances'], await log.head()))) throw new ReadModelsLate()
-  const rows = await read.query(OF_TENANT, { tenantId: owner.tenant_id })
+  await untilCurrent(app, 'carrier-balances')
+  const rows = await app.read.query(OF_TENANT, { tenantId: owner.tenant_id })
   return ENVIRONMENTS.map((environment) => {
     const posted = rows.find((row) => row.environment === environment)?.carriers[carrierId]
     const balances = Object.fromEntries(CARRIER_ACCOUNTS.map((account) => [account, posted?.[account] ?? 0]))

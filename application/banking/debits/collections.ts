@@ -4,10 +4,10 @@ import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.
 import { type DebitCollection, debitCollection } from '../../../domain/banking/debits/debit-collection.ts'
 import { debitKey } from '../../../domain/banking/debits/debit-key.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import { isId } from '../../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import { employer } from '../../../domain/parties/employer.ts'
 import { type Policy, policy } from '../../../domain/policies/policy.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
@@ -111,14 +111,6 @@ export async function createDebitsOf(
           ...entry,
           source: 'collection',
           payment_purpose: 'paygo',
-          effective_date: null,
-          metadata: {},
-          payment_session_id: null,
-          installment_number: null,
-          file_id: null,
-          check_date: null,
-          period: null,
-          cancellation_deadline: null,
           ingested_at: collection.accepted_at,
         },
         context,
@@ -251,11 +243,11 @@ async function policiesOf(
 ): Promise<readonly Policy[] | Rejection> {
   const isHere = (one: { readonly tenant_id: string; readonly environment: string } | null) =>
     one?.tenant_id === tenant_id && one.environment === environment
-  const insured = isId(employerId) ? (await commands.load(employer, employerId)).state : null
+  const insured = await stateOf({ commands }, employer, employerId)
   if (!isHere(insured)) return missing('employer', 'employerId')
   const policies: Policy[] = []
   for (const [index, { policyId }] of entries.entries()) {
-    const state = isId(policyId) ? (await commands.load(policy, policyId)).state : null
+    const state = await stateOf({ commands }, policy, policyId)
     if (state === null || !isHere(state)) return missing('policy', `policyCollections[${index}].policyId`)
     policies.push(state)
   }

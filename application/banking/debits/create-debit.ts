@@ -12,14 +12,27 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { within } from '../../commands/verbs.ts'
 import { WrongExpectedRevision } from '../../ports/event-log.ts'
 
+/** What only debits of some sources have. */
+const NONE = {
+  payment_session_id: null,
+  installment_number: null,
+  collection_id: null,
+  file_id: null,
+  check_date: null,
+  period: null,
+  bank_account_id: null,
+  effective_date: null,
+  metadata: {},
+  cancellation_deadline: null,
+} as const
+type Created = BankDebitData<'BankDebitCreated'>
+
 /** A debit, but for what the service knows itself: how its carrier settles, and the time. */
-export type NewDebit = Omit<
-  BankDebitData<'BankDebitCreated'>,
-  'settlement_type' | 'created_at' | 'ingested_at'
-> & {
-  /** ISO 8601, when its source was first accepted; absent: now. */
-  readonly ingested_at?: string
-}
+export type NewDebit = Omit<Created, 'settlement_type' | 'created_at' | 'ingested_at' | keyof typeof NONE> &
+  Partial<Pick<Created, keyof typeof NONE>> & {
+    /** ISO 8601, when its source was first accepted; absent: now. */
+    readonly ingested_at?: string
+  }
 
 /**
  * Creates a debit, once: its id says for what it is. One that an earlier attempt has created is answered as it stands.
@@ -34,7 +47,7 @@ export async function createDebit(
 ): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
   const { settlement_type = null } = (await commands.load(carrier, debit.carrier_id)).state ?? {}
   const created_at = isoTime(clock.now())
-  const data = { ingested_at: created_at, ...debit, settlement_type, created_at }
+  const data = { ...NONE, ingested_at: created_at, ...debit, settlement_type, created_at }
   const { leg_id } = debit
   try {
     const command = { type: 'Create', data, ...(ending && { ending }) } as const
@@ -82,14 +95,7 @@ export async function createSessionDebit(
       amount_cents: amountCents,
       payment_purpose: purposeOf(session, isInstallment),
       description: session.description,
-      bank_account_id: null,
       account: session.debit!.account,
-      collection_id: null,
-      file_id: null,
-      check_date: null,
-      period: null,
-      effective_date: null,
-      metadata: {},
       cancellation_deadline: isInstallment ? isoTime(nextClose(app.clock.now())) : null,
     },
     context,

@@ -10,7 +10,8 @@ import { FirstFailure } from '../../commands/first-failure.ts'
 import { within } from '../../commands/verbs.ts'
 import { raiseHeldUp } from '../../followers/through-outages.ts'
 import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
-import { debitsAsOfNow } from '../../queries/find-current.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { type PageBySeq, pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { debitDisabledBy } from '../accounts/disabled-numbers.ts'
 import { keptAccount } from '../accounts/payer-accounts.ts'
@@ -19,16 +20,9 @@ import { correctedAccount } from '../accounts/payer-corrections.ts'
 /** Debits that are looked at in one go. */
 const PAGE = 500
 
-/** A page of debits in the order of their creation. */
-export interface Page {
-  /** Position of the debit before; of the first page 0. */
-  readonly after: string
-  readonly limit: number
-}
-
 const OF_BATCH = statement(
   'bank-debits-of-batch',
-  (db, $: Parameter<Page & { closesAt: string; environment: Environment; status: 'Scheduled' }>) =>
+  (db, $: Parameter<PageBySeq & { closesAt: string; environment: Environment; status: 'Scheduled' }>) =>
     db
       .selectFrom('bank_debits')
       .select(['leg_id', 'tenant_id', 'seq'])
@@ -54,7 +48,7 @@ export async function submitBatch(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await debitsAsOfNow(app)
+  await untilCurrent(app, 'bank-debits')
   const failure = new FirstFailure()
   // no money waits for what is simulated
   for (const environment of ['live', 'sandbox'] as const) {
@@ -124,10 +118,10 @@ async function* entriesOf(
   batch: Batch,
   failure: FirstFailure,
 ): AsyncGenerator<readonly RailEntry[]> {
-  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
-  for await (const debitIds of pages(read)) {
+  const read = (page: PageBySeq) => app.read.query(OF_BATCH, { ...page, ...batch })
+  for await (const page of pagesBySeq(PAGE, read)) {
     const entries = await Promise.all(
-      debitIds.map((debitId) => failure.unlessFailing(() => entryOf(app, debitId, batch))),
+      page.map(({ leg_id }) => failure.unlessFailing(() => entryOf(app, leg_id, batch))),
     )
     yield entries.filter((entry) => entry !== null)
   }
@@ -162,17 +156,4 @@ async function recorded(
 ): Promise<void> {
   const { state } = await commands.load(bankDebit, debitId)
   orThrow(await commands.execute(bankDebit, debitId, command, within(context, state!)))
-}
-
-/** The debits that a query finds, page by page. @param limit debits on a page. */
-export async function* pages(
-  read: (page: Page) => Promise<readonly { readonly leg_id: string; readonly seq: number | bigint }[]>,
-  limit = PAGE,
-): AsyncGenerator<readonly string[]> {
-  for (let after = '0'; ; ) {
-    const page = await read({ after, limit })
-    yield page.map(({ leg_id }) => leg_id)
-    if (page.length < limit) return
-    after = String(page.at(-1)!.seq)
-  }
 }

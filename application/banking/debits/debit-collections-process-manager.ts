@@ -13,9 +13,8 @@ export function debitCollections(app: Application) {
     work: {
       'create-debits': work({}, async (item) => {
         const { state } = await app.commands.load(debitCollection, item.key)
-        if (state === null || state === 'refused') return { outcome: 'done' }
+        if (state === null || state === 'refused') return
         await createDebitsOf(app, state, within(contextOf(item), state))
-        return { outcome: 'done' }
       }),
     },
   })

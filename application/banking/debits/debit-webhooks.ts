@@ -8,7 +8,7 @@ import type { NewWebhookEvent } from '../../webhooks/raise.ts'
 /** The service has created a debit by itself, and can still cancel it. */
 export function debitCreatedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_minted'> {
   return {
-    ...ownerOf(debit),
+    of: debit,
     type: 'payment.debit_minted',
     payload: { ...debitOf(debit), cancellation_deadline: debit.cancellation_deadline! },
   }
@@ -20,7 +20,7 @@ export function cancelledPayload(
   cancelled_at: string,
 ): NewWebhookEvent<'payment.debit_cancelled'> {
   return {
-    ...ownerOf(debit),
+    of: debit,
     type: 'payment.debit_cancelled',
     payload: { ...debitOf(debit), cancelled_at },
   }
@@ -36,7 +36,7 @@ export function clearedPayload(
   }: Pick<BankDebitData<'BankDebitMatched'>, 'bank_date' | 'confidence' | 'matcher_version'>,
 ): NewWebhookEvent<'payment.debit_cleared'> {
   return {
-    ...ownerOf(debit),
+    of: debit,
     type: 'payment.debit_cleared',
     payload: {
       ...debitOf(debit),
@@ -56,7 +56,7 @@ export function settledPayload(
   { settled_on, processor_status }: { readonly settled_on: string; readonly processor_status: string | null },
 ): NewWebhookEvent<'payment.debit_settled'> {
   return {
-    ...ownerOf(debit),
+    of: debit,
     type: 'payment.debit_settled',
     payload: {
       ...debitOf(debit),
@@ -90,11 +90,7 @@ function failedPayload(
   why: Pick<WebhookPayload<'payment.failed'>, 'return_code' | 'failed_at' | 'failure_message'>,
 ): NewWebhookEvent<'payment.failed'> {
   const { description: _description, ...charge } = debitOf(debit)
-  return { ...ownerOf(debit), type: 'payment.failed', payload: { ...charge, ...why } }
-}
-
-function ownerOf({ tenant_id, environment, carrier_id, employer_id }: BankDebit) {
-  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
+  return { of: debit, type: 'payment.failed', payload: { ...charge, ...why } }
 }
 
 function debitOf(debit: BankDebit) {

@@ -5,7 +5,6 @@ import {
 } from '../../../domain/payroll/payroll-file-events.ts'
 import type { Application } from '../../commands/application.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { unlessLate } from '../../followers/through-outages.ts'
 import { raisePayrollDebit } from './payroll-debits.ts'
 
 const due = z.object({ amount_cents: z.int().min(1), ach_account_id: z.string() })
@@ -28,13 +27,10 @@ export function payrollDebits(app: Application) {
     ],
     work: {
       // the id of the debit derives from file and policy: a repetition changes nothing
-      'raise-debit': work({ payload: due }, (item) =>
-        unlessLate(async () => {
-          const { amount_cents: amountCents, ach_account_id: achAccountId } = item.payload
-          await raisePayrollDebit(app, { fileId: item.key, amountCents, achAccountId }, contextOf(item))
-          return { outcome: 'done' }
-        }),
-      ),
+      'raise-debit': work({ payload: due }, async (item) => {
+        const { amount_cents: amountCents, ach_account_id: achAccountId } = item.payload
+        await raisePayrollDebit(app, { fileId: item.key, amountCents, achAccountId }, contextOf(item))
+      }),
     },
   })
 }

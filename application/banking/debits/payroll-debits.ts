@@ -18,7 +18,8 @@ import { policy } from '../../../domain/policies/policy.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { primaryAchAccount } from '../accounts/ach-accounts.ts'
@@ -111,16 +112,12 @@ async function raise(
       file_id: fileId,
       check_date,
       period,
-      payment_session_id: null,
-      installment_number: null,
-      collection_id: null,
       amount_cents: amountCents,
       payment_purpose: 'paygo',
       description: descriptionOf(period),
       bank_account_id: achAccountId,
       account: from!.account,
       effective_date,
-      metadata: {},
       ingested_at,
       cancellation_deadline: ending ? null : isoTime(closesAt),
     },
@@ -223,14 +220,13 @@ const ALIKE_AT_ONCE = 20
  * @param period that it was sent with, or that its rows agree on.
  */
 async function firstAcceptance(app: Application, fileId: string, period: PayPeriod | null): Promise<string> {
-  const { log, read, readModels } = app
-  if (!(await readModels.reached(['payroll-files'], await log.head()))) throw new ReadModelsLate()
+  const { read } = app
+  await untilCurrent(app, 'payroll-files')
   const file = (await read.query(FILE, { fileId }))[0]!
   if (period === null) return file.created_at
   const wanted = {
     employerId: file.employer_id,
     policyId: file.policy_id!,
-    limit: ALIKE_AT_ONCE,
     start: period.start,
     end: period.end,
     rowCount: file.row_count,
@@ -238,14 +234,12 @@ async function firstAcceptance(app: Application, fileId: string, period: PayPeri
     premiumCents: file.total_premium_cents,
   }
   // the same wages week by week make many that are alike but for the period in their rows
-  for (let after = '0'; ; ) {
-    const alike = await read.query(ALIKE, { ...wanted, after })
+  for await (const alike of pagesBySeq(ALIKE_AT_ONCE, (page) => read.query(ALIKE, { ...wanted, ...page }))) {
     for (const { file_id, period_start, created_at } of alike) {
       if (file_id === fileId || period_start !== null) return created_at
       const dates = await payDatesOf(app, await receivedFile(app, file_id))
       if (dates.period?.start === period.start && dates.period.end === period.end) return created_at
     }
-    if (alike.length < ALIKE_AT_ONCE) return file.created_at
-    after = String(alike.at(-1)!.seq)
   }
+  return file.created_at
 }

@@ -12,7 +12,7 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
 import type { ListPage, PageRequest, ResultOf } from '../../ports/read-database.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { isOfTenant, type ListScope, pagedList, readPage } from '../../queries/pages.ts'
 import { type Parameter, type Reading, statement } from '../../queries/statement.ts'
 
@@ -85,8 +85,8 @@ export async function compareReturnRates(
   tenantId: string | null,
   context: CommandContext,
 ): Promise<void> {
-  const { log, read, readModels, commands, clock } = app
-  if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
+  const { read, commands, clock } = app
+  await untilCurrent(app, PROJECTION)
   const now = clock.now()
   const environment = 'live' as const
   const rows = await read.query(OF_TENANTS, { tenant_id: tenantId, environment, ...countedDays(now) })

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/banking/legacy/legacy-collection.ts'
 import { isId } from '../../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
-import { type KeyScope, ownedBy } from '../../access/owned-by.ts'
+import { type KeyScope, ownedBy, stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { legacyRecordOf } from '../legacy/legacy-collections.ts'
 
@@ -86,7 +86,7 @@ export async function transactionOf(
   client: KeyScope,
   id: string,
 ): Promise<Transaction | Rejection> {
-  const debit = isId(id) ? (await app.commands.load(bankDebit, id)).state : null
+  const debit = await stateOf(app, bankDebit, id)
   const record = debit === null && isId(id) ? await legacyRecordOf(app, id) : null
   const owned = debit ?? record
   const named = await ownedBy(client, owned, 'transaction', (one) => isInside(client, one))

@@ -13,7 +13,7 @@ import {
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { ofProvider, throughOutages, unlessLate } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { returnByHand } from './apply-by-hand.ts'
 import { exposeFile } from './expose-files.ts'
@@ -57,11 +57,10 @@ export function bankFiles(app: Application) {
       'find-overdue': work({}, async (item) => {
         const command = { type: 'RecordOverdue', at: app.clock.now() } as const
         const outcome = await app.commands.execute(bankFile, item.key, command, contextOf(item))
-        return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
+        if (isRejection(outcome)) return { outcome: 'stop', why: outcome.message }
       }),
       'tell-debits': work(kind, async (item) => {
         await reportInFile(app, item.key, contextOf(item), item.signal)
-        return { outcome: 'done' }
       }),
       'tell-answer': work(
         {
@@ -75,7 +74,6 @@ export function bankFiles(app: Application) {
         },
         async (item) => {
           await reportAnswer(app, item.payload, contextOf(item), item.signal)
-          return { outcome: 'done' }
         },
       ),
       expose: work(kind, (item) =>
@@ -91,18 +89,15 @@ export function bankFiles(app: Application) {
             return_code: true,
           }),
         },
-        async (item): Promise<{ outcome: 'done' }> => {
+        async (item) => {
           const { report_id, line, transaction_id, return_code } = item.payload
           const applied = { line, transaction_id, return_code }
           // where the debit cannot come back any more, the item is parked again
           await returnByHand(app, report_id, applied, contextOf(item))
-          return { outcome: 'done' }
         },
       ),
       'read-report': work(kind, (item) =>
-        unlessLate(() =>
-          throughOutages(app, item, () => readReport(withFiles(app), item.key, contextOf(item), item.signal)),
-        ),
+        throughOutages(app, item, () => readReport(withFiles(app), item.key, contextOf(item), item.signal)),
       ),
     },
   })

@@ -8,6 +8,7 @@ import {
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
+import { existing } from '../../commands/verbs.ts'
 import type { FileApp } from './file-app.ts'
 import { archivedFile } from './file-references.ts'
 
@@ -18,7 +19,7 @@ import { archivedFile } from './file-references.ts'
  */
 export async function exposeFile(app: FileApp, fileId: string, context: CommandContext): Promise<void> {
   const { folders } = app.bankFiles
-  let file = await load(app, fileId)
+  let file = await existing(app, bankFile, fileId)
   if (file.status === 'repeating') {
     const { name, sha256 } = file.content!
     const place = await folders.look(name, sha256)
@@ -60,7 +61,7 @@ export async function lookAfterFile(
   fileId: string,
   context: CommandContext,
 ): Promise<'fetched' | 'uncertain' | null> {
-  const file = await load(app, fileId)
+  const file = await existing(app, bankFile, fileId)
   if (file.status !== 'exposed' && file.status !== 'uncertain') return null
   const place = await app.bankFiles.folders.look(file.content!.name, file.content!.sha256)
   // one that was never exposed waits for a person
@@ -84,12 +85,6 @@ export async function* archived(
     yield chunk
   }
   if (hash.digest('hex') !== sha256) throw new Error(`The archive does not hold the file ${fileId} as it was`)
-}
-
-async function load({ commands }: Pick<FileApp, 'commands'>, fileId: string): Promise<BankFile> {
-  const { state } = await commands.load(bankFile, fileId)
-  if (state === null) throw new Error(`There is no bank file ${fileId}`)
-  return state
 }
 
 type Recorded = Extract<

@@ -5,12 +5,14 @@ import { readReport as parseReport, type ReportItem } from '../../../domain/bank
 import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
+import { existing } from '../../commands/verbs.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { applyAnswer } from './apply-answer.ts'
 import { applyItem, type ItemParts, itemCommandId } from './apply-item.ts'
 import type { FileApp } from './file-app.ts'
 import { archivedReport } from './file-references.ts'
 import type { ItemOutcome } from './item-outcome.ts'
-import { filesAsOfNow, type Parties, partiesOfFiles, sentEntries } from './sent-entries.ts'
+import { type Parties, partiesOfFiles, sentEntries } from './sent-entries.ts'
 
 /** Items between two looks at whether the time is up. */
 const AT_ONCE = 32
@@ -26,14 +28,13 @@ export async function readReport(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const { state: report } = await app.commands.load(bankReport, reportId)
-  if (report === null) throw new Error(`There is no bank report ${reportId}`)
+  const report = await existing(app, bankReport, reportId)
   if (report.status !== 'received') return
   const bytes = await contentOf(app, report)
   if (bytes === null)
     return recorded(app, report, refusedFor('the file is too large to be a report'), context)
   let parsed: Parsed
-  await filesAsOfNow(app)
+  await untilCurrent(app, 'bank-files')
   try {
     parsed = parse(bytes)
     checkParties(parsed, await partiesOfFiles(app))

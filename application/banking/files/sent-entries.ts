@@ -1,5 +1,4 @@
 import type { Application } from '../../commands/application.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { traceBlock } from './bank-files-table.ts'
 import { type EntriesChunk, entriesOf, traceAt } from './entries.ts'
@@ -40,11 +39,6 @@ const ORIGINATORS = statement('bank-file-originators', (db) =>
 const CANDIDATES = 3
 /** Files whose entries are kept while a report is read. */
 const KEPT_FILES = 8
-
-/** Waits until all files that there are can be looked for. @throws ReadModelsLate */
-export async function filesAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>) {
-  if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
-}
 
 /** The originator and the bank that files were written for; null where that was not kept. */
 export interface Parties {

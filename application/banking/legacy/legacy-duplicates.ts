@@ -1,7 +1,7 @@
 import { COLLECTING_STATUSES } from '../../../domain/banking/legacy/legacy-collection.ts'
 import type { CalendarDate } from '../../../domain/kernel/calendar.ts'
 import type { Application } from '../../commands/application.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { type Parameter, sql, statement } from '../../queries/statement.ts'
 
 /** What of a debit tells whether the legacy service collected it. */
@@ -74,7 +74,7 @@ export async function collectedByLegacy<Debit extends CollectedBefore>(
   app: Pick<Application, 'log' | 'read' | 'readModels'>,
   debits: readonly Debit[],
 ): Promise<ReadonlySet<Debit>> {
-  await legacyAsOfNow(app)
+  await untilCurrent(app, 'legacy-collections')
   const found = await app.read.query(COLLECTED, {
     employers: debits.map(({ employer_id }) => employer_id),
     amounts: debits.map(({ amount_cents }) => amount_cents),
@@ -84,9 +84,4 @@ export async function collectedByLegacy<Debit extends CollectedBefore>(
     statuses: COLLECTING_STATUSES,
   })
   return new Set(found.map(({ place }) => debits[Number(place) - 1]!))
-}
-
-/** Waits until all records that there are can be looked for. @throws ReadModelsLate */
-async function legacyAsOfNow({ readModels, log }: Pick<Application, 'readModels' | 'log'>): Promise<void> {
-  if (!(await readModels.reached(['legacy-collections'], await log.head()))) throw new ReadModelsLate()
 }

@@ -2,24 +2,25 @@ import { bankDebit } from '../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebit, DebitStatus } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { type Place, placeOf } from '../../../domain/banking/reconciliation/postings.ts'
 import type { Application } from '../../commands/application.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { type PageBySeq, pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { described, type Findings } from './findings.ts'
 
+/** Ledger and balances. */
+export const COMPARED = ['bank-debits', 'carrier-balances'] as const
 /** Debits that are looked at in one go. */
 const PAGE = 500
 /** Looks at a debit that seems to differ: it may change while it is looked at. */
 const LOOKS = 3
 
-const CHANGED = statement(
-  'booked-debits-changed',
-  (db, $: Parameter<{ readonly after: string; readonly limit: number }>) =>
-    db
-      .selectFrom('booked_debits')
-      .select(['leg_id', 'seq'])
-      .where('seq', '>', $('after') as never)
-      .orderBy('seq')
-      .limit($('limit')),
+const CHANGED = statement('booked-debits-changed', (db, $: Parameter<PageBySeq>) =>
+  db
+    .selectFrom('booked_debits')
+    .select(['leg_id', 'seq'])
+    .where('seq', '>', $('after') as never)
+    .orderBy('seq')
+    .limit($('limit')),
 )
 
 interface DebitIds {
@@ -101,16 +102,13 @@ export async function compareDebits(
 ): Promise<{ readonly debits: number; readonly ledger: number }> {
   const { read } = app
   let debits = 0
-  for (let last = after; ; ) {
-    const page = await read.query(CHANGED, { after: last, limit: PAGE })
+  for await (const page of pagesBySeq(PAGE, (page) => read.query(CHANGED, page), after)) {
     debits += page.length
     await hold(
       app,
       page.map(({ leg_id }) => leg_id),
       findings,
     )
-    if (page.length < PAGE) break
-    last = String(page.at(-1)!.seq)
   }
   const disagreeing = await read.query(DISAGREEING, { ...sideParameters, limit: PAGE })
   await hold(
@@ -133,7 +131,7 @@ async function hold(app: Application, debitIds: readonly string[], findings: Fin
       return
     }
     doubtful = differing.map(({ leg_id }) => leg_id)
-    if (doubtful.length > 0) await readModelsAsOfNow(app)
+    if (doubtful.length > 0) await untilCurrent(app, ...COMPARED)
   }
 }
 
@@ -180,15 +178,5 @@ function expectedOf(debit: BankDebit | null) {
     booked: placeOf(debit),
     as: amount_cents,
     of: carrier_id,
-  }
-}
-
-/** Waits until ledger and balances are at the head of the log. @throws ReadModelsLate */
-export async function readModelsAsOfNow({
-  readModels,
-  log,
-}: Pick<Application, 'readModels' | 'log'>): Promise<void> {
-  if (!(await readModels.reached(['bank-debits', 'carrier-balances'], await log.head()))) {
-    throw new ReadModelsLate()
   }
 }

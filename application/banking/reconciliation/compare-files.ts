@@ -5,7 +5,8 @@ import { bankFile } from '../../../domain/banking/files/bank-file.ts'
 import type { Application } from '../../commands/application.ts'
 import type { BankFiles } from '../../ports/bank-files.ts'
 import type { ResultOf } from '../../ports/read-database.ts'
-import { ReadModelsLate } from '../../ports/read-models.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
+import { type PageBySeq, pagesBySeq } from '../../queries/pages-by-seq.ts'
 import { type Parameter, statement } from '../../queries/statement.ts'
 import { type EntriesChunk, entriesOf, traceAt } from '../files/entries.ts'
 import { archivedFile } from '../files/file-references.ts'
@@ -18,11 +19,9 @@ const MOST = 500
 /** How long the debits of a file may wait for the bank's answer, in milliseconds. */
 const TELLING_MS = 3_600_000
 
-interface Recorded {
-  readonly after: string
+interface Recorded extends PageBySeq {
   /** Of files that are begun: nothing is in them yet, and nothing may ever be. */
   readonly begun: 'begun'
-  readonly limit: number
 }
 const FILES = statement('bank-files-recorded', (db, $: Parameter<Recorded>) =>
   db
@@ -105,18 +104,16 @@ const MISPLACED_OF = statement('debits-misplaced-in-a-batch', (db, $: Parameter<
  * @throws ReadModelsLate when it cannot be told which files there are.
  */
 export async function compareFiles(app: Application, after: string, findings: Findings): Promise<number> {
-  const { read, readModels, log, bankFiles } = app
-  if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
+  const { read, bankFiles } = app
+  await untilCurrent(app, 'bank-files')
   let files = 0
-  for (let last = after; ; ) {
-    const page = await read.query(FILES, { after: last, begun: 'begun', limit: PAGE })
+  const recorded = (page: PageBySeq) => read.query(FILES, { ...page, begun: 'begun' })
+  for await (const page of pagesBySeq(PAGE, recorded, after)) {
     for (const { file_id, entries_id } of page) {
       await compareEntries(app, file_id, entries_id, findings)
       if (bankFiles !== null) await compareContent(app, bankFiles, file_id, entries_id, findings)
     }
     files += page.length
-    if (page.length < PAGE) break
-    last = String(page.at(-1)!.seq)
   }
   const places = WAITS_OR_ENDED
   const misplaced = { waits: 'in_file', places, accepted: 'accepted', limit: MOST } as const

@@ -21,7 +21,6 @@ import { orThrow } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import { createdId } from '../../commands/command-context.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { unlessLate } from '../../followers/through-outages.ts'
 import { compareReturnRates } from '../debits/return-rates.ts'
 import { reconcile } from './reconcile.ts'
 
@@ -53,20 +52,17 @@ export function moneyAccounted(app: Application) {
       ]),
     ],
     work: {
-      reconcile: work({ ...kind, timeLimitMs: 1_800_000 }, (item) =>
-        unlessLate(async () => {
-          const context = contextOf(item)
-          const before = await app.commands.load(reconciliation, createdId(context, reconciliation))
-          orThrow(before.state ?? (await reconcile(app, 'night', context)))
-          await compareReturnRates(app, null, context)
-          return { outcome: 'done' }
-        }),
-      ),
-      'compare-return-rates': work({ ...kind, payload: z.object({ tenant_id: z.string() }) }, (item) =>
-        unlessLate(async () => {
+      reconcile: work({ ...kind, timeLimitMs: 1_800_000 }, async (item) => {
+        const context = contextOf(item)
+        const before = await app.commands.load(reconciliation, createdId(context, reconciliation))
+        orThrow(before.state ?? (await reconcile(app, 'night', context)))
+        await compareReturnRates(app, null, context)
+      }),
+      'compare-return-rates': work(
+        { ...kind, payload: z.object({ tenant_id: z.string() }) },
+        async (item) => {
           await compareReturnRates(app, item.payload.tenant_id, contextOf(item))
-          return { outcome: 'done' }
-        }),
+        },
       ),
     },
   })

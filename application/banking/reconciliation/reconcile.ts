@@ -1,15 +1,16 @@
 import { type Reconciliation, reconciliation } from '../../../domain/banking/reconciliation/reconciliation.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import { isId } from '../../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { type CommandContext, createdId } from '../../commands/command-context.ts'
 import { readable } from '../../commands/verbs.ts'
 import type { ListPage, PageRequest } from '../../ports/read-database.ts'
+import { untilCurrent } from '../../queries/find-current.ts'
 import { loadPage, pagedList, readPage } from '../../queries/pages.ts'
 import { compareBalances } from './compare-balances.ts'
 import { compareCredits } from './compare-credits.ts'
-import { compareDebits, readModelsAsOfNow } from './compare-debits.ts'
+import { COMPARED, compareDebits } from './compare-debits.ts'
 import { compareFiles } from './compare-files.ts'
 import { Findings } from './findings.ts'
 
@@ -34,7 +35,7 @@ export async function reconcile(
   const started_at = isoTime(app.clock.now())
   const through_position = String(await app.log.head())
   const { items } = await readPage(app, LIST, {}, { page: 1, limit: 1 })
-  await readModelsAsOfNow(app)
+  await untilCurrent(app, ...COMPARED)
   const findings = new Findings()
   const last = items[0]?.through_position ?? '0'
   const { debits, ledger } = await compareDebits(app, last, findings)
@@ -67,7 +68,7 @@ export async function findReconciliation(
   { commands }: Pick<Application, 'commands'>,
   id: string,
 ): Promise<Reconciliation | Rejection> {
-  const found = isId(id) ? (await commands.load(reconciliation, id)).state : null
+  const found = await stateOf({ commands }, reconciliation, id)
   return found ?? reject('not_found', 'reconciliation_not_found', 'There is no such reconciliation')
 }
 

@@ -7,7 +7,7 @@ import {
   FinancingSessionCreated,
 } from '../../../domain/payments/financing/financing-session-events.ts'
 import type { Application } from '../../commands/application.ts'
-import { within } from '../../commands/verbs.ts'
+import { changed } from '../../commands/verbs.ts'
 import { cancel, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { submitRequest } from './submit.ts'
@@ -31,11 +31,9 @@ export function financingSessions(app: Application) {
         throughOutages(app, item, () => submitRequest(app, item.key, contextOf(item), item.signal)),
       ),
       expire: work({}, async (item) => {
-        const { state } = await app.commands.load(financingSession, item.key)
         const command = { type: 'Expire', by: 'time', at: item.dueAt } as const
-        const context = within(contextOf(item), state!)
-        const outcome = await app.commands.execute(financingSession, item.key, command, context)
-        return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
+        const expired = await changed(app, financingSession, item.key, command, contextOf(item))
+        if (isRejection(expired)) return { outcome: 'stop', why: expired.message }
       }),
     },
   })

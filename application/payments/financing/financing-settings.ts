@@ -7,7 +7,7 @@ import {
 import { unknownTenant } from '../../access/tenants.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { opened } from '../../commands/sealed-fields.ts'
+import { openedOne } from '../../commands/sealed-fields.ts'
 import { sealFields } from '../../commands/sealing.ts'
 import { within } from '../../commands/verbs.ts'
 
@@ -57,11 +57,9 @@ async function shown(
   settings: FinancingSettings,
 ): Promise<ShownFinancing> {
   const { recipients, ...switches } = settings
-  const { data } = await opened(personalData, [
-    { schema: FinancingSettingsChanged.schema, data: { tenant_id, settings: { recipients } } },
-  ])
-  const [plain] = data as readonly { readonly settings: { readonly recipients: { address: string }[] } }[]
-  return { ...switches, recipient_allowlist: plain!.settings.recipients.map(({ address }) => address) }
+  const sealed = { tenant_id, settings: { recipients } }
+  const plain = await openedOne(personalData, FinancingSettingsChanged, sealed)
+  return { ...switches, recipient_allowlist: plain.settings.recipients.map(({ address }) => address) }
 }
 
 /** Keyed fingerprint of an address, whose letters count as equal in both cases. */

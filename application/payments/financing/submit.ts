@@ -8,9 +8,8 @@ import { FinancingRequested } from '../../../domain/payments/financing/financing
 import { policy } from '../../../domain/policies/policy.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { opened } from '../../commands/sealed-fields.ts'
+import { openedOne } from '../../commands/sealed-fields.ts'
 import { within } from '../../commands/verbs.ts'
-import type { Insured } from '../../ports/financing-provider.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../ports/provider.ts'
 
 /**
@@ -72,11 +71,8 @@ export async function financedBy(
   { personalData, commands }: Pick<Application, 'personalData' | 'commands'>,
   { financing_session_id, request, amount_cents, policy_id }: FinancingSession,
 ) {
-  const [{ insured }] = (
-    await opened(personalData, [
-      { schema: FinancingRequested.schema, data: { financing_session_id, insured: request!.insured } },
-    ])
-  ).data as readonly [{ readonly insured: Insured }]
+  const sealed = { financing_session_id, insured: request!.insured }
+  const { insured } = await openedOne(personalData, FinancingRequested, sealed)
   const { policy_number } = (await commands.load(policy, policy_id)).state!
   return {
     sessionId: financing_session_id,

@@ -5,7 +5,7 @@ import { PaymentLinkPaid } from '../../../domain/payments/links/payment-link-eve
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
-import { readable, within } from '../../commands/verbs.ts'
+import { changed, readable, within } from '../../commands/verbs.ts'
 import { activatePolicy } from '../../policies/activation.ts'
 
 /** What a payer, a processor or a simulation did about a payment link. Times are epoch milliseconds. */
@@ -33,9 +33,8 @@ export async function completeLink(
   { linkId, processorPaymentId, paymentMethodId, amountCents, at }: LinkPayment,
   context: CommandContext,
 ): Promise<{ readonly alreadyPaid: boolean } | Rejection> {
-  const link = await existing(app, linkId)
-  if (isRejection(link)) return link
-  const scoped = within(context, link)
+  const { state: link } = await app.commands.load(paymentLink, linkId)
+  const scoped = link ? within(context, link) : context
   const command = {
     type: 'Pay',
     paymentId: derivedId(linkId, 'payment'),
@@ -87,15 +86,16 @@ export async function simulateCompletion(
 }
 
 /** Records a declined attempt: the link stays payable. */
-export async function failLink(
+export function failLink(
   app: Application,
   attempt: { readonly linkId: string; readonly failureMessage: string; readonly at: number },
   context: CommandContext,
-): Promise<Rejection | null> {
+): Promise<PaymentLink | Rejection> {
   const { linkId, failureMessage, at } = attempt
   const message = plain(failureMessage)
   const failureId = derivedId(context.commandId, 'payment-failure')
-  return recorded(app, linkId, { type: 'RecordPaymentFailed', failureId, message, at }, context)
+  const command = { type: 'RecordPaymentFailed', failureId, message, at } as const
+  return changed(app, paymentLink, linkId, command, context)
 }
 
 /** Records that a link can no longer be paid because its time is over. A paid or cancelled one stays as it is. */
@@ -103,26 +103,8 @@ export function expireLink(
   app: Application,
   { linkId, at }: { readonly linkId: string; readonly at: number },
   context: CommandContext,
-): Promise<Rejection | null> {
-  return recorded(app, linkId, { type: 'Expire', at }, context)
-}
-
-async function recorded(
-  app: Application,
-  linkId: string,
-  command: Parameters<typeof paymentLink.decide>[0],
-  context: CommandContext,
-): Promise<Rejection | null> {
-  const link = await existing(app, linkId)
-  if (isRejection(link)) return link
-  const outcome = await app.commands.execute(paymentLink, linkId, command, within(context, link))
-  const state = await readable(app, paymentLink, outcome)
-  return isRejection(state) ? state : null
-}
-
-async function existing({ commands }: Application, linkId: string): Promise<PaymentLink | Rejection> {
-  const { state } = await commands.load(paymentLink, linkId)
-  return state ?? reject('not_found', 'payment_link_not_found', 'There is no such payment link')
+): Promise<PaymentLink | Rejection> {
+  return changed(app, paymentLink, linkId, { type: 'Expire', at }, context)
 }
 
 /** A text of others, without what is no character to be shown. */

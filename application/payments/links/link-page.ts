@@ -1,4 +1,3 @@
-import { isId } from '../../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import {
   isOpen,
@@ -9,6 +8,7 @@ import {
 } from '../../../domain/payments/links/payment-link.ts'
 import { checkoutSettings } from '../../../domain/payments/pages/checkout-settings.ts'
 import { describeContext } from '../../../domain/payments/pages/payment-contexts.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { logoPath } from '../pages/logos.ts'
 import { sellerOf } from './deliver-link.ts'
@@ -18,7 +18,7 @@ export type LinkPage = Exclude<Awaited<ReturnType<typeof linkPage>>, Rejection>
 
 /** The page of a payment link, which its address opens. */
 export async function linkPage({ commands, clock }: Pick<Application, 'commands' | 'clock'>, linkId: string) {
-  const link = isId(linkId) ? (await commands.load(paymentLink, linkId)).state : null
+  const link = await stateOf({ commands }, paymentLink, linkId)
   if (link === null) return reject('not_found', 'payment_link_not_found', 'There is no such payment link')
   const { settings, logo_id } = (await commands.load(checkoutSettings, link.tenant_id)).state
   const status = statusAt(link, clock.now())

@@ -8,7 +8,7 @@ export function completedPayload(link: PaymentLink): NewWebhookEvent<'payment.co
   const { payment_id, amount_cents, paid_at, late } = link.payment!
   return {
     type: 'payment.completed',
-    ...whose(link),
+    of: link,
     payload: {
       payment_id,
       ...charge(link),
@@ -28,7 +28,7 @@ export function failedPayload(
     failure_message,
   }: Pick<PaymentLinkData<'PaymentLinkPaymentFailed'>, 'failed_at' | 'failure_message'>,
 ): NewWebhookEvent<'payment.failed'> {
-  return { type: 'payment.failed', ...whose(link), payload: { ...charge(link), failed_at, failure_message } }
+  return { type: 'payment.failed', of: link, payload: { ...charge(link), failed_at, failure_message } }
 }
 
 export function refundedPayload(
@@ -37,7 +37,7 @@ export function refundedPayload(
 ): NewWebhookEvent<'payment.refunded'> {
   return {
     type: 'payment.refunded',
-    ...whose(link),
+    of: link,
     payload: {
       payment_id: link.payment!.payment_id,
       payment_link_id: link.payment_link_id,
@@ -48,10 +48,6 @@ export function refundedPayload(
       refunded_at,
     },
   }
-}
-
-function whose({ tenant_id, environment, carrier_id, employer_id }: PaymentLink) {
-  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
 }
 
 function charge(link: PaymentLink) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
-import { type PaymentLink, paymentLink } from '../../../domain/payments/links/payment-link.ts'
+import { paymentLink } from '../../../domain/payments/links/payment-link.ts'
 import {
   deliveryChannel,
   PaymentLinkCancelled,
@@ -15,7 +15,7 @@ import {
 } from '../../../domain/payments/links/payment-link-events.ts'
 import { pendingRefund } from '../../../domain/payments/links/payment-link-refunds.ts'
 import type { Application } from '../../commands/application.ts'
-import { within } from '../../commands/verbs.ts'
+import { existing, within } from '../../commands/verbs.ts'
 import {
   cancel,
   contextOf,
@@ -28,6 +28,7 @@ import {
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { readsActive } from '../../policies/activation.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
+import { ReadModelsLate } from '../../ports/read-models.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
 import { processorOf, tellHeldUp } from '../processor/processor-of.ts'
 import { startPlanSubscription } from '../subscriptions/plan-subscriptions.ts'
@@ -41,8 +42,6 @@ import { settleRefund } from './refunds.ts'
 export const REFUND_SETTLING_MS = 15 * 60_000
 /** How long a refund is left alone that the processor is still carrying out, in service-clock milliseconds. */
 const PENDING_REFUND_MS = 6 * 3_600_000
-/** Real milliseconds until it is asked again whether a policy can be read as active. */
-const LOOK_AGAIN_MS = 1_000
 
 const ofLink = z.object({ payment_link_id: z.string() })
 
@@ -102,15 +101,15 @@ export function paymentLinks(app: Application) {
         ),
       ),
       expire: work({}, async (item) => {
-        const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
-        return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
+        const expired = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
+        if (isRejection(expired)) return { outcome: 'stop', why: expired.message }
       }),
       deactivate: work(ofProvider, (item) =>
         throughOutages(
           app,
           item,
           async () => {
-            const link = await linkOf(app, item.key)
+            const link = await existing(app, paymentLink, item.key)
             const { processor_payment_link_id: id } = link
             await processorOf(app, link).deactivatePaymentLink(id, deactivationKey(item.key))
           },
@@ -119,11 +118,10 @@ export function paymentLinks(app: Application) {
       ),
       // the policy first: a receiver of the webhook finds it active; one that cannot become so holds nothing back
       complete: work({}, async (item) => {
-        const link = await linkOf(app, item.key)
+        const link = await existing(app, paymentLink, item.key)
         await activatePolicyOf(app, link, contextOf(item))
-        if (!(await readsActive(app, link.policy_id))) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
+        if (!(await readsActive(app, link.policy_id))) throw new ReadModelsLate()
         await raiseWebhookEvent(app, completedPayload(link), contextOf(item))
-        return { outcome: 'done' }
       }),
       // beside what is told: a processor that is away holds nothing back
       'start-plan': work(ofProvider, (item) =>
@@ -138,16 +136,15 @@ export function paymentLinks(app: Application) {
           }),
         },
         async (item) => {
-          const link = await linkOf(app, item.payload.payment_link_id)
+          const link = await existing(app, paymentLink, item.payload.payment_link_id)
           await raiseWebhookEvent(app, failedPayload(link, item.payload), contextOf(item))
-          return { outcome: 'done' }
         },
       ),
       'settle-refund': work({ ...ofProvider, payload: ofLink }, async (item) => {
         const linkId = item.payload.payment_link_id
         let isPending = false
         const settle = async () => {
-          const link = await linkOf(app, linkId)
+          const link = await existing(app, paymentLink, linkId)
           const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
           if (refund?.status !== 'pending') return
           isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
@@ -158,9 +155,8 @@ export function paymentLinks(app: Application) {
           : outcome
       }),
       'tell-refunded': work({ payload: PaymentLinkRefunded.schema }, async (item) => {
-        const link = await linkOf(app, item.payload.payment_link_id)
+        const link = await existing(app, paymentLink, item.payload.payment_link_id)
         await raiseWebhookEvent(app, refundedPayload(link, item.payload), contextOf(item))
-        return { outcome: 'done' }
       }),
     },
   })
@@ -168,7 +164,7 @@ export function paymentLinks(app: Application) {
 
 /** Starts the monthly charges of a plan whose down payment was paid. Where they cannot start, the operator is told. */
 async function startPlan(app: Application, item: WorkItem): Promise<void> {
-  const link = await linkOf(app, item.key)
+  const link = await existing(app, paymentLink, item.key)
   if (link.installment_plan === null) return
   const recordNotStarted = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
     const command = { type: 'RecordPlanNotStarted', reason, at: app.clock.now() } as const
@@ -181,10 +177,4 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
     if (error instanceof ProviderRefused) await recordNotStarted('processor_refused')
     throw error
   }
-}
-
-async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: string): Promise<PaymentLink> {
-  const { state } = await commands.load(paymentLink, linkId)
-  if (state === null) throw new Error(`There is no payment link ${linkId}`)
-  return state
 }

@@ -1,6 +1,6 @@
-import { isId } from '../../../domain/kernel/ids.ts'
 import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
 import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
+import { stateOf } from '../../access/owned-by.ts'
 import type { Application } from '../../commands/application.ts'
 import { isHashOf } from './tokens.ts'
 
@@ -9,7 +9,7 @@ export async function embeddedSession(
   { commands }: Pick<Application, 'commands'>,
   id: string,
 ): Promise<PaymentSession | null> {
-  const state = isId(id) ? (await commands.load(paymentSession, id)).state : null
+  const state = await stateOf({ commands }, paymentSession, id)
   return state?.mode === 'embedded' ? state : null
 }
 

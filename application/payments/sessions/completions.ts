@@ -1,10 +1,10 @@
-import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import type { Rejection } from '../../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../../domain/payments/sessions/payment-session.ts'
 import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
-import { changed, readable, within } from '../../commands/verbs.ts'
+import { changed } from '../../commands/verbs.ts'
 import { plain } from '../links/completions.ts'
 
 /** What the card processor took for a session. */
@@ -25,17 +25,14 @@ interface SessionPayment {
  * Records that a session was paid by the card processor. Money that was taken counts in every state; the same payment counts
  * once.
  */
-export async function completeSession(
+export function completeSession(
   app: Application,
   { sessionId, ...payment }: SessionPayment,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const session = await existing(app, sessionId)
-  if (isRejection(session)) return session
   const paymentId = derivedId(sessionId, `payment/${payment.processorPaymentId}`)
   const command = { type: 'Pay', paymentId, ...payment, now: app.clock.now() } as const
-  const outcome = await app.commands.execute(paymentSession, sessionId, command, within(context, session))
-  return readable(app, paymentSession, outcome)
+  return changed(app, paymentSession, sessionId, command, context)
 }
 
 /** Records an attempt that failed, at once or days later: the session can be paid again unless its time is over. */
@@ -55,9 +52,4 @@ export function failSession(
   const message = plain(failureMessage)
   const command = { type: 'RecordPaymentFailed', checkoutId, failureId, message, at } as const
   return changed(app, paymentSession, sessionId, command, context)
-}
-
-async function existing({ commands }: Application, sessionId: string): Promise<PaymentSession | Rejection> {
-  const { state } = await commands.load(paymentSession, sessionId)
-  return state ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
 }

@@ -11,9 +11,9 @@ import {
   PaymentSessionPaymentFailed,
   PaymentSessionReplaced,
 } from '../../../domain/payments/sessions/payment-session-events.ts'
-import type { PaymentSession } from '../../../domain/payments/sessions/payment-session-status.ts'
 import { createSessionDebit } from '../../banking/debits/create-debit.ts'
 import type { Application } from '../../commands/application.ts'
+import { existing } from '../../commands/verbs.ts'
 import { cancel, contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
 import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
@@ -72,7 +72,7 @@ export function paymentSessions(app: Application) {
     work: {
       // what the card processor could still take is ended first; money that it had taken wins
       expire: work(ofProvider, async (item) => {
-        const session = await load(app, item.key)
+        const session = await existing(app, paymentSession, item.key)
         const at = Date.parse(session.expires_at)
         if (app.clock.now() < at) return { outcome: 'again', at }
         return throughOutages(
@@ -85,9 +85,8 @@ export function paymentSessions(app: Application) {
         )
       }),
       'create-debit': work({ payload: ofSession }, async (item) => {
-        const session = await load(app, item.payload.payment_session_id)
+        const session = await existing(app, paymentSession, item.payload.payment_session_id)
         await createSessionDebit(app, session, signingDebit(session, item.key), contextOf(item))
-        return { outcome: 'done' }
       }),
       // the session decides whether it is still due, and the debit's id derives from it: a repetition changes nothing
       mint: work({ slots: CREATED_AT_ONCE, payload: installment }, async (item) => {
@@ -97,27 +96,18 @@ export function paymentSessions(app: Application) {
           item.payload.number,
           contextOf(item),
         )
-        return { outcome: 'done' }
       }),
       'tell-completed': work({ payload: charge }, async (item) => {
-        const session = await load(app, item.payload.payment_session_id)
+        const session = await existing(app, paymentSession, item.payload.payment_session_id)
         await raiseWebhookEvent(app, completedPayload(session, item.payload), contextOf(item))
-        return { outcome: 'done' }
       }),
       'tell-failed': work(
         { payload: ofSession.extend({ failure_message: z.string(), failed_at: z.string() }) },
         async (item) => {
-          const session = await load(app, item.payload.payment_session_id)
+          const session = await existing(app, paymentSession, item.payload.payment_session_id)
           await raiseWebhookEvent(app, failedPayload(session, item.payload), contextOf(item))
-          return { outcome: 'done' }
         },
       ),
     },
   })
-}
-
-async function load({ commands }: Pick<Application, 'commands'>, sessionId: string): Promise<PaymentSession> {
-  const { state } = await commands.load(paymentSession, sessionId)
-  if (state === null) throw new Error(`There is no payment session ${sessionId}`)
-  return state
 }

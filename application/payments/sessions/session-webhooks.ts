@@ -12,7 +12,7 @@ export function completedPayload(
   { payment_id, amount_cents, paid_at, late }: Charge,
 ): NewWebhookEvent<'payment.completed'> {
   return {
-    ...ownerOf(session),
+    of: session,
     type: 'payment.completed',
     payload: {
       payment_id,
@@ -35,14 +35,10 @@ export function failedPayload(
   }: Pick<PaymentSessionData<'PaymentSessionPaymentFailed'>, 'failed_at' | 'failure_message'>,
 ): NewWebhookEvent<'payment.failed'> {
   return {
-    ...ownerOf(session),
+    of: session,
     type: 'payment.failed',
     payload: { ...chargeOf(session), metadata: {}, failed_at, failure_message },
   }
-}
-
-function ownerOf({ tenant_id, environment, carrier_id, employer_id }: PaymentSession) {
-  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
 }
 
 function chargeOf(session: PaymentSession) {

@@ -6,10 +6,8 @@ import { PolicyCancelled, policy } from '../../../domain/policies/policy.ts'
 import type { Application } from '../../commands/application.ts'
 import { within } from '../../commands/verbs.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
+import { ReadModelsLate } from '../../ports/read-models.ts'
 import { plansOfPolicy } from './plan-subscriptions.ts'
-
-/** Real milliseconds until it is asked again whether the plans of a policy can be found. */
-const LOOK_AGAIN_MS = 1_000
 
 /** Wants the plans of cancelled policies to end, of those as well that were cancelled before there was this. */
 export function policyCancellations(app: Application) {
@@ -26,9 +24,9 @@ export function policyCancellations(app: Application) {
     work: {
       'end-plans': work({ payload: z.object({ position: z.string() }) }, async (item) => {
         const { state } = await app.commands.load(policy, item.key)
-        if (state?.status !== 'cancelled') return { outcome: 'done' }
+        if (state?.status !== 'cancelled') return
         const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
-        if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
+        if (!isKnown) throw new ReadModelsLate()
         for (const plan of await plansOfPolicy(app, item.key)) {
           orThrow(
             await app.commands.execute(
@@ -39,7 +37,6 @@ export function policyCancellations(app: Application) {
             ),
           )
         }
-        return { outcome: 'done' }
       }),
     },
   })

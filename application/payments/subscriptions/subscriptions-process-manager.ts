@@ -12,7 +12,7 @@ import {
 } from '../../../domain/payments/subscriptions/subscription-events.ts'
 import type { Application } from '../../commands/application.ts'
 import type { RecordedEvent } from '../../commands/event-registry.ts'
-import { readable, within } from '../../commands/verbs.ts'
+import { existing, readable, within } from '../../commands/verbs.ts'
 import {
   cancel,
   contextOf,
@@ -37,7 +37,8 @@ export const FIRST_PAYMENT_MS = 23 * HOUR_MS
 /** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
 const CANCELLING_MS = 15 * MINUTE_MS
 
-const reportedCharge = z.object({
+const charge = z.object({
+  subscription_id: z.string(),
   number: z.int(),
   amount_cents: z.int(),
   at: z.string(),
@@ -52,7 +53,8 @@ export function subscriptions(app: Application) {
   ) =>
     work(ofProvider, (item) => {
       const raise = tellHeldUp(app, 'subscription', item)
-      return throughOutages(app, item, async () => run(item, await load(app, item), raise), raise)
+      const done = async () => run(item, await existing(app, subscription, item.key), raise)
+      return throughOutages(app, item, done, raise)
     })
   return processManager({
     name: 'subscriptions',
@@ -133,67 +135,37 @@ export function subscriptions(app: Application) {
       'tell-created': work({}, async (item) => {
         const { state } = await app.commands.loadAt(subscription, item.key, 0)
         await raise(app, item, state!, 'subscription.created')
-        return { outcome: 'done' }
       }),
       'tell-cancelled': work({}, async (item) => {
-        await raise(app, item, await load(app, item), 'subscription.cancelled')
-        return { outcome: 'done' }
+        await raise(app, item, await existing(app, subscription, item.key), 'subscription.cancelled')
       }),
-      'tell-charge': work(
-        { payload: reportedCharge.extend({ subscription_id: z.string() }) },
-        async (item) => {
-          const { subscription_id, number, amount_cents, at, is_paid } = item.payload
-          const { state } = await app.commands.load(subscription, subscription_id)
-          const common = {
-            subscription_id,
-            payment_id: paymentId(subscription_id, number),
-            installment_number: number,
-            amount_cents,
-            currency: 'usd' as const,
-          }
-          const whose = ownerOf(state!)
-          await (is_paid
-            ? raiseWebhookEvent(
-                app,
-                { type: 'installment.paid', ...whose, payload: { ...common, paid_at: at } },
-                contextOf(item),
-              )
-            : raiseWebhookEvent(
-                app,
-                { type: 'installment.failed', ...whose, payload: { ...common, failed_at: at } },
-                contextOf(item),
-              ))
-          return { outcome: 'done' }
-        },
-      ),
+      'tell-charge': work({ payload: charge }, async (item) => {
+        const { subscription_id, number, amount_cents, at, is_paid } = item.payload
+        const state = await existing(app, subscription, subscription_id)
+        const common = {
+          subscription_id,
+          payment_id: paymentId(subscription_id, number),
+          installment_number: number,
+          amount_cents,
+          currency: 'usd' as const,
+        }
+        const told = is_paid
+          ? { type: 'installment.paid' as const, of: state, payload: { ...common, paid_at: at } }
+          : { type: 'installment.failed' as const, of: state, payload: { ...common, failed_at: at } }
+        await raiseWebhookEvent(app, told, contextOf(item))
+      }),
     },
   })
 }
 
 /** Raises a webhook for every charge that the event of its creation does not tell, and for each failed try. */
 function raiseCharge(
-  {
-    data,
-    stream,
-    revision,
-  }: RecordedEvent<{
-    type: string
-    data: { subscription_id: string; number: number; amount_cents: number; at: string }
-  }>,
+  { data, stream, revision }: RecordedEvent<{ type: string; data: Omit<z.output<typeof charge>, 'is_paid'> }>,
   is_paid: boolean,
 ) {
   const { subscription_id, number, amount_cents, at } = data
-  return perform('tell-charge', `${stream}@${revision}`, {
-    subscription_id,
-    number,
-    amount_cents,
-    at,
-    is_paid,
-  })
-}
-
-async function load(app: Pick<Application, 'commands'>, item: WorkItem): Promise<Subscription> {
-  return (await app.commands.load(subscription, item.key)).state!
+  const told = { subscription_id, number, amount_cents, at, is_paid }
+  return perform('tell-charge', `${stream}@${revision}`, told)
 }
 
 /** How a subscription stands at its processor; as it is recorded where that has none, or tells by notices alone. */
@@ -224,19 +196,7 @@ async function raise(
   type: 'subscription.created' | 'subscription.cancelled',
 ): Promise<void> {
   const { subscription_id, employer_id, policy_id, carrier_id, amount_cents, status, metadata } = state
-  const payload = {
-    subscription_id,
-    employer_id,
-    policy_id,
-    carrier_id,
-    amount_cents,
-    currency: 'usd' as const,
-    status,
-    metadata,
-  }
-  await raiseWebhookEvent(app, { type, ...ownerOf(state), payload }, contextOf(item))
-}
-
-function ownerOf({ tenant_id, environment, carrier_id, employer_id }: Subscription) {
-  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
+  const whose = { employer_id, policy_id, carrier_id }
+  const payload = { subscription_id, ...whose, amount_cents, currency: 'usd' as const, status, metadata }
+  await raiseWebhookEvent(app, { type, of: state, payload }, contextOf(item))
 }

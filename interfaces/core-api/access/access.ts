@@ -1,5 +1,5 @@
+import { stateOf } from '../../../application/access/owned-by.ts'
 import { type InboundConnection, inboundConnection } from '../../../domain/access/inbound-connection.ts'
-import { isId } from '../../../domain/kernel/ids.ts'
 import type { Access } from '../../endpoints/endpoint.ts'
 import { type PartnerHost, partnerAccess, refused } from '../../endpoints/partner-access.ts'
 import { nameCaller } from '../../http/answers.ts'
@@ -32,7 +32,7 @@ export const connection: Access<PartnerHost, SigningConnection> = {
   async identify(host, received) {
     const { params, request, costs } = received
     const id = params.connection_id
-    const found = isId(id) ? (await host.app.commands.load(inboundConnection, id)).state : null
+    const found = await stateOf(host.app, inboundConnection, id)
     if (found?.status !== 'active') {
       const why = 'There is no active connection with this id'
       const refusal = new HttpError(404, 'Connection not found', why, { code: 'connection_not_found' })

@@ -22,12 +22,10 @@ import {
   PrimaryAccountChosen,
   PrimaryAccountCleared,
 } from '../../../domain/banking/accounts/primary-account.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
-const ofAccount = ({ data }: { data: { bank_account_id: string } }) =>
-  ({ bank_accounts: [[data.bank_account_id]] }) as const
-const ofAchAccount = ({ data }: { data: { ach_account_id: string } }) =>
-  ({ ach_accounts: [[data.ach_account_id]] }) as const
+const ofAccount = changing(table)
+const ofAchAccount = changing(achAccounts)
 
 interface Associated {
   readonly employer_id: string | null
@@ -48,18 +46,12 @@ export const bankAccounts = projection({
         bank_accounts.put({ ...data, status: 'active', owner: ownerOf(data), seq: position })
       },
     }),
-    on(BankAccountChanged, {
-      reads: ofAccount,
-      apply({ data }, { bank_accounts }) {
-        const { bank_account_id } = data
-        const row = bank_accounts.get(bank_account_id)
-        if (!row) return
-        const { employer_id = row.employer_id, carrier_id = row.carrier_id } = data
-        const { connection_type = row.connection_type, status = row.status } = data
-        const owner = ownerOf({ employer_id, carrier_id })
-        const now = { employer_id, carrier_id, connection_type, status, owner }
-        bank_accounts.change([bank_account_id], now)
-      },
+    ofAccount(BankAccountChanged, ({ data }, row) => {
+      if (!row) return null
+      const { employer_id = row.employer_id, carrier_id = row.carrier_id } = data
+      const { connection_type = row.connection_type, status = row.status } = data
+      const owner = ownerOf({ employer_id, carrier_id })
+      return { employer_id, carrier_id, connection_type, status, owner }
     }),
     on(BankAccountDeleted, {
       apply: ({ data }, { bank_accounts }) => bank_accounts.remove(data.bank_account_id),
@@ -90,48 +82,21 @@ export const bankAccounts = projection({
         })
       },
     }),
-    on(AchAccountCorrected, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id, account } }, { ach_accounts }) {
-        ach_accounts.change([ach_account_id], { fingerprint: account.fingerprint })
-      },
-    }),
-    on(AchAccountIdentified, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id, persistent_fingerprint } }, { ach_accounts }) {
-        if (ach_accounts.get(ach_account_id))
-          ach_accounts.change([ach_account_id], { persistent_fingerprint })
-      },
-    }),
-    on(AchAccountVerified, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id } }, { ach_accounts }) {
-        // that it is there says not yet that it may be debited again
-        if (ach_accounts.get(ach_account_id)!.status === 'disabled') return
-        ach_accounts.change([ach_account_id], { status: 'active' })
-      },
-    }),
-    on(AchAccountUnverified, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id } }, { ach_accounts }) {
-        // once it is enabled, it is unverified
-        if (ach_accounts.get(ach_account_id)!.status === 'disabled') return
-        ach_accounts.change([ach_account_id], { status: 'unverified' })
-      },
-    }),
-    on(AchAccountDisabled, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id } }, { ach_accounts }) {
-        // a debit of a deleted one can be returned still
-        if (ach_accounts.get(ach_account_id)) ach_accounts.change([ach_account_id], { status: 'disabled' })
-      },
-    }),
-    on(AchAccountEnabled, {
-      reads: ofAchAccount,
-      apply({ data: { ach_account_id, status } }, { ach_accounts }) {
-        if (ach_accounts.get(ach_account_id)) ach_accounts.change([ach_account_id], { status })
-      },
-    }),
+    ofAchAccount(AchAccountCorrected, ({ data }) => ({ fingerprint: data.account.fingerprint })),
+    ofAchAccount(AchAccountIdentified, ({ data: { persistent_fingerprint } }, row) =>
+      row ? { persistent_fingerprint } : null,
+    ),
+    // that it is there says not yet that it may be debited again
+    ofAchAccount(AchAccountVerified, (_event, row) =>
+      row!.status === 'disabled' ? null : { status: 'active' },
+    ),
+    // once it is enabled, it is unverified
+    ofAchAccount(AchAccountUnverified, (_event, row) =>
+      row!.status === 'disabled' ? null : { status: 'unverified' },
+    ),
+    // a debit of a deleted one can be returned still
+    ofAchAccount(AchAccountDisabled, (_event, row) => (row ? { status: 'disabled' } : null)),
+    ofAchAccount(AchAccountEnabled, ({ data: { status } }, row) => (row ? { status } : null)),
     on(AchAccountDeleted, {
       apply: ({ data }, { ach_accounts }) => ach_accounts.remove(data.ach_account_id),
     }),

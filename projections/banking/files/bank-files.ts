@@ -25,11 +25,10 @@ import {
   BankReportReceived,
   BankReportRefused,
 } from '../../../domain/banking/files/bank-report.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
-const ofFile = ({ data }: { data: { file_id: string } }) => ({ bank_files: [[data.file_id]] }) as const
-const ofReport = ({ data }: { data: { report_id: string } }) =>
-  ({ bank_reports: [[data.report_id]] }) as const
+const ofFile = changing(files)
+const ofReport = changing(reports)
 
 /** Blocks of the trace numbers from the first to the last one: they begin with one bank, as all of a file do. */
 function* blocksOf(first: string, last: string): Generator<string> {
@@ -67,7 +66,7 @@ export const bankFiles = projection({
       },
     }),
     on(BankFileRecorded, {
-      reads: ofFile,
+      reads: ({ data }) => ({ bank_files: [[data.file_id]] }),
       apply({ data, position }, { bank_files, bank_file_traces }) {
         const { file_id, entries_id, name, first_trace, last_trace, debit_cents, credit_cents, at } = data
         const outcomes = Object.fromEntries(data.batches.map(({ batch_number }) => [batch_number, null]))
@@ -97,25 +96,16 @@ export const bankFiles = projection({
         [BankFileRestaged, 'recorded'],
         [BankFileTreatedAsSent, 'sent'],
       ] as const
-    ).map(([type, status]) =>
-      on(type, {
-        reads: ofFile,
-        apply: ({ data }, { bank_files }) => bank_files.change([data.file_id], { status }),
-      }),
-    ),
-    on(BankFileAnswered, {
-      reads: ofFile,
-      apply({ data: { file_id, batch_numbers, outcome } }, { bank_files }) {
-        const before = bank_files.get(file_id)!
-        const outcomes = { ...before.outcomes, ...Object.fromEntries(batch_numbers.map((n) => [n, outcome])) }
-        const isWhole = Object.values(outcomes).every((one) => one === outcome)
-        bank_files.change([file_id], {
-          outcomes,
-          answer: isWhole ? outcome : 'partly',
-          // an answer proves that the bank has it, however it was fetched
-          ...(HAD_BY_WHO_ANSWERS.has(before.status) && { status: 'sent' as const }),
-        })
-      },
+    ).map(([type, status]) => ofFile(type, () => ({ status }))),
+    ofFile(BankFileAnswered, ({ data: { batch_numbers, outcome } }, before) => {
+      const outcomes = { ...before!.outcomes, ...Object.fromEntries(batch_numbers.map((n) => [n, outcome])) }
+      const isWhole = Object.values(outcomes).every((one) => one === outcome)
+      return {
+        outcomes,
+        answer: isWhole ? outcome : 'partly',
+        // an answer proves that the bank has it, however it was fetched
+        ...(HAD_BY_WHO_ANSWERS.has(before!.status) && { status: 'sent' as const }),
+      }
     }),
     on(BankReportReceived, {
       apply({ data: { report_id, name, at }, position }, { bank_reports }) {
@@ -123,44 +113,25 @@ export const bankFiles = projection({
         bank_reports.put({ report_id, name, status: 'received', ...none, received_at: at, seq: position })
       },
     }),
-    on(BankReportRefused, {
-      reads: ofReport,
-      apply: ({ data: { report_id, reason: refusal } }, { bank_reports }) =>
-        bank_reports.change([report_id], { status: 'refused', refusal }),
-    }),
-    on(BankReportRead, {
-      reads: ofReport,
-      apply({ data: { report_id, format, items, applied, repeated, parked } }, { bank_reports }) {
-        bank_reports.change([report_id], { status: 'read', format, items, applied, repeated, parked })
-      },
-    }),
+    ofReport(BankReportRefused, ({ data }) => ({ status: 'refused', refusal: data.reason })),
+    ofReport(BankReportRead, ({ data: { format, items, applied, repeated, parked } }) => ({
+      status: 'read',
+      format,
+      items,
+      applied,
+      repeated,
+      parked,
+    })),
     // what is parked while the file is read is counted once it is read; what was applied is parked again
-    on(BankReportItemsParked, {
-      reads: ofReport,
-      apply({ data: { report_id, items } }, { bank_reports }) {
-        const { status, applied, parked } = bank_reports.get(report_id)!
-        if (status !== 'read') return
-        const again = items.length
-        bank_reports.change([report_id], { applied: applied - again, parked: parked + again })
-      },
+    ofReport(BankReportItemsParked, ({ data: { items } }, row) => {
+      const { status, applied, parked } = row!
+      return status === 'read' ? { applied: applied - items.length, parked: parked + items.length } : null
     }),
-    on(BankReportReadAgain, {
-      reads: ofReport,
-      apply: ({ data }, { bank_reports }) =>
-        bank_reports.change([data.report_id], { status: 'received', refusal: null, parked: 0 }),
-    }),
-    on(BankReportItemResolved, {
-      reads: ofReport,
-      apply({ data: { report_id } }, { bank_reports }) {
-        bank_reports.change([report_id], { parked: bank_reports.get(report_id)!.parked - 1 })
-      },
-    }),
-    on(BankReportItemApplied, {
-      reads: ofReport,
-      apply({ data: { report_id, was_resolved } }, { bank_reports }) {
-        const { applied, parked } = bank_reports.get(report_id)!
-        bank_reports.change([report_id], { applied: applied + 1, parked: was_resolved ? parked : parked - 1 })
-      },
+    ofReport(BankReportReadAgain, () => ({ status: 'received', refusal: null, parked: 0 })),
+    ofReport(BankReportItemResolved, (_event, row) => ({ parked: row!.parked - 1 })),
+    ofReport(BankReportItemApplied, ({ data: { was_resolved } }, row) => {
+      const { applied, parked } = row!
+      return { applied: applied + 1, parked: was_resolved ? parked : parked - 1 }
     }),
   ],
 })

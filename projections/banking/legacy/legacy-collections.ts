@@ -11,10 +11,9 @@ import {
   importedId,
   LegacyCollectionsImported,
 } from '../../../domain/banking/legacy/legacy-import.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
-const ofRecord = ({ data }: { data: { transaction_id: string } }) =>
-  ({ legacy_collections: [[data.transaction_id]] }) as const
+const ofRecord = changing(table)
 
 /** Records of the legacy service, as the ledger lists them and as duplicates are looked for. */
 export const legacyCollections = projection({
@@ -76,20 +75,16 @@ export const legacyCollections = projection({
         })
       },
     }),
-    on(LegacyCollectionAcknowledged, {
-      reads: ofRecord,
-      apply: ({ data: { transaction_id, at } }, { legacy_collections }) =>
-        legacy_collections.change([transaction_id], { status: 'sb_remit', updated_at: at }),
-    }),
-    on(LegacyCollectionCorrected, {
-      reads: ofRecord,
-      apply: ({ data: { transaction_id, status, at } }, { legacy_collections }) =>
-        legacy_collections.change([transaction_id], { status, return_code: null, updated_at: at }),
-    }),
-    on(LegacyCollectionReturned, {
-      reads: ofRecord,
-      apply: ({ data: { transaction_id, return_code, at } }, { legacy_collections }) =>
-        legacy_collections.change([transaction_id], { status: 'returned', return_code, updated_at: at }),
-    }),
+    ofRecord(LegacyCollectionAcknowledged, ({ data }) => ({ status: 'sb_remit', updated_at: data.at })),
+    ofRecord(LegacyCollectionCorrected, ({ data: { status, at } }) => ({
+      status,
+      return_code: null,
+      updated_at: at,
+    })),
+    ofRecord(LegacyCollectionReturned, ({ data: { return_code, at } }) => ({
+      status: 'returned',
+      return_code,
+      updated_at: at,
+    })),
   ],
 })

@@ -11,10 +11,9 @@ import {
   BankTransactionsReceived,
   descriptionField,
 } from '../../../domain/banking/linking/bank-transactions.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
-const ofConnection = ({ data }: { data: { connection_id: string } }) =>
-  ({ bank_connections: [[data.connection_id]] }) as const
+const ofConnection = changing(connectionsTable)
 
 /** Linked items as they are listed. */
 export const bankConnections = projection({
@@ -26,16 +25,8 @@ export const bankConnections = projection({
       apply: ({ data, position }, { bank_connections }) =>
         bank_connections.put({ ...data, status: 'active', seq: position }),
     }),
-    on(BankConnectionLoginRequired, {
-      reads: ofConnection,
-      apply: ({ data }, { bank_connections }) =>
-        bank_connections.change([data.connection_id], { status: 'login_required' }),
-    }),
-    on(BankConnectionRestored, {
-      reads: ofConnection,
-      apply: ({ data }, { bank_connections }) =>
-        bank_connections.change([data.connection_id], { status: 'active' }),
-    }),
+    ofConnection(BankConnectionLoginRequired, () => ({ status: 'login_required' })),
+    ofConnection(BankConnectionRestored, () => ({ status: 'active' })),
   ],
 })
 

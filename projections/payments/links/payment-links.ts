@@ -6,10 +6,9 @@ import {
   PaymentLinkPaid,
   PaymentLinkSent,
 } from '../../../domain/payments/links/payment-link-events.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
-const ofLink = ({ data }: { data: { payment_link_id: string } }) =>
-  ({ payment_links: [[data.payment_link_id]] }) as const
+const ofLink = changing(table)
 
 /** Payment links as they are listed; the payer stays in the log. */
 export const paymentLinks = projection({
@@ -21,27 +20,9 @@ export const paymentLinks = projection({
       apply: ({ data, position }, { payment_links }) =>
         payment_links.put({ ...data, status: 'created', open: true, seq: position }),
     }),
-    on(PaymentLinkSent, {
-      reads: ofLink,
-      apply({ data: { payment_link_id } }, { payment_links }) {
-        if (payment_links.get(payment_link_id)?.status !== 'created') return
-        payment_links.change([payment_link_id], { status: 'sent' })
-      },
-    }),
-    on(PaymentLinkPaid, {
-      reads: ofLink,
-      apply: ({ data }, { payment_links }) =>
-        payment_links.change([data.payment_link_id], { status: 'paid', open: false }),
-    }),
-    on(PaymentLinkCancelled, {
-      reads: ofLink,
-      apply: ({ data }, { payment_links }) =>
-        payment_links.change([data.payment_link_id], { status: 'cancelled', open: false }),
-    }),
-    on(PaymentLinkExpired, {
-      reads: ofLink,
-      apply: ({ data }, { payment_links }) =>
-        payment_links.change([data.payment_link_id], { status: 'expired', open: false }),
-    }),
+    ofLink(PaymentLinkSent, (_event, row) => (row?.status === 'created' ? { status: 'sent' } : null)),
+    ofLink(PaymentLinkPaid, () => ({ status: 'paid', open: false })),
+    ofLink(PaymentLinkCancelled, () => ({ status: 'cancelled', open: false })),
+    ofLink(PaymentLinkExpired, () => ({ status: 'expired', open: false })),
   ],
 })

@@ -7,7 +7,7 @@ import {
   SubscriptionStarted,
   SubscriptionStatusReported,
 } from '../../../domain/payments/subscriptions/subscription-events.ts'
-import { projection } from '../../runtime/projection.ts'
+import { changing, projection } from '../../runtime/projection.ts'
 
 const TELL_STATUS = [
   SubscriptionChargePaid,
@@ -27,14 +27,9 @@ export const subscriptions = projection({
         subscriptions.put({ ...data, status: statusAtStart(data), status_at: null, seq: position }),
     }),
     ...TELL_STATUS.map((type) =>
-      on(type, {
-        reads: ({ data }) => ({ subscriptions: [[data.subscription_id]] }),
-        apply(event, { subscriptions }) {
-          const { subscription_id } = event.data
-          const reported = event as Parameters<typeof statusAfter>[1]
-          const { status, status_at } = statusAfter(subscriptions.get(subscription_id)!, reported)
-          subscriptions.change([subscription_id], { status, status_at })
-        },
+      changing(table)(type, (event, row) => {
+        const { status, status_at } = statusAfter(row!, event as Parameters<typeof statusAfter>[1])
+        return { status, status_at }
       }),
     ),
   ],

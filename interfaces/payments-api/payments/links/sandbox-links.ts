@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { expireLink, failLink } from '../../../../application/payments/links/completions.ts'
 import { linkOf } from '../../../../application/payments/links/links.ts'
+import { isRejection } from '../../../../domain/kernel/rejection.ts'
 import { refuseUnlessOpen, statusAt } from '../../../../domain/payments/links/payment-link.ts'
 import { accepted, Rejected } from '../../../endpoints/endpoint.ts'
 import { id, idOf, text, withDefault } from '../../../endpoints/fields.ts'
@@ -38,8 +39,8 @@ export const sandboxLinkEndpoints = [
       const { app } = call.host
       const { _id: linkId } = await openLink(call)
       const { failure_message: failureMessage } = call.body
-      const refusal = await failLink(app, { linkId, failureMessage, at: app.clock.now() }, contextOf(call))
-      return refusal ?? openLink(call)
+      const failed = await failLink(app, { linkId, failureMessage, at: app.clock.now() }, contextOf(call))
+      return isRejection(failed) ? failed : openLink(call)
     },
   }),
   endpoint({
@@ -55,8 +56,8 @@ export const sandboxLinkEndpoints = [
     async handle(call) {
       const { app } = call.host
       const { _id: linkId } = await openLink(call, 'expired')
-      const refusal = await expireLink(app, { linkId, at: app.clock.now() }, contextOf(call))
-      return refusal ?? openLink(call, 'expired')
+      const expired = await expireLink(app, { linkId, at: app.clock.now() }, contextOf(call))
+      return isRejection(expired) ? expired : openLink(call, 'expired')
     },
   }),
 ]
