@@ -1,8 +1,5 @@
 // @module-tag long: pipeline-kill has the same work, integration/followers/process-manager-runner its timers
 // @module-tag each-log
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nextClose } from '../../domain/banking/debits/banking-days.ts'
 import { type ArrangedSession, bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
@@ -10,6 +7,7 @@ import { allEvents } from '../support/core.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** Services that are killed while installments fall due, batches run and credits come in. */
 
@@ -23,7 +21,7 @@ const TIMEOUT_MS = 600_000
 const DRAIN = { timeout_seconds: 120 }
 
 type Json = ReturnType<typeof JSON.parse>
-let dataDir: string
+const dataDir = temporaryDirectory()
 let service: RunningService
 let tenant: SeededTenant
 let bank: ReturnType<typeof bankDebitsOf>
@@ -31,7 +29,6 @@ let of: SettlingCarrier
 const sessions: ArrangedSession[] = []
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-installments-'))
   service = await startService({ dataDir })
   tenant = await seedTenant(service)
   await enableCheckout(service, tenant)
@@ -44,10 +41,7 @@ beforeAll(async () => {
   }
   await Promise.all(Array.from({ length: BUYERS }, (_, first) => buy(first)))
 }, TIMEOUT_MS)
-afterAll(async () => {
-  await service?.stop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => service?.stop())
 
 async function restart(): Promise<void> {
   service = await startService({ dataDir })

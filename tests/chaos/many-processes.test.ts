@@ -1,4 +1,4 @@
-// @module-tag long: pipeline-kill kills under load, contract suites take servers away, end-to-end/installation/roles takes over
+// @module-tag long: pipeline-kill kills under load, contract suites take servers away, integration/followers/process-manager-runner takes over
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,111 +1,27 @@
 import { randomInt } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readPostmasterFile, signal } from '../../infrastructure/embedded-postgres/processes.ts'
-import { autopsy, databaseProcesses, killTree } from '../support/chaos.ts'
-import { allEvents, report, type ShownEvent, status } from '../support/core.ts'
-import { expectComplete, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
-import { type Answer, askOperator, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { databaseProcesses, killTree } from '../support/chaos.ts'
+import { allEvents, report, status } from '../support/core.ts'
+import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/workbench.ts'
 
-const ROWS = 6_000
-
-let dataDir: string
+const dataDir = temporaryDirectory()
 let service: RunningService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-chaos-'))
   service = await startService({ dataDir })
   tenant = await seedTenant(service)
 })
-afterAll(async () => {
-  await service?.stop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => service?.stop())
 
 async function restart(): Promise<void> {
   service = await startService({ dataDir })
 }
-
-/** The event at a revision, once it is stored. */
-async function eventAt(stream: string, revision: number): Promise<ShownEvent> {
-  for (;;) {
-    const { body }: Answer = await askOperator(service, 'GET', `/streams/${stream}?from=${revision}&limit=1`)
-    if (body.data?.length === 1) return body.data[0]
-  }
-}
-
-let seed = 0
-
-/** Revision of the n-th (from 1) event of a phase (from 0) in a file of so many chunks. */
-const revisionOf = (phase: number, n: number, chunks: number) => (phase + 1) * chunks + 1 + n
-
-/**
- * Sends a new large file, kills the service as soon as the n-th event of a phase is seen and starts it again.
- * @param at phase (from 0) and n (from 1).
- * @returns whether the kill came before the file was complete.
- */
-async function dieAndGoOn(
-  at: readonly [phase: number, n: number],
-  kill: () => Promise<void>,
-): Promise<boolean> {
-  seed += 1
-  const payroll = largePayroll(ROWS, seed)
-  const { status, body } = await report(service, tenant, { employees: payroll.employees })
-  expect([status, body]).toMatchObject([202, { file_id: null, report_id: expect.any(String) }])
-  const fileId: string = body.report_id
-  const stream = `payrollFile-${fileId}`
-  const chunks = Number((await eventAt(stream, 0)).data.chunk_count)
-  const seen = (await eventAt(stream, revisionOf(...at, chunks))).revision
-  await kill()
-  const left = await autopsy(dataDir, stream)
-  await restart()
-  const whole = wholeFileTypes(chunks)
-  // what was shown is stored, in the only order there is
-  expect(left.length).toBeGreaterThan(seen)
-  expect(left.lastIndexOf('PayrollRowsRecorded')).toBe(whole.lastIndexOf('PayrollRowsRecorded'))
-  expect(left).toEqual(whole.slice(0, left.length))
-  await expectComplete(service, tenant, fileId, payroll)
-  return left.length < whole.length
-}
-
-// integration/payroll/payroll-pipeline goes on between the steps, the last test here kills under load
-describe('a large file goes on where the service was killed', { tags: 'long' }, () => {
-  for (const [what, at, kill] of [
-    ['late in its validation', [0, 9], () => service.kill()],
-    ['with all processes of its database', [1, 1], () => killTree(service)],
-  ] as const)
-    test(what, async () => {
-      // a file that was complete before the kill says nothing
-      let attempts = 1
-      while (!(await dieAndGoOn(at, kill))) {
-        expect(attempts, 'every kill came too late').toBeLessThan(20)
-        attempts += 1
-      }
-    })
-})
-
-// integration/database/embedded-postgres reports the kill and starts again, the next test kills a session
-test('the service ends with one clear line when its database is killed, and starts again', {
-  tags: 'long',
-}, async () => {
-  const acknowledged = await report(service, tenant)
-  const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
-  const exit = new Promise<number | null>((resolve) => service.process.once('exit', resolve))
-  signal(postmaster!.pid, 'SIGKILL')
-  expect(await exit).toBe(1)
-  const reasons = service.output.filter((line) => line.includes('"service failed"'))
-  expect(reasons).toHaveLength(1)
-  expect(JSON.parse(reasons[0]!).reason).toMatch(/PostgreSQL server was ended by SIGKILL/)
-  expect(service.output.filter((line) => line.includes('unhandled rejection'))).toEqual([])
-  await restart()
-  expect((await status(service, tenant, acknowledged.body.file_id)).body.status).toBe('NORMALIZED')
-  expect((await report(service, tenant)).status).toBe(202)
-})
 
 test('the service recovers when the database ends all its sessions', async () => {
   const acknowledged = await report(service, tenant)

@@ -1,12 +1,12 @@
 // @module-tag long: end-to-end tests of debits, their gates and files have each step of it
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
 import { askOperator, operate } from '../support/seed.ts'
 import { seededRandom } from '../support/seeded-random.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { atNewYork, bankingDayAfter, dayAfter, isBankingDay, newYorkDay } from './bank-calendar.ts'
 import { BankWord } from './bank-word.ts'
 import { type BookCarrier, type Debit, DebitBook } from './debit-book.ts'
@@ -40,8 +40,8 @@ const random = seededRandom(SEED)
 const { between, pick } = random
 const chance = (percent: number) => between(1, 100) <= percent
 
-let dataDir: string
-let elsewhere: string
+const dataDir = temporaryDirectory()
+const elsewhere = temporaryDirectory()
 let theirs: NachaBank
 let mortal: MortalService
 let bank: ReadingBank
@@ -58,8 +58,6 @@ const ops = (method: string, path: string, body?: unknown): Promise<Json> =>
 const drain = () => ops('POST', '/drain')
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-months-'))
-  elsewhere = await mkdtemp(join(tmpdir(), 'compstream-months-bank-'))
   theirs = await openNachaBank()
   bank = new ReadingBank(theirs.outbox)
   const kept = /^BankDebit|^BankFileRecorded$|^ReconciliationMade$/
@@ -80,7 +78,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await mortal?.stop()
   await theirs?.close()
-  for (const folder of [dataDir, elsewhere]) await rm(folder, { recursive: true, force: true })
 })
 
 /** Does what may be repeated, as a step of a day: the tree may be killed on the way. */

@@ -1,6 +1,4 @@
 import { join } from 'node:path'
-import pg from 'pg'
-import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { listServerProcesses, signal } from '../../infrastructure/embedded-postgres/processes.ts'
 import type { RunningService } from './service.ts'
 
@@ -15,21 +13,4 @@ export async function killTree(service: RunningService): Promise<void> {
   const dead = service.kill()
   for (const pid of processes) signal(pid, 'SIGKILL')
   await dead
-}
-
-/** What of a stream survived, read from the database of a service that is down. */
-export async function autopsy(dataDir: string, stream: string): Promise<readonly string[]> {
-  const server = await startEmbeddedPostgres({ dataDir })
-  const client = new pg.Client(server.url)
-  try {
-    await client.connect()
-    const { rows } = await client.query<{ type: string }>(
-      'SELECT type FROM event_log.events WHERE stream = $1 ORDER BY revision',
-      [stream],
-    )
-    return rows.map(({ type }) => type)
-  } finally {
-    await client.end()
-    await server.stop()
-  }
 }

@@ -5,7 +5,7 @@ import type { SharedService } from './service.ts'
 type Service = Pick<SharedService, 'opsUrl' | 'operatorToken'>
 
 /** A page of the console as it was answered. */
-export interface ConsoleAnswer {
+interface ConsoleAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../interfaces/endpoints/schemas.ts'
 import type { Keywords, Known } from './described-values.ts'
 
 /** A value of which one part should be what its schema forbids. */
-export interface Faulty {
+interface Faulty {
   /** The part, as a refusal names it: `rates[2].state`; empty for the whole. */
   readonly field: string
   readonly value: unknown

@@ -23,7 +23,7 @@ export function descriptionOf(api: DescribedApi): OpenApi {
 }
 
 /** An answer, as far as a description says something about it. */
-export interface DescribedAnswer {
+interface DescribedAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -73,7 +73,7 @@ function faultOf(api: DescribedApi, method: string, path: string, answer: Descri
 }
 
 /** The operation of a request, and where the document has it. */
-export function operationOf(
+function operationOf(
   api: DescribedApi,
   method: string,
   path: string,

@@ -6,7 +6,7 @@ import { addressOf, PLAIN_NODE } from './eventstoredb.ts'
 import { freePort, type ServerProcess, serverProcess } from './server-process.ts'
 
 /** Three nodes of EventStoreDB on this machine that choose a leader among them. */
-export interface EventStoreCluster {
+interface EventStoreCluster {
   /** `127.0.0.1:port` of every node. */
   readonly nodes: readonly string[]
   /** kill -9 of the leader; resolves when another one leads and the old one is back as a follower. */

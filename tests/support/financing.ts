@@ -57,6 +57,18 @@ export function checkout(
   return partner(service, clientHeaders, 'POST', '/payment-sessions/financing-checkout', body)
 }
 
+/** A checkout that has quotes, and the request for it. */
+export async function quotedCheckout(
+  service: SeedableService & { readonly paymentsUrl: string },
+  tenant: SeededTenant,
+  overrides: Readonly<Record<string, unknown>> = {},
+) {
+  const body = checkoutBody(tenant, overrides)
+  const { data } = (await checkout(service, tenant, body)).body
+  const { quotes } = await simulate(service, data.session_id, 'quotes')
+  return { body, id: data.session_id as string, quotes, token: data.finance_access_token as string }
+}
+
 /** Simulates the provider. @returns the session as the operator sees it. */
 export function simulate(
   service: SeedableService,

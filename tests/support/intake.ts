@@ -5,7 +5,7 @@ let keys = 0
 export const newIntakeKey = () => `intake-${process.pid}-${Date.now()}-${keys++}`
 
 /** The parts of an intake that may be overridden, field by field. */
-export interface IntakeParts {
+interface IntakeParts {
   readonly employer?: Readonly<Record<string, unknown>>
   readonly policy?: Readonly<Record<string, unknown>>
   readonly [field: string]: unknown

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 
 /** A message as the server took it. */
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly from: string
   readonly to: readonly string[]
   /** Headers and body, lines ending in `\n`. */

@@ -11,14 +11,12 @@ export interface Installation {
   readonly databaseUrl: string
   /** Starts one more process. */
   start(roles: string, env?: Record<string, string>): Promise<RunningService>
-  /** kill -9 of everything that runs. */
-  killAll(): Promise<void>
   /** Kills what still runs and removes everything. */
   stop(): Promise<void>
 }
 
 /** Servers that an installation uses; each is the caller's to end. */
-export interface InstallationOptions {
+interface InstallationOptions {
   /** Keeps the event log; default the database. */
   readonly eventStoreUrl?: string | undefined
   readonly natsUrl?: string | undefined
@@ -43,7 +41,6 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     ...options.env,
   }
   const processes: RunningService[] = []
-  const killAll = async () => void (await Promise.all(processes.map((service) => service.kill())))
   return {
     databaseUrl,
     async start(roles, env = {}) {
@@ -51,9 +48,8 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
       processes.push(service)
       return service
     },
-    killAll,
     async stop() {
-      await killAll()
+      await Promise.all(processes.map((service) => service.kill()))
       await database?.drop()
       await rm(dataDir, { recursive: true, force: true })
     },

@@ -50,7 +50,7 @@ export interface Row {
 }
 
 /** The accounts and keys of one environment. */
-export interface World {
+interface World {
   readonly tenant: SeededTenant
   readonly other: SeededTenant
   readonly secondCarrier: string

@@ -24,7 +24,7 @@ export interface Story {
 }
 
 /** What identifies an event and everything before it in its stream. */
-export interface StoredAs {
+interface StoredAs {
   readonly position: string
   readonly stream: string
   readonly revision: number

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { expect } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import { z } from 'zod'
 import { EventRegistry } from '../../application/commands/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
@@ -27,6 +27,7 @@ import type { CatchUp } from '../../projections/runtime/projection-runner.ts'
 import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import type { ProjectionStore } from '../../projections/runtime/store.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { openTestLog, revisionOf } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
@@ -225,6 +226,27 @@ export async function openProcess(
       await log.close()
       await leases.close()
       await database.close()
+    },
+  }
+}
+
+/** Gives every test of the file an empty database. @returns what opens processes on it, which end with the test. */
+export function projectionProcesses() {
+  let database: TestDatabase
+  const open: ProjectionProcess[] = []
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    return async () => {
+      for (const process of open.splice(0)) await process.close()
+      await database.drop()
+    }
+  })
+  return {
+    url: () => database.url,
+    async start(projection: Projection = accounts(), options?: Parameters<typeof openProcess>[2]) {
+      const process = await openProcess(database.url, projection, options)
+      open.push(process)
+      return process
     },
   }
 }

@@ -7,7 +7,7 @@ import type { ServiceAddresses } from './service.ts'
 /** The quickstarts of the clients, as their READMEs have them. */
 
 /** What a program wrote, and how it ended. */
-export interface Ran {
+interface Ran {
   readonly code: unknown
   readonly stdout: string
   readonly stderr: string

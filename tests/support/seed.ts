@@ -13,7 +13,7 @@ export interface SeedableService {
 }
 
 /** What a seeded tenant is made of. Every part can be overridden, field by field. */
-export interface SeedOptions {
+interface SeedOptions {
   readonly environment?: 'live' | 'sandbox'
   readonly tenant?: Record<string, unknown>
   readonly carrier?: Record<string, unknown>
@@ -119,7 +119,7 @@ const KEY = 'Idempotency-Key'
 const PATIENCE_MS = 240_000
 
 /** Asks again when it is told to, with `Retry-After`; of what can be repeated. */
-export async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
+async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = performance.now() + PATIENCE_MS; ; ) {
     const answer = await ask()
     const seconds = answer.headers.get('retry-after')
@@ -299,7 +299,7 @@ export function sendRpc(
 }
 
 /** What a tool call came to: its structured result, or the JSON-RPC error. */
-export interface ToolOutcome {
+interface ToolOutcome {
   readonly result?: ReturnType<typeof JSON.parse>
   readonly error?: { code: number; message: string; data?: { field?: string } }
 }

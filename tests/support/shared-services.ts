@@ -36,7 +36,7 @@ interface Shared {
 }
 
 /** The one service of each worker of the test runner. */
-export interface SharedServices {
+interface SharedServices {
   readonly url: string
   stop(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /** Rows of a table as PostgreSQL writes them. */
-export interface TableCopy {
+interface TableCopy {
   readonly table: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rows: readonly (readonly (string | null)[])[]

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 
 /** A witness of checkpoints, by C2SP `tlog-cosignature`, without a line of the product. */
-export interface Witness {
+interface Witness {
   /** Verifier key, in the form of `signed-note`. */
   readonly key: string
   /** The line of its signature on a note. @param seconds when it signs, in seconds since 1970. */

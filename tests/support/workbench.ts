@@ -56,7 +56,7 @@ type Drained = Pick<ProcessManagerRunner, 'positions' | 'kinds'>
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
-export const QUICK: RunnerOptions = {
+const QUICK: RunnerOptions = {
   pollMs: 100,
   checkpointMs: 20,
   backoff: { firstMs: 2, mostMs: 60_000 },

@@ -1,5 +1,5 @@
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Appends } from '../../../infrastructure/event-store/eventstoredb/appends.ts'
 import { EventStoreUnavailable } from '../../../infrastructure/event-store/eventstoredb/errors.ts'
 import { findEventStore, startEventStore } from '../../support/eventstoredb.ts'
@@ -15,12 +15,6 @@ const LIMIT_MS = 8_000
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'appends to EventStoreDB whose connection is given up (needs the program)',
   () => {
-    const cleanups: (() => Promise<unknown>)[] = []
-    const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
-    afterEach(async () => {
-      for (const work of cleanups.splice(0)) await work()
-    })
-
     /** Has the first call wait for what the server answers to the question what it can do. */
     function holdFirstCall(): () => void {
       const client = EventStoreDBClient.prototype as unknown as { readonly capabilities: Promise<unknown> }
@@ -31,18 +25,18 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         const answer = get!.call(this)
         return held.then(() => answer)
       })
-      cleanup(async () => spy.mockRestore())
+      onTestFinished(async () => void spy.mockRestore())
       return goOn
     }
 
     test('a call that gets its stream only then disturbs none that are sent after it', async () => {
       const server = await startEventStore()
-      cleanup(() => server.stop())
+      onTestFinished(() => server.stop())
       const clients = vi.spyOn(EventStoreDBClient, 'connectionString')
       const appends = new Appends(server.url)
       const told = vi.spyOn(clients.mock.results[0]!.value as EventStoreDBClient, 'dispose')
       clients.mockRestore()
-      cleanup(() => appends.close())
+      onTestFinished(() => appends.close())
       const append = () =>
         appends.append({
           stream: aStream(),

@@ -1,5 +1,5 @@
 import { EVENT_TYPE, type Filter, START } from '@eventstore/db-client'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { LOG_START, type LogPage } from '../../../application/ports/event-log.ts'
 import { shareAppends } from '../../../infrastructure/event-store/eventstoredb/appends.ts'
 import { connect } from '../../../infrastructure/event-store/eventstoredb/client.ts'
@@ -14,19 +14,13 @@ const LIMIT_MS = 200_000
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'following EventStoreDB from a checkpoint (needs the program)',
   () => {
-    const cleanups: (() => Promise<unknown>)[] = []
-    const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
-    afterEach(async () => {
-      for (const work of cleanups.splice(0)) await work()
-    })
-
     async function aLive(url: string, head: bigint) {
       const closing = new AbortController()
       const connection = connect(url)
-      cleanup(() => connection.client.dispose())
-      cleanup(async () => closing.abort())
+      onTestFinished(() => connection.client.dispose())
+      onTestFinished(async () => closing.abort())
       const { appends, release } = shareAppends(url)
-      cleanup(release)
+      onTestFinished(release)
       const reader = new LogReader(connection, appends, LIMIT_MS, closing.signal)
       const parts = { connection, reader, log: { warn: () => undefined }, closing: closing.signal }
       return { live: new Live(parts, head), reader }
@@ -35,7 +29,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
     /** All that the server tells somebody of who is interested in nothing, up to a position. */
     async function checkpointsUpTo(url: string, last: bigint): Promise<bigint[]> {
       const { client } = connect(url)
-      cleanup(() => client.dispose())
+      onTestFinished(() => client.dispose())
       const told: bigint[] = []
       await new Promise<void>((resolve, reject) => {
         const filter: Filter = {
@@ -57,10 +51,10 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       timeout: 3 * LIMIT_MS,
     }, async () => {
       const server = await startEventStore({ keepsData: true })
-      cleanup(() => server.stop())
+      onTestFinished(() => server.stop())
       const { url } = server
       const log = await openEventStoreEventLog({ url, patienceMs: LIMIT_MS })
-      cleanup(() => log.close())
+      onTestFinished(() => log.close())
       await log.append(aStream(), -1, someEvents(2))
       await server.kill()
       await server.restart()
@@ -92,12 +86,12 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
 
     test('asks one look at a time whether it is silent', async () => {
       const server = await startEventStore()
-      cleanup(() => server.stop())
+      onTestFinished(() => server.stop())
       const log = await openEventStoreEventLog({ url: server.url })
-      cleanup(() => log.close())
+      onTestFinished(() => log.close())
       const { position } = await log.append(aStream(), -1, someEvents(1))
       vi.useFakeTimers({ toFake: ['setInterval'] })
-      cleanup(async () => vi.useRealTimers())
+      onTestFinished(async () => void vi.useRealTimers())
       const { live, reader } = await aLive(server.url, position)
       let answer: (head: bigint) => void = () => undefined
       const looks = vi.spyOn(reader, 'head').mockImplementation(

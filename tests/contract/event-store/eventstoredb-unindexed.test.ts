@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type EventLog, LOG_START, type LogPage } from '../../../application/ports/event-log.ts'
 import { shareAppends } from '../../../infrastructure/event-store/eventstoredb/appends.ts'
 import { connect } from '../../../infrastructure/event-store/eventstoredb/client.ts'
@@ -23,22 +23,16 @@ const LIMIT_MS = 200_000
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'a server that answers before it has indexed the end of its log (needs the program)',
   () => {
-    const cleanups: (() => Promise<unknown>)[] = []
-    const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
-    afterEach(async () => {
-      for (const work of cleanups.splice(0)) await work()
-    })
-
     test('is not believed until it has', { timeout: 4 * LIMIT_MS }, async () => {
       const folder = await mkdtemp(join(tmpdir(), 'compstream-unindexed-'))
-      cleanup(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+      onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
       const database = join(folder, 'db')
       const server = await startEventStore({ database })
-      cleanup(() => server.stop())
+      onTestFinished(() => server.stop())
       const { url } = server
       const open = async (options: { patienceMs: number; openingPatienceMs?: number }): Promise<EventLog> => {
         const log = await openEventStoreEventLog({ url, ...options })
-        cleanup(() => log.close())
+        onTestFinished(() => log.close())
         return log
       }
       const log = await open({ patienceMs: LIMIT_MS })
@@ -60,10 +54,10 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       const revision = revisionOf(log, last)
       const closing = new AbortController()
       const connection = connect(url)
-      cleanup(() => connection.client.dispose())
-      cleanup(async () => closing.abort())
+      onTestFinished(() => connection.client.dispose())
+      onTestFinished(async () => closing.abort())
       const { appends, release } = shareAppends(url)
-      cleanup(release)
+      onTestFinished(release)
       const reader = new LogReader(connection, appends, LIMIT_MS, closing.signal)
       const parts = { connection, reader, log: { warn: () => undefined }, closing: closing.signal }
       const live = new Live(parts, LOG_START)

@@ -243,51 +243,6 @@ describe('event log in PostgreSQL', () => {
     })
   })
 
-  describe('a copy of the database', () => {
-    async function filled(): Promise<StoredEvent[]> {
-      const log = await openLog()
-      for (let n = 0; n < 3; n += 1) {
-        await Promise.all(Array.from({ length: 20 }, () => log.append(aStream(), -1, someEvents(3))))
-      }
-      const events = await everything(log)
-      for (const work of cleanups.splice(0, cleanups.length - 1)) await work()
-      return events
-    }
-
-    async function expectContinues(url: string, before: readonly StoredEvent[]): Promise<void> {
-      const log = await openLog({ url })
-      expect(await everything(log)).toEqual(before)
-      const { stream } = before[0]!
-      const result = await log.append(stream, 2, [anEvent()])
-      expect(result).toMatchObject({ position: before.at(-1)!.position + 1n })
-      expectIntactChains(await everything(log))
-      await log.close()
-    }
-
-    // integration/installation/copy-events keeps order and positions
-    test('restored row by row, in any order of rows, keeps the order and continues', {
-      tags: 'long',
-    }, async () => {
-      const before = await filled()
-      const copy = await createTestDatabase()
-      cleanup(() => copy.drop())
-      const source = await superuser()
-      const target = await superuser(copy.url)
-      const { rows } = await source.query<Record<string, string>>(
-        `SELECT position, revision, event_id, stream, type, data::text, metadata::text
-           FROM event_log.events ORDER BY md5(event_id::text)`,
-      )
-      for (const row of rows) {
-        await target.query(
-          `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
-           VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-          Object.values(row),
-        )
-      }
-      await expectContinues(copy.url, before)
-    })
-  })
-
   describe('stored events', () => {
     test('cannot be changed or removed by the role that the service runs as', async () => {
       const database = await openDatabase({ url: testDatabase.url })

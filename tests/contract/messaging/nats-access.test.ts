@@ -1,9 +1,8 @@
 // @module-tag once: its subject is the same whatever holds the log
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nkeys } from 'nats'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Nats, type NatsAccess } from '../../../infrastructure/messaging/nats/connection.ts'
 import {
   INTEGRATION_STREAM,
@@ -14,6 +13,7 @@ import { authorityFile, serverCertificate, strangersCertificate } from '../../su
 import { natsCanBeKilled, startNatsWith } from '../../support/nats.ts'
 import { freePort } from '../../support/server-process.ts'
 import { withDeadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/workbench.ts'
 
 const SILENT = { info: () => undefined, warn: () => undefined }
@@ -21,11 +21,7 @@ const NONE: NatsAccess = { nkeySeed: null, creds: null, ca: null, cert: null, ke
 const seedOf = (pair: { getSeed(): Uint8Array }) => Buffer.from(pair.getSeed()).toString()
 
 describe.runIf(natsCanBeKilled)('a NATS server that demands', () => {
-  let folder: string
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'compstream-nats-access-'))
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryDirectory()
 
   /** Lets in who has `access`, and nobody without it. */
   async function expectDemanded(settings: string, access: NatsAccess, others: readonly NatsAccess[]) {

@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,6 +12,7 @@ import { filesBelow, type LeakFinder, leakFinder, leaksInFiles, leaksInRows } fr
 import { readTestLog } from '../../support/log.ts'
 import { type Answer, newPolicyNumber, payrollRow, policyDefaults, send } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 /** The files that hold a secret each, by what they are for. */
 const SECRET_FILES = ['operator-token', 'master-key', 'postgres-password']
@@ -69,7 +69,7 @@ const personal = {
 /** Not personal, and stored as it is: proves that the search finds what is there. */
 const legalName = `Lg${letters} LLC`
 
-let dataDir: string
+const dataDir = temporaryDirectory()
 let service: RunningService
 let client: pg.Client
 let secrets: Record<string, string> = {}
@@ -79,7 +79,6 @@ const answers: { what: string; status: number; text: string }[] = []
 let now = 0
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-secrecy-'))
   const masterKey = randomBytes(32).toString('base64')
   service = await startService({
     dataDir,
@@ -98,7 +97,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await client?.end().catch(() => undefined)
   await service?.stop()
-  await rm(dataDir, { recursive: true, force: true })
 })
 
 const secretFile = async (name: string) => (await readFile(join(dataDir, name), 'utf8')).trim()

@@ -32,67 +32,6 @@ interface Shown {
   readonly type: string
 }
 
-describe('reading on from a position', () => {
-  test('that lies between events goes on with the next one', async () => {
-    const all: Shown[] = (await get('/events?limit=1000')).body.data
-    const ofTenant: Shown[] = (await get(`/events?limit=1000&tenant_id=${tenant.tenantId}`)).body.data
-    expect(ofTenant.length).toBeGreaterThan(5)
-    for (const [index, event] of all.slice(0, -1).entries()) {
-      const next = all[index + 1]!
-      const [from, to] = [BigInt(event.position), BigInt(next.position)]
-      for (const between of new Set([from, from + 1n, (from + to) / 2n, to - 1n])) {
-        if (between >= to) continue
-        for (const [filter, wanted] of [
-          ['', all],
-          [`&type=${next.type}`, all.filter(({ type }) => type === next.type)],
-          [`&tenant_id=${tenant.tenantId}`, ofTenant],
-        ] as const) {
-          const { status, body } = await get(`/events?from=${between}&limit=2${filter}`)
-          expect([status, body.data], filter).toEqual([
-            200,
-            wanted.filter(({ position }) => BigInt(position) > between).slice(0, 2),
-          ])
-        }
-      }
-    }
-  })
-
-  test('beyond the end finds nothing', async () => {
-    const { head } = (await send(`${service.opsUrl}/readyz`)).body.checks
-    for (const from of [head, BigInt(head) + 1n, BigInt(head) + 1_000_000n, 10n ** 15n - 1n]) {
-      const { status, body } = await get(`/events?from=${from}`)
-      expect([status, body.data, body.pagination]).toMatchObject([200, [], { next: null }])
-    }
-    const { status, body } = await get(`/streams/policy-${tenant.policyId}?from=1000000`)
-    expect([status, body.data, body.pagination]).toMatchObject([200, [], { next: null }])
-  })
-
-  test('that is none is refused by name, the same on every engine', async () => {
-    const stream = `/streams/policy-${tenant.policyId}`
-    const notNumbers = ['abc', '-1', '1.5', '1e3', '%20', '0x10', '']
-    for (const path of ['/events', stream]) {
-      for (const from of notNumbers) {
-        const { status, body } = await get(`${path}?from=${from}`)
-        expect([status, body.message], `${path} ${from}`).toEqual([
-          400,
-          expect.stringMatching(/^from must be a (position of the log: a )?whole number of 0 or more$/),
-        ])
-      }
-      for (const from of [10n ** 15n, 2n ** 53n, 2n ** 63n, 2n ** 64n, 10n ** 400n]) {
-        const { status, body } = await get(`${path}?from=${from}`)
-        expect([status, body.message], `${path} ${from}`).toEqual([
-          400,
-          expect.stringMatching(/^from must not exceed \d+$/),
-        ])
-      }
-    }
-    expect((await get(`${stream}/state?revision=${2n ** 63n}`)).body.message).toMatch(/^revision must not/)
-    expect((await get(`/events?limit=${10n ** 400n}`)).status).toBe(200)
-    const { status, body } = await get('/events?limit=1&limit=2')
-    expect([status, body.message]).toEqual([400, 'limit is given more than once'])
-  })
-})
-
 describe('events of another program in the log', () => {
   const KINDS: Readonly<Record<string, Omit<ForeignEvent, 'type'>>> = {
     'without metadata': { data: '{"name":"Zebulon"}', metadata: '{}' },

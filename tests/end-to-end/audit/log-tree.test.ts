@@ -1,6 +1,5 @@
 // @module-tag each-log
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkProof } from '../../../application/audit/check-proof.ts'
@@ -9,22 +8,19 @@ import { cli, expectRefused } from '../../support/cli.ts'
 import { goVerdicts, hasGoTlog } from '../../support/go-tlog.ts'
 import { askOperator, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { newWitness } from '../../support/witness.ts'
 
 describe('the log of a service', () => {
-  let folder: string
+  const folder = temporaryDirectory()
   let service: RunningService
   let seeded: SeededTenant
   const witness = newWitness('witness.example/w')
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'compstream-checkpoints-'))
     service = await startService({ env: { AUDIT_CHECKPOINTS_DIR: folder, AUDIT_WITNESS_KEYS: witness.key } })
     seeded = await seedTenant(service)
   })
-  afterAll(async () => {
-    await service?.stop()
-    await rm(folder, { recursive: true })
-  })
+  afterAll(() => service?.stop())
 
   const ops = (method: string, path: string, body?: unknown) => askOperator(service, method, path, body)
   const eventId = async (): Promise<string> =>

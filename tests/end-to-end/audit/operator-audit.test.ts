@@ -124,17 +124,6 @@ describe('a stream', () => {
     const typed = await ops('GET', `/streams/policy-${policyId}?type=PolicyTermsChanged`)
     expect(typed.body.data).toHaveLength(3)
   })
-
-  test.each(['employer-ffffffffffffffffffffffff', 'nonsense', 'a%2Fb', 'a%00b'])(
-    '%s that is none is 404',
-    async (stream) => {
-      expect((await ops('GET', `/streams/${stream}`)).status).toBe(404)
-      expect((await ops('GET', `/streams/${stream}/state`)).status).toBe(404)
-      expect((await ops('POST', '/audit/verify', { stream: decodeURIComponent(stream) })).status).toBe(
-        stream.includes('%00') ? 400 : 404,
-      )
-    },
-  )
 })
 
 test.each([
@@ -145,11 +134,6 @@ test.each([
   '/policies?employer_id=aaaaaaaaaaaaaaaaaaaaaaaa%00',
   '/api-clients?tenant_id=%00',
   '/events?correlation_id=%00',
-  '/employers/%00',
-  '/policies/%00',
-  '/api-clients/%00',
-  '/inbound-connections/%00',
-  '/projections/%00',
 ])('%s is no reason to fail', async (path) => {
   const { status } = await ops('GET', path)
   expect([status, status < 500]).toEqual([expect.any(Number), true])
@@ -234,13 +218,7 @@ describe('events', () => {
   })
 
   test.each([
-    ['actor', 'actor='],
-    ['actor', `actor=${'a'.repeat(256)}`],
     ['actor', 'actor=%00'],
-    ['subject', 'subject=somebody'],
-    ['from_time', 'from_time=yesterday'],
-    ['from_time', 'from_time=2026-01-31'],
-    ['to_time', 'to_time='],
     ['to_time', 'from_time=2026-02-01T00:00:00Z&to_time=2026-01-01T00:00:00Z'],
   ])('are not looked for by a wrong %s: %s', async (field, query) => {
     for (const path of ['/events', `/streams/policy-${seeded.policyId}`]) {
@@ -250,31 +228,9 @@ describe('events', () => {
 })
 
 describe('a story', () => {
-  const none = 'f'.repeat(24)
-
-  test.each<readonly [kind: string, id: string, message: string]>([
-    [
-      'weather',
-      none,
-      'kind must be one of policy, employer, file, link, session, debit, subscription, webhook',
-    ],
-    ...['policy', 'employer', 'file', 'link', 'session', 'debit', 'subscription', 'webhook'].map(
-      (kind) => [kind, none, 'There is no such thing, or there was none at that point'] as const,
-    ),
-    ['policy', '%00', 'There is no such thing, or there was none at that point'],
-  ])('of %s %s is 404', async (kind, id, message) => {
-    expect(await ops('GET', `/stories/${kind}/${id}`)).toMatchObject({ status: 404, body: { message } })
-  })
-
   test.each([
-    ['as_of', 'as_of=then'],
-    ['position', 'position=-1'],
     ['position', 'position=1&as_of=2026-01-31T12:00:00Z'],
-    ['since', 'since=then'],
     ['since_position', 'since_position=1&since=2026-01-31T12:00:00Z'],
-    ['limit', 'limit=0'],
-    ['graph', 'graph=yes'],
-    ['until', 'until=1'],
   ])('with a wrong %s is refused: %s', async (field, query) => {
     const answer = await ops('GET', `/stories/policy/${seeded.policyId}?${query}`)
     expect(answer).toMatchObject({ status: 400, body: { field } })

@@ -1,8 +1,7 @@
 // @module-tag each-log
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { newAgeKeys } from '../../../infrastructure/crypto/age.ts'
 import { cli } from '../../support/cli.ts'
 import { ConsoleVisitor, proofIn } from '../../support/console.ts'
@@ -10,12 +9,13 @@ import { employeeRecord, post, report } from '../../support/core.ts'
 import { partner } from '../../support/payments.ts'
 import { askOperator, operate, type SeededTenant, seedEmployer, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const ROWS = 1_200
 
 let service: SharedService
 let tenant: SeededTenant
-let folder: string
+const folder = temporaryDirectory()
 let env: Record<string, string>
 /** Tokens by role. */
 const tokens: Record<string, string> = {}
@@ -30,7 +30,6 @@ const ada = { employee_id: 'E-1', first_name: 'Ada', last_name: 'Quillfeather', 
 
 beforeAll(async () => {
   service = await sharedService()
-  folder = await mkdtemp(join(tmpdir(), 'subject-access-'))
   tenant = await seedTenant(service)
   for (const role of ['auditor', 'support']) {
     const { token } = await operate(service, 'POST', '/operators', { name: role, role })
@@ -58,7 +57,6 @@ beforeAll(async () => {
   const opening = `/streams/payrollFile-${small}?reveal=true&reason=Checked`
   expect((await askOperator(as('auditor'), 'GET', opening)).status).toBe(200)
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const as = (role: string) => ({ ...service, operatorToken: tokens[role]! })
 const { recipient } = newAgeKeys()

@@ -1,16 +1,14 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CliRun, cli } from '../../support/cli.ts'
 import { installationName } from '../../support/installation.ts'
-import { newFein, newPolicyNumber, operate } from '../../support/seed.ts'
+import { newFein, newPolicyNumber } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 let service: RunningService
-let directory: string
+const directory = temporaryDirectory()
 let env: Record<string, string>
 
 /** What the first test creates and the others work with. */
@@ -32,7 +30,6 @@ const RATES =
 
 beforeAll(async () => {
   service = await startService()
-  directory = await mkdtemp(join(tmpdir(), 'compstream-cli-'))
   env = {
     COMPSTREAM_OPS_URL: service.opsUrl,
     COMPSTREAM_CORE_URL: service.coreUrl,
@@ -43,10 +40,7 @@ beforeAll(async () => {
       : { OPERATOR_TOKEN: service.operatorToken }),
   }
 })
-afterAll(async () => {
-  await service?.stop()
-  await rm(directory, { recursive: true, force: true })
-})
+afterAll(() => service?.stop())
 
 const run = (...args: string[]): Promise<CliRun> => cli(args, { env })
 
@@ -293,19 +287,6 @@ describe('every other verb', () => {
     expect((await ran('erase', ...person, '--yes')).subjects).toEqual([expect.stringMatching(/^person\//)])
     expect((await run('erase', data_subject, ...person, '--yes')).code).toBe(2)
   })
-})
-
-// the tour in the README runs it, too
-test('the built program runs from the command line', { tags: 'long' }, async () => {
-  const options = { env: { ...process.env, ...env } }
-  const { stdout } = await promisify(execFile)(
-    'node',
-    ['bin/compstream.js', 'clock', 'show', '--json'],
-    options,
-  )
-  expect(JSON.parse(stdout)).toEqual(await operate(service, 'GET', '/clock'))
-  const failed = promisify(execFile)('node', ['bin/compstream.js', 'tenants', 'show', 'x'], options)
-  await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('no such tenant') })
 })
 
 // the last: the token of the setting opens nothing afterwards

@@ -1,23 +1,18 @@
 // @module-tag once: it starts the embedded server itself
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseProcesses } from '../../support/chaos.ts'
 import { allEvents, employeeRecord, report, status } from '../../support/core.ts'
 import { callTool, operate, type SeededTenant, seedTenant, send } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/workbench.ts'
 
-let dataDir: string
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-restart-'))
-})
-afterAll(() => rm(dataDir, { recursive: true, force: true }))
+const dataDir = temporaryDirectory()
 
 const FREE_PORTS = { MCP_PORT: '0', CORE_PORT: '0', PAYMENTS_PORT: '0', PORTAL_PORT: '0', OPS_PORT: '0' }
 
@@ -116,38 +111,6 @@ describe('a stopped service', () => {
     expect((await operate(service, 'POST', '/audit/verify')).verified).toBe(true)
     expect((await report(service, tenant)).status).toBe(202)
   })
-
-  // roles has who holds what, from the start on
-  test('keeps every lease that it took at its very first start', { tags: 'long' }, async () => {
-    const first = await startService({ env: { CLOCK: 'system' }, isFirstStart: true })
-    const client = new pg.Client(first.databaseUrl)
-    await client.connect()
-    try {
-      await operate(first, 'POST', '/tenants', { name: 'First' })
-      await operate(first, 'POST', '/drain')
-      const { rows } = await client.query<{ name: string; epoch: string; owner: string }>(
-        'SELECT name, epoch, owner FROM runtime.leases ORDER BY name',
-      )
-      expect(rows.length).toBeGreaterThan(5)
-      for (const { name, epoch, owner } of rows)
-        expect([name, epoch, owner]).toEqual([name, '1', rows[0]!.owner])
-    } finally {
-      await client.end()
-      await first.stop()
-    }
-  })
-
-  // integration/database/embedded-postgres has the lock of the data directory
-  test('a second service on the same data directory is refused with one line, the first goes on', {
-    tags: 'long',
-  }, async () => {
-    const second = start(process.execPath, ['dist/main.js'], {})
-    expect((await second.exit).code).toBe(1)
-    expect(second.err().trimEnd().split('\n')).toEqual([
-      expect.stringMatching(new RegExp(`in use by the service with pid ${service.process.pid}\\b`)),
-    ])
-    expect((await report(service, tenant)).status).toBe(202)
-  })
 })
 
 describe('npm start', () => {
@@ -167,20 +130,15 @@ describe('npm start', () => {
 describe('settings that cannot work end the start with one clear line and exit code 1', () => {
   let taken: Server
   let takenPort: number
-  let emptyDir: string
+  const emptyDir = temporaryDirectory()
   const key = randomBytes(32).toString('base64')
 
   beforeAll(async () => {
-    emptyDir = await mkdtemp(join(tmpdir(), 'compstream-settings-'))
-    await writeFile(join(emptyDir, 'file'), '')
     taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     takenPort = (taken.address() as { port: number }).port
   })
-  afterAll(async () => {
-    taken.close()
-    await rm(emptyDir, { recursive: true, force: true })
-  })
+  afterAll(() => void taken.close())
 
   interface Wrong {
     readonly what: string
@@ -205,18 +163,6 @@ describe('settings that cannot work end the start with one clear line and exit c
       what: 'a host that is none',
       env: () => ({ HOST: '192.0.2.1' }),
       line: /192\.0\.2\.1.*cannot be bound/,
-      tags: 'long',
-    },
-    {
-      what: 'a malformed master key',
-      env: () => ({ MASTER_KEY: 's3cretpass' }),
-      line: /^MASTER_KEY: expected 32 bytes/,
-      tags: 'long',
-    },
-    {
-      what: 'a data directory that is a file',
-      env: () => ({ DATA_DIR: join(emptyDir, 'file') }),
-      line: /^DATA_DIR: .*file/,
       tags: 'long',
     },
   ]

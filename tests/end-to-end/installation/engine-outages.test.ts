@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { report, status } from '../../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../../support/eventstoredb.ts'
-import { type HoldingProxy, startHoldingProxy } from '../../support/holding-proxy.ts'
 import { type Answer, askOperator, type SeededTenant, seedTenant, send, sendRpc } from '../../support/seed.ts'
 import { type RunningService, startProcess } from '../../support/service.ts'
 import { deadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
@@ -168,43 +167,3 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
     })
   },
 )
-
-// integration/database/database-deadlines has one that vanishes
-describe('a service whose PostgreSQL is away', { tags: 'long' }, () => {
-  let proxy: HoldingProxy
-
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    const { port } = new URL(database.url)
-    proxy = await startHoldingProxy(Number(port))
-    const url = new URL(database.url)
-    url.port = String(proxy.port)
-    url.hostname = '127.0.0.1'
-    service = await startProcess({ env: { ...env(), DATABASE_URL: url.href } })
-    tenant = await seedTenant(service)
-    list.arguments = { employer_id: tenant.employerId }
-    await until(isWell)
-  })
-  afterAll(async () => {
-    await service?.stop()
-    await proxy?.close()
-    await database?.drop()
-  })
-
-  test('answers what needs it with 503 soon', async () => {
-    await proxy.cut()
-    try {
-      // the process finds out by itself that it is not the sole writer any more
-      await until(
-        async () =>
-          (await sendRpc(service, tenant.apiKey, { jsonrpc: '2.0', id: 1, method: 'ping' })).body.error,
-      )
-      for (let again = 0; again < 3; again += 1) expectUnavailable(await askAll())
-      expectWhy('DatabaseUnavailable')
-    } finally {
-      await proxy.restore()
-    }
-    await until(isWell)
-    expect((await report(service, tenant)).status).toBe(202)
-  })
-})

@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent, request as httpRequest } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,6 +11,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { findProgram } from '../../support/find-server.ts'
 import { enableCheckout, newSession, tokenOf } from '../../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../../support/seed.ts'
+import { freePort } from '../../support/server-process.ts'
 import { type RunningService, startProcess } from '../../support/service.ts'
 import { underLoad } from '../../support/under-load.ts'
 import { until } from '../../support/workbench.ts'
@@ -148,14 +148,6 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
     expect([...seen.keys()].sort()).toEqual(['ping 200', 'status 404'])
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /**
  * deploy/nginx.conf without TLS and with a rate that one caller cannot reach, before two processes. Payments and pages

@@ -2,14 +2,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projections } from '../../../projections/index.ts'
-import { report, status, streamEvents } from '../../support/core.ts'
+import { report, status } from '../../support/core.ts'
 import { expectComplete, largePayroll } from '../../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../../support/many-processes.ts'
 import { PROCESS_MANAGERS } from '../../support/process-managers.ts'
 import { type SeededTenant, seedTenant, send } from '../../support/seed.ts'
 import type { RunningService } from '../../support/service.ts'
 import { deadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
-import { until } from '../../support/workbench.ts'
 
 deadlinesOfTheProduct()
 
@@ -27,7 +26,6 @@ describe('roles', () => {
   let tenant: SeededTenant
   let api: RunningService
   let projector: RunningService
-  let worker: RunningService
 
   beforeAll(async () => {
     installation = await createInstallation()
@@ -90,7 +88,7 @@ describe('roles', () => {
   test('a worker takes the process managers and the work that waited for it', async () => {
     const payroll = largePayroll(600, 2)
     const { body } = await report(api, tenant, { employees: payroll.employees })
-    worker = await installation.start('worker')
+    await installation.start('worker')
     await expectComplete(api, tenant, body.report_id, payroll)
     await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
   })
@@ -99,37 +97,19 @@ describe('roles', () => {
   test('second processes of each role stand by', { tags: 'long' }, async () => {
     expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
     const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
-    await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
+    const [second] = await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
+    // what one of them answered the other one shows
+    for (const [write, read] of [
+      [api, second!],
+      [second!, api],
+    ] as const) {
+      const { body } = await report(write, tenant)
+      expect((await status(read, tenant, body.file_id)).body.status).toBe('NORMALIZED')
+    }
     const payroll = largePayroll(600, 3)
     const { body } = await report(api, tenant, { employees: payroll.employees })
     await expectComplete(api, tenant, body.report_id, payroll)
     expect([await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]).toEqual(owners)
     await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
   })
-
-  for (const [role, lease] of [
-    ['projector', OF_PROJECTOR[0]!],
-    ['worker', OF_WORKER[0]!],
-  ] as const) {
-    // integration/followers/process-manager-runner takes over at once from who is seen to be dead, projection-runner goes on
-    test(`what a ${role} held is another one's at once after its death`, { tags: 'long' }, async () => {
-      const dead = await ownerOf(lease)
-      const payroll = largePayroll(6_000, 4)
-      const { body } = await report(api, tenant, { employees: payroll.employees })
-      const stream = `payrollFile-${body.report_id}`
-      await until(async () =>
-        (await streamEvents(api, stream)).some(({ type }) => type === 'PayrollRowsValidated'),
-      )
-      await (role === 'worker' ? worker : projector).kill()
-      // what was not taken over by now is not to be had by waiting
-      const later = `UPDATE runtime.sessions SET alive_until = clock_timestamp() + interval '1 hour'`
-      await database.query(`${later} WHERE owner = $1`, [dead])
-      const LEFT = 'SELECT 1 FROM runtime.leases WHERE owner = $1'
-      await until(async () => (await database.query(LEFT, [dead])).rowCount === 0)
-      await expectComplete(api, tenant, body.report_id, payroll)
-      await expect.poll(held).toEqual([OF_WORKER, OF_PROJECTOR])
-      const { rows } = await database.query('SELECT 1 FROM runtime.work WHERE lease_owner = $1', [dead])
-      expect(rows).toEqual([])
-    })
-  }
 })

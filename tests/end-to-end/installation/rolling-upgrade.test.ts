@@ -88,25 +88,6 @@ test('processes restarted one after another on a new release lose, double and re
   await everythingIsThere(apis[0]!, tenant, [...answers.values()])
 })
 
-test('an installation that was stopped as a whole goes on with a new release', async () => {
-  const roles = ['projector', 'worker', 'api']
-  const before = await Promise.all(roles.map((role) => start(role, BEFORE)))
-  const api = before[2]!
-  const tenant = await seedTenant(api)
-  const reportOf = (service: RunningService, rows: number) =>
-    report(service, tenant, {
-      employees: Array.from({ length: rows }, (_, i) => employeeRecord({ employee_id: `E-${i}` })),
-    })
-  const answers: Answer[] = []
-  for (const rows of [1, 1, 1, LARGE, LARGE, LARGE]) answers.push(await reportOf(api, rows))
-  // what is in hand is left for the next release
-  for (const service of before) expect(await service.end()).toBe(0)
-
-  const after = await Promise.all(roles.map((role) => start(role, resolve('.'))))
-  for (const rows of [1, LARGE]) answers.push(await reportOf(after[2]!, rows))
-  await everythingIsThere(after[2]!, tenant, answers)
-})
-
 /** Every report was taken and has become one file, and nothing is behind or broken. */
 async function everythingIsThere(
   service: RunningService,

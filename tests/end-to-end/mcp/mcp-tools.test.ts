@@ -272,17 +272,6 @@ describe('validate_payroll_submission', () => {
     const { error } = await call('get_submission_status', { submission_id: result.submission_id })
     expect(error).toMatchObject({ code: -32602, data: { field: 'submission_id' } })
   })
-
-  // submit_payroll_data takes more than one chunk, unit/payroll/payroll-totals-rows the largest file
-  it('takes 50,000 rows', { tags: 'long' }, async () => {
-    const rows = Array.from({ length: 50_000 }, (_, index) => ({
-      gross_wages: index,
-      class_code: '8810',
-      state: 'CA',
-    }))
-    const { validation, row_count } = (await call('validate_payroll_submission', submission({ rows }))).result
-    expect([row_count, validation.error_count]).toEqual([50_000, 0])
-  })
 })
 
 describe('submit_payroll_data', () => {

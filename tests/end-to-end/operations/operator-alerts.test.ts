@@ -156,12 +156,4 @@ describe('alerts', () => {
     const { pagination } = (await ops(`/alerts?tenant_id=${tenant.tenantId}&limit=1`)).body
     expect(pagination).toMatchObject({ page: 1, limit: 1, has_more: true, total: (await ids('')).length })
   })
-
-  test.each([
-    [`/alerts/${'f'.repeat(24)}`, 'GET', 404],
-    ['/alerts/nonsense', 'GET', 404],
-    [`/alerts/${'f'.repeat(24)}/acknowledge`, 'POST', 404],
-  ])('%s (%s) is %i', async (path, method, status) => {
-    expect((await ops(path, method, method === 'POST' ? {} : undefined)).status).toBe(status)
-  })
 })

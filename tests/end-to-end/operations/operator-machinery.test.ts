@@ -108,15 +108,6 @@ describe('projections', () => {
     expect(one).toMatchObject({ name: 'employers', parked: [], rebuild: null })
   })
 
-  test.each(['', '/rebuild', '/switch', '/rollback', '/cancel', '/pause', '/resume', '/redrive'])(
-    'that do not exist are 404 (%s), and nothing is recorded of them',
-    async (verb) => {
-      const answer = await ops(verb === '' ? 'GET' : 'POST', `/projections/nothing${verb}`)
-      expect([answer.status, answer.body.error]).toEqual([404, 'Not Found'])
-      expect((await actions()).filter((action) => action.endsWith(' nothing'))).toEqual([])
-    },
-  )
-
   test('are rebuilt beside the live one, held back where rows differ, switched and rolled back', async () => {
     const path = '/projections/employers'
     const { employerId } = await seedEmployer(service, seeded)

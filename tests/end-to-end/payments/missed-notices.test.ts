@@ -1,7 +1,4 @@
 // @module-tag long: unit/payments/missed-notices catches up, contract/payments/stripe-card-processor lists what was told before
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allEvents } from '../../support/core.ts'
 import { enableCheckout } from '../../support/payment-sessions.ts'
@@ -24,9 +21,10 @@ import {
   tenantWithCustomer,
   told,
 } from '../../support/subscriptions.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/workbench.ts'
 
-let dataDir: string
+const dataDir = temporaryDirectory()
 let stripe: StripeStandIn
 let service: RunningService
 let tenant: SeededTenant
@@ -36,7 +34,6 @@ const start = async () => {
   service = await startService({ dataDir, env: stripeSettings(stripe) })
 }
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-missed-'))
   stripe = await StripeStandIn.start()
   stripe.eventsPage = 2
   await start()
@@ -47,7 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop()
   await stripe?.stop()
-  await rm(dataDir, { recursive: true, force: true })
 })
 
 let count = 0

@@ -1,9 +1,7 @@
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serviceTime } from '../../support/core.ts'
-import { createInstallation } from '../../support/many-processes.ts'
 import { partner } from '../../support/payments.ts'
-import { operate, type SeededTenant, send } from '../../support/seed.ts'
+import { operate, type SeededTenant } from '../../support/seed.ts'
 import type { RunningService } from '../../support/service.ts'
 import { subscriptionInvoice as invoiceOf } from '../../support/stripe-events.ts'
 import { StripeStandIn } from '../../support/stripe-stand-in.ts'
@@ -224,19 +222,6 @@ describe('a plan whose down payment is paid', () => {
       expect(atStripe().status).toBe('canceled')
     })
 
-    // integration/payments/links/payment-link-work has a processor that is away
-    test('once the processor is back', { tags: 'long' }, async () => {
-      const tenant = await tenantWithCustomer(service)
-      const { plan, atStripe } = await startedPlan(tenant)
-      stripe.fail('unreachable', { times: 12, path: /subscriptions\/sub/ })
-      await cancelPolicy(tenant)
-      expect([(await read(tenant, plan._id))[0], atStripe().status]).toEqual(['active', 'trialing'])
-      stripe.fail('unreachable', { times: 0 })
-      await advance(service, { seconds: 15 * 60 })
-      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
-      expect(atStripe().status).toBe('canceled')
-    })
-
     test('unless the processor refuses: the operator is told, and ends it there', async () => {
       const tenant = await tenantWithCustomer(service)
       const { plan, atStripe } = await startedPlan(tenant)
@@ -275,39 +260,6 @@ describe('a plan whose down payment is paid', () => {
       expect(asked.sort()).toEqual([first.atStripe().id, second.atStripe().id].sort())
       for (const { plan } of [first, second])
         expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
-    })
-
-    // of an upgrade, once
-    test('that was cancelled before an upgrade to a release that ends plans', { tags: 'long' }, async () => {
-      const installation = await createInstallation()
-      try {
-        const before = await installation.start('api,projector,worker')
-        const tenant = await tenantWithCustomer(before)
-        const { _id } = await createLink(before, tenant, { ...terms, premium_cents: 60_000 })
-        await operate(before, 'POST', `/card-processor/${_id}/succeed`)
-        await operate(before, 'POST', '/drain')
-        await before.end()
-        const alone = await installation.start('api')
-        await operate(alone, 'POST', `/policies/${tenant.policyId}/cancel`, {})
-        const { head } = (await send(`${alone.opsUrl}/readyz`)).body.checks
-        await alone.end()
-        // the release before it read all events, and ended nothing
-        const database = new pg.Client(installation.databaseUrl)
-        await database.connect()
-        const read = 'UPDATE runtime.process_managers SET position = $1'
-        expect((await database.query(read, [head])).rowCount).toBeGreaterThan(0)
-        await database.query("DELETE FROM runtime.process_managers WHERE name = 'policy-cancellations'")
-        await database.end()
-
-        const after = await installation.start('api,projector,worker')
-        await operate(after, 'POST', '/drain')
-        const answer = await partner(after, tenant.clientHeaders, 'GET', '/subscriptions')
-        expect(answer.body.data).toMatchObject([
-          { payment_link_id: _id, status: 'canceled', cancellation_reason: 'policy_cancelled' },
-        ])
-      } finally {
-        await installation.stop()
-      }
     })
   })
 

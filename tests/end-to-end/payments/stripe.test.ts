@@ -155,29 +155,6 @@ describe('links', () => {
     const alerts = async (of: SeededTenant) =>
       (await operate(service, 'GET', `/alerts?kind=refund_failed&tenant_id=${of.tenantId}`)) as Json[]
 
-    // payment-links-live repeats a refund whose answer was lost
-    test('once, although the answer was lost and Stripe has forgotten the call since', {
-      tags: 'long',
-    }, async () => {
-      for (const amount_cents of [1_000, 10_500]) {
-        const { id, refund, read, toldOf } = await paidLink()
-        stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
-        expect((await refund({ amount_cents })).status).toBe(502)
-        expect((await read()).refunds).toMatchObject([{ status: 'pending' }])
-        stripe.forgetKeys()
-        // what was carried out cannot be carried out again
-        stripe.fail('declined', { times: 1, path: /refunds$/, method: 'POST' })
-        await advance(service, { seconds: 3 * 24 * 3_600 })
-        stripe.fail('declined', { times: 0 })
-        expect(made(id)).toEqual([amount_cents])
-        expect(await read()).toMatchObject({
-          refunded_cents: amount_cents,
-          refunds: [{ status: 'succeeded' }],
-        })
-        expect(await toldOf()).toBe(1)
-      }
-    })
-
     test('as soon as Stripe is through with it, and no other one meanwhile', async () => {
       const { of, id, refund, read, toldOf, tell } = await paidLink()
       stripe.refundsBegin = 'pending'
@@ -324,23 +301,6 @@ describe('subscriptions', () => {
     expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('canceled')
   })
 
-  // subscription-charges has the 23 hours, the ones before it the same at Stripe
-  test('go on after 23 hours where Stripe has the payment and no notice came', {
-    tags: 'long',
-  }, async () => {
-    const other = await tenantWithCustomer(service)
-    const made = await subscribe(service, other, { payment_method_id: stripe.method() })
-    await drain()
-    const expiring = () => advance(service, { seconds: 23 * 3_600 })
-    stripe.fail('unreachable', { times: 1_000, path: /subscriptions\/sub/ })
-    await expiring()
-    expect((await subscriptionOf(service, other, made._id)).status).toBe('incomplete')
-    stripe.fail('unreachable', { times: 0 })
-    await advance(service, { seconds: 15 * 60 })
-    expect((await subscriptionOf(service, other, made._id)).status).toBe('active')
-    expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('active')
-  })
-
   test('are not made with a method of somebody else', async () => {
     const other = await tenantWithCustomer(service)
     const { _id } = await subscribe(service, other, { payment_method_id: stripe.method() })
@@ -416,25 +376,6 @@ describe('subscriptions', () => {
     ])
     expect(processor_subscription_id).toMatch(/^sub_/)
   })
-
-  // contract/payments/stripe-card-processor has each way to be away, payment-links-live a sale meanwhile
-  test.each(['unreachable', 'lost', 500] as const)(
-    'are not made while Stripe is away (%s)',
-    { tags: 'long' },
-    async (fault) => {
-      const other = await tenantWithCustomer(service)
-      const body = subscriptionBody(other, { payment_method_id: stripe.method() })
-      const headers = { ...other.clientHeaders, 'Idempotency-Key': `${fault}-1` }
-      const ask = () => partner(service, headers, 'POST', '/subscriptions', body)
-      stripe.fail(fault, { times: 2, path: /subscriptions$/, method: 'POST' })
-      expect((await ask()).status).toBe(502)
-      const before = stripe.subscriptions.size
-      expect((await asks('GET', '/subscriptions', undefined, other)).body.data).toEqual([])
-      expect((await ask()).status).toBe(201)
-      // what was made though its answer was lost is found again by its key
-      expect(stripe.subscriptions.size - before).toBe(fault === 'lost' ? 0 : 1)
-    },
-  )
 })
 
 describe('notices', () => {
@@ -488,60 +429,6 @@ describe('notices', () => {
   test('of what is unknown are accepted', async () => {
     const body = '{"id":"evt_2","type":"account.updated","created":1767225600,"data":{"object":{}}}'
     expect(await stripe.deliver(body, stripeSignature(body, await now()))).toMatchObject({ status: 200 })
-  })
-
-  test('that come again change nothing', async () => {
-    const { _id: id } = await active(tenant)
-    const due = (await now()) + 31 * DAY
-    const bodies = [
-      await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due)),
-      await stripe.notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) }),
-    ]
-    await drain()
-    const [count, before] = [await countEvents(), await subscriptionOf(service, tenant, id)]
-    for (const body of [...bodies, ...bodies]) expect((await stripe.deliver(body)).status).toBe(200)
-    const answers = await Promise.all([...bodies, ...bodies].map((body) => stripe.deliver(body)))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(await countEvents()).toBe(count)
-    expect(await subscriptionOf(service, tenant, id)).toEqual(before)
-  })
-
-  test('that come late change nothing', async () => {
-    const { _id: id } = await active(tenant)
-    const at = await now()
-    const due = at + 31 * DAY
-    await stripe.notify('invoice.paid', invoiceOf(id, 'in_2', due), at + 3 * MINUTE)
-    await stripe.notify(
-      'customer.subscription.updated',
-      { status: 'active', ...metadataOf(id) },
-      at + 4 * MINUTE,
-    )
-    const before = await subscriptionOf(service, tenant, id)
-    await stripe.notify(
-      'customer.subscription.updated',
-      { status: 'past_due', ...metadataOf(id) },
-      at + 2 * MINUTE,
-    )
-    await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due), at + MINUTE)
-    await stripe.notify('customer.subscription.updated', { status: 'incomplete', ...metadataOf(id) }, at)
-    expect(await subscriptionOf(service, tenant, id)).toEqual(before)
-  })
-
-  test('in the shape of an older API version count as those of today', async () => {
-    const other = await tenantWithCustomer(service)
-    const { _id: id, processor_subscription_id: subscription } = await active(other)
-    const older = { subscription_details: metadataOf(id), subscription: 'sub_older' }
-    const oldest = { subscription, lines: { data: [] } }
-    for (const [whose, of] of [
-      [older, 'in_2'],
-      [oldest, 'in_3'],
-    ] as const) {
-      const next = (await subscriptionOf(service, other, id)).scheduled_payments.at(-1)
-      const { parent: _today, ...invoice } = invoiceOf(id, of, Date.parse(next.due_at))
-      await stripe.notify('invoice.paid', { ...invoice, ...whose } as object)
-    }
-    const { scheduled_payments } = await subscriptionOf(service, other, id)
-    expect(scheduled_payments.slice(1, 3)).toMatchObject([{ status: 'paid' }, { status: 'paid' }])
   })
 
   test('about something of ours that are not understood are kept, and the operator is told', async () => {

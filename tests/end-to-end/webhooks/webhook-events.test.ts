@@ -178,14 +178,9 @@ describe('what a partner missed', () => {
       ])
     }
     for (const body of [
-      {},
       { from: '2020-01-01' },
       { to: '2020-01-01' },
-      { ...span, event_ids: [event_id] },
       { from: '2021-01-01', to: '2020-01-01' },
-      { event_ids: [] },
-      { event_ids: Array.from({ length: 1_001 }, (_, n) => String(n)) },
-      { ...span, types: ['payment.completed'] },
     ]) {
       expect([body, (await refusal(body))[0]]).toEqual([body, 400])
     }

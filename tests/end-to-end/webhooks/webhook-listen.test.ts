@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verifyWebhook } from '../../../clients/node/index.ts'
@@ -12,10 +9,11 @@ import { newPartner, type Partner, registerWebhook } from '../../support/partner
 import { type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { freePort } from '../../support/server-process.ts'
 import { type RunningService, startService } from '../../support/service.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 /** `webhooks listen` and `webhooks trigger`, beside a service and a local receiver that go away and come back. */
 
-let dataDir: string
+const dataDir = temporaryDirectory()
 let settings: { env: Record<string, string>; dataDir: string }
 let service: RunningService
 let tenant: SeededTenant
@@ -24,7 +22,6 @@ let env: Record<string, string>
 let subscription: string
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-listen-'))
   settings = { env: { PAYMENTS_PORT: String(await freePort()) }, dataDir }
   service = await startService(settings)
   tenant = await seedTenant(service, { environment: 'sandbox' })
@@ -33,10 +30,7 @@ beforeAll(async () => {
   // nobody is there, as with an address that is not ready yet
   subscription = (await registerWebhook(partner, 'https://127.0.0.1:64999/')).id
 })
-afterAll(async () => {
-  await service?.stop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => service?.stop())
 
 function environmentOf({ clientId, clientSecret }: Partner): Record<string, string> {
   return {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { WEBHOOK_EVENT_TYPES } from '../../../domain/webhooks/event-types.ts'
 import { newPartner, type Partner, partnerOf, registerWebhook } from '../../support/partners.ts'
-import { operate, type SeededTenant, seedTenant, send } from '../../support/seed.ts'
+import { operate, type SeededTenant, seedTenant } from '../../support/seed.ts'
 import { type SharedService, sharedService } from '../../support/service.ts'
 
 /** Registration and management of webhook subscriptions, as partners see them. */
@@ -19,7 +19,6 @@ beforeAll(async () => {
 
 /** An address that nobody has; nothing is sent there. */
 const newUrl = () => `https://127.0.0.1:64999/${randomBytes(6).toString('hex')}`
-const UNKNOWN_ID = '0'.repeat(24)
 const ID = /^[0-9a-f]{24}$/
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
@@ -310,17 +309,6 @@ describe('an operator', () => {
     const before = await operate(service, 'GET', `/stories/webhook/${id}?position=${events[0].position}`)
     expect(before).toMatchObject({ state: { _id: id, url, status: 'disabled', secret_ref: '•••' } })
     expect(before.events).toHaveLength(2)
-  })
-
-  test.each([
-    ['GET', () => `/tenants/${UNKNOWN_ID}/webhooks`],
-    ['POST', () => `${path()}/${UNKNOWN_ID}/disable`],
-    ['DELETE', () => `${path()}/${UNKNOWN_ID}`],
-  ])('does not find what is not there: %s', async (method, to) => {
-    const headers = { Authorization: `Bearer ${service.operatorToken}` }
-    const at = `${service.opsUrl}/ops/v1${to()}`
-    expect((await send(at, { method, headers })).status).toBe(404)
-    expect((await send(at, { method })).status).toBe(401)
   })
 })
 

@@ -37,6 +37,16 @@ beforeAll(async () => {
 })
 afterAll(() => processes?.close())
 
+const newClient = (): Parameters<typeof apiClients.issue>[1] => ({
+  tenant_id: tenantId,
+  name: 'Client',
+  environment: 'live',
+  products: ['all'],
+  carrier_ids: 'all',
+  employer_ids: 'all',
+  request_signing: 'off',
+})
+
 interface Created {
   readonly id: string
   readonly secret: string
@@ -79,19 +89,7 @@ const KINDS: readonly (readonly [string, Kind])[] = [
       category: 'apiClient',
       type: 'ApiClientIssued',
       async create(app, commandId) {
-        const issued = await apiClients.issue(
-          app,
-          {
-            tenant_id: tenantId,
-            name: 'Client',
-            environment: 'live',
-            products: ['all'],
-            carrier_ids: 'all',
-            employer_ids: 'all',
-            request_signing: 'off',
-          },
-          operatorContext(commandId),
-        )
+        const issued = await apiClients.issue(app, newClient(), operatorContext(commandId))
         return isRejection(issued) ? issued : { id: issued.client.client_id, secret: issued.clientSecret }
       },
       works: async (app, { id, secret }) => typeof (await authenticateClient(app, id, secret)) === 'object',
@@ -193,6 +191,18 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(await kind.works(two, shown[0] as Created)).toBe(true)
     expect(await createdBy(type)).toBe(before + 1)
   })
+})
+
+test('a rotation that is retried hands out no secret that does not work', async () => {
+  const { client } = accepted(await apiClients.issue(one, newClient(), operatorContext()))
+  const context = operatorContext()
+  const rotated = accepted(await apiClients.rotate(one, client.client_id, context))
+  expect(await apiClients.rotate(two, client.client_id, context)).toMatchObject({
+    ...{ rejected: true, kind: 'conflict', code: 'already_created' },
+    message: expect.stringContaining(client.client_id),
+  })
+  expect(typeof (await authenticateClient(one, client.client_id, rotated.clientSecret))).toBe('object')
+  accepted(await apiClients.rotate(one, client.client_id, operatorContext()))
 })
 
 test('a key of an earlier release, whose credential is named after it, still lets its agent in', async () => {

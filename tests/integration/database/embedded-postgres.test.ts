@@ -296,21 +296,6 @@ describe('after a crash', () => {
     },
   )
 
-  // chaos/pipeline-kill ends with that of a whole service
-  test('kill -9 of the whole tree loses nothing that was committed', { tags: 'long' }, async () => {
-    const dataDir = await usedDirectory()
-    const service = spawnService(dataDir, '/nonexistent')
-    await query(await urlOf(service), 'create table kept as select 3 as answer')
-    const ended = once(service, 'exit')
-    service.kill('SIGKILL')
-    for (const pid of await listServerProcesses(join(dataDir, 'postgres'))) {
-      if (isAlive(pid)) process.kill(pid, 'SIGKILL')
-    }
-    await ended
-    const next = await start(dataDir)
-    expect(await query(next.url, 'select answer from kept')).toEqual([{ answer: 3 }])
-  })
-
   test('a stale pid file that names an unrelated live process is removed, the process is left alone', async () => {
     const dataDir = await usedDirectory()
     const bystander = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60000)'], {

@@ -1,6 +1,5 @@
 // @module-tag once: it has the log that it needs itself
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,6 +12,7 @@ import {
   type SecuredEventStore,
   startSecuredEventStore,
 } from '../../support/eventstoredb-secured.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const path = (await hasOpenssl()) ? await eventStoreProgram() : null
 const PASSWORD = 'service-Passw0rd'
@@ -22,12 +22,11 @@ const grant = (env: Record<string, string>) => cli(['events', 'grant', 'compstre
 
 /** As docs/operators/deployment.md has it: TLS by a CA of one's own, a user that is no administrator, rights by the command. */
 describe.skipIf(path === null)('rights on EventStoreDB with TLS and users', () => {
-  let directory: string
+  const directory = temporaryDirectory()
   let server: SecuredEventStore
   const address = (user: string) => server.urlFor(user, PASSWORD)
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'compstream-rights-'))
     server = await startSecuredEventStore(path!)
     for (const user of ['compstream', 'somebody']) await server.addUser(user, PASSWORD)
     const addressFile = join(directory, 'admin')
@@ -35,10 +34,7 @@ describe.skipIf(path === null)('rights on EventStoreDB with TLS and users', () =
     const { code, json } = await grant({ EVENTSTORE_ADMIN_URL_FILE: addressFile })
     expect([code, json()]).toEqual([0, { user: 'compstream', rights: 'read, append' }])
   })
-  afterAll(async () => {
-    await server?.stop()
-    await rm(directory, { recursive: true, force: true })
-  })
+  afterAll(() => server?.stop())
 
   test('the user appends and reads, and finds nothing of the server in the log', async () => {
     const event = { type: 'Happened', data: '{"n":1}', metadata: '{}' }

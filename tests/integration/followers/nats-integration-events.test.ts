@@ -474,45 +474,6 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(new Set((await stored()).map(({ id }) => id)).size).toBe(2)
   })
 
-  // the next ones park one stream, and no other
-  test('of a stream that another program wrote into wait; those of all others go on', {
-    tags: 'long',
-  }, async () => {
-    const odd = await issuePolicy()
-    await changeFrequency(odd.policy_id, 'MONTHLY')
-    // the change is announced with what the whole stream says
-    await appendForeign(testDatabase.url, `policy-${odd.policy_id}`, {
-      type: 'SomethingForeign',
-      data: '{"name":"Zebulon"}',
-      metadata: '{"schema_version":1}',
-    })
-    const channel = publishFrom(await another())
-    await issuePolicy()
-    await until(() => channel.published.length === 2)
-    await until(async () => (await failedWork()).length === 1)
-    expect(await failedWork()).toMatchObject([
-      { process_manager: 'integration-events', kind: '$stream', key: `policy-${odd.policy_id}` },
-    ])
-    expect((await failedWork())[0]!.last_error).toContain('SomethingForeign')
-    expect(await channel.events.status()).toMatchObject({
-      state: 'active',
-      problem: null,
-      deadLetteredStreams: 1,
-    })
-    await issuePolicy()
-    await until(() => channel.published.length === 3)
-    expect(channel.published.map(({ type }) => type)).toEqual(Array(3).fill('policy.issued'))
-    // given up, it holds up no drain
-    await allPublished()
-    const runner = await bench.run([])
-    expect(await drain({ ...bench.drainParts(runner), integrationEvents: channel.events }, 15_000)).toBe(true)
-    // neither does it when it is tried again in vain
-    expect(await bench.store.redrive({ dryRun: false })).toBe(1)
-    await until(async () => (await failedWork()).length === 1)
-    expect(channel.published).toHaveLength(3)
-    expect(JSON.stringify([bench.reports, await failedWork()])).not.toContain('Zebulon')
-  })
-
   // dead-lettered-streams replays a stream in order and once
   test('that could not be read wait until they are redriven by a release that reads them, in order and once', {
     tags: 'long',
@@ -628,20 +589,6 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
 })
 
 describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () => {
-  // nats-wake-up goes on without the server
-  test('is away: a drain waits for nothing that cannot be told', { tags: 'long' }, async () => {
-    const runner = await bench.run([])
-    const channel = publishFrom()
-    await server.own!.kill()
-    await until(() => !nats.connected)
-    await issuePolicy()
-    const parts = { ...bench.drainParts(runner), integrationEvents: channel.events }
-    expect(await drain(parts, 240_000)).toBe(true)
-    expect(channel.published).toEqual([])
-    await server.own!.restart()
-    await until(() => channel.published.length === 1)
-  })
-
   // dead-lettered-streams sets a stream aside, nats-wake-up goes on without the server
   test('is away: a drain waits for no stream that is dead-lettered', { tags: 'long' }, async () => {
     const runner = await bench.run([])
@@ -664,51 +611,6 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     channel.refused.clear()
     await server.own!.restart()
     await until(() => channel.published.length === 1)
-  })
-
-  // dead-lettered-streams has an outage that costs none
-  test('does not take for now: that costs dead-lettered streams no try', { tags: 'long' }, async () => {
-    const channel = publishFrom()
-    channel.refused.add('policy.issued')
-    for (let n = 0; n < 3; n += 1) await issuePolicy()
-    await until(async () => (await failedWork()).length === 3)
-    channel.refused.clear()
-    channel.gate = Promise.reject(new Error('no answer in time'))
-    channel.gate.catch(() => undefined)
-    expect(await bench.store.redrive({ dryRun: false })).toBe(3)
-    await until(() => bench.reports.some((report) => report.startsWith('integration_events_interrupted')))
-    await stopped()
-    const { rows } = await bench.database.pool.query('SELECT state, attempts FROM runtime.work')
-    expect(rows).toEqual(Array(3).fill({ state: 'due', attempts: 0 }))
-    const next = publishFrom()
-    await until(() => next.published.length === 3)
-  })
-
-  // a server that comes back empty has lost more
-  test('is killed again and again: all arrive, once each', { tags: 'long' }, async () => {
-    publishFrom()
-    const files: string[] = []
-    const terms = await issuePolicy()
-    let over = false
-    const producer = (async () => {
-      while (!over) files.push(await processFile(terms))
-    })()
-    for (let kills = 0; kills < 3; kills += 1) {
-      const enough = files.length + 30
-      await until(() => files.length >= enough)
-      await server.own!.kill()
-      await until(() => files.length >= enough + 30)
-      await server.own!.restart()
-      await until(() => nats.connected)
-    }
-    over = true
-    await producer
-    await allPublished()
-    const messages = await stored()
-    const of = (type: string) =>
-      messages.filter(({ body }) => body.type === type).map(({ body }) => body.data.file_id)
-    expect(of('payroll.file_received').sort()).toEqual([...files].sort())
-    expect(of('payroll.file_completed').sort()).toEqual([...files].sort())
   })
 
   test('comes back empty: everything is there again', async () => {

@@ -217,30 +217,4 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     const progress = new ReachedPositions({ positions: async () => new Map([['accounts', 9n]]) }, two.notices)
     expect(await progress.waitFor('accounts', 9n, 1_000)).toBe(true)
   })
-
-  // contract/messaging/nats-work-queue has a server that was emptied, the test before it work without one
-  for (const emptied of [false, true])
-    test.skipIf(!natsCanBeKilled)(
-      `a server that is killed under load and comes back, emptied: ${emptied}, loses and doubles nothing`,
-      { tags: 'long' },
-      async () => {
-        const { manager, done } = deliveries(() => new Promise((resolve) => setTimeout(resolve, 5)))
-        for (const { bench } of [one, two]) await bench.run([manager], { pollMs: 100 })
-        const all = keys(150)
-        const storing = (async () => {
-          for (const key of all) await storeAndOffer(Number(key.split(' ')[1]) % 2 ? one : two, key)
-        })()
-        for (let kill = 0; kill < 2; kill += 1) {
-          const before = done.length
-          await until(() => done.length >= Math.min(before + 30, all.length))
-          await server.own!.restart({ emptied })
-        }
-        await storing
-        await until(() => done.length >= all.length)
-        expect(await isEverythingDone(one)).toBe(true)
-        expect([...done].sort()).toEqual([...all].sort())
-        // and the queue carries again, for whoever does not look
-        await until(() => one.queue.offer([HINT]))
-      },
-    )
 })

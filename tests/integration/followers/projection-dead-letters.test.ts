@@ -1,38 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { beforeEach, describe, expect, it, test } from 'vitest'
 import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
-import type { Projection } from '../../../projections/runtime/projection.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   accounts,
   opened,
-  openProcess,
   type ProjectionProcess,
   paid,
+  projectionProcesses,
   refused,
 } from '../../support/projection-process.ts'
 
-let database: TestDatabase
-const open: ProjectionProcess[] = []
-
-async function start(projection: Projection = accounts(), options: Parameters<typeof openProcess>[2] = {}) {
-  const process = await openProcess(database.url, projection, options)
-  open.push(process)
-  return process
-}
+const { start } = projectionProcesses()
 
 /** Another process in its place, which has nothing in memory. */
 async function restarted(process: ProjectionProcess) {
   await process.projections.stop()
   return start()
 }
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-})
-afterEach(async () => {
-  for (const process of open.splice(0)) await process.close()
-  await database.drop()
-})
 
 describe.each([
   ['its handler cannot take', 'handler'],

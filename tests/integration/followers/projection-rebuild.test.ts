@@ -1,39 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { jsonb, table, text } from '../../../application/queries/table.ts'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
 import { catchUp } from '../../../projections/runtime/catch-up.ts'
 import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
-import { type Projection, projection } from '../../../projections/runtime/projection.ts'
+import { projection } from '../../../projections/runtime/projection.ts'
 import type { ProjectionRequest } from '../../../projections/runtime/store.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   accounts,
   Opened,
   opened,
-  openProcess,
   type ProjectionProcess,
   paid,
+  projectionProcesses,
 } from '../../support/projection-process.ts'
 
-let database: TestDatabase
-const open: ProjectionProcess[] = []
-
-async function start(
-  projection: Projection = accounts(),
-  options: Parameters<typeof openProcess>[2] & object = {},
-) {
-  const process = await openProcess(database.url, projection, options)
-  open.push(process)
-  return process
-}
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-})
-afterEach(async () => {
-  for (const process of open.splice(0)) await process.close()
-  await database.drop()
-})
+const { start } = projectionProcesses()
 
 /** Some accounts with a few payments each. */
 async function history(process: ProjectionProcess, count = 50): Promise<void> {

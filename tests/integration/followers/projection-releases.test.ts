@@ -1,47 +1,35 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Leases } from '../../../application/ports/leases.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { ReadModelsLate } from '../../../application/ports/read-models.ts'
 import type { Projection } from '../../../projections/runtime/projection.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   accounts,
   opened,
-  openProcess,
   type ProjectionProcess,
   paid,
+  projectionProcesses,
 } from '../../support/projection-process.ts'
 
-let database: TestDatabase
-const open: ProjectionProcess[] = []
+const { start } = projectionProcesses()
 /** Leases that processes of the older release asked for. */
 let asked = 0
 
-beforeEach(async () => {
+beforeEach(() => {
   asked = 0
-  database = await createTestDatabase()
 })
-afterEach(async () => {
-  for (const process of open.splice(0)) await process.close()
-  await database.drop()
-})
-
-async function start(projection: Projection, leasesThrough?: (leases: Leases) => Leases) {
-  const process = await openProcess(database.url, projection, leasesThrough ? { leasesThrough } : {})
-  open.push(process)
-  return process
-}
 
 /** A process of the older release; it tries at once, and then every 20 ms. */
 function startOlder(projection: Projection = accounts()) {
-  return start(projection, (leases) => ({
-    owner: leases.owner,
-    acquire: (name) => {
-      asked += 1
-      return leases.acquire(name)
-    },
-    holders: (names) => leases.holders(names),
-    onLapse: (lapsed) => leases.onLapse(lapsed),
-  }))
+  return start(projection, {
+    leasesThrough: (leases) => ({
+      owner: leases.owner,
+      acquire: (name) => {
+        asked += 1
+        return leases.acquire(name)
+      },
+      holders: (names) => leases.holders(names),
+      onLapse: (lapsed) => leases.onLapse(lapsed),
+    }),
+  })
 }
 
 /** Everything that is stored of the projection. */

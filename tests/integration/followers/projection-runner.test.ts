@@ -1,43 +1,27 @@
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../../application/ports/clock.ts'
 import { table, text } from '../../../application/queries/table.ts'
 import { schemaName } from '../../../infrastructure/read-models/tables.ts'
 import { projection } from '../../../projections/runtime/projection.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import {
   accounts,
   Noted,
   Opened,
   opened,
-  openProcess,
   type ProjectionProcess,
   paid,
+  projectionProcesses,
 } from '../../support/projection-process.ts'
 
 const LIVE = { projection: 'accounts', generation: 1, tables: accounts().tables }
 const TABLE = `"${schemaName(LIVE)}"."accounts"`
 
-let database: TestDatabase
-const open: ProjectionProcess[] = []
-
-async function start(...args: Parameters<typeof openProcess> extends [string, ...infer Rest] ? Rest : never) {
-  const process = await openProcess(database.url, ...args)
-  open.push(process)
-  return process
-}
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-})
-afterEach(async () => {
-  for (const process of open.splice(0)) await process.close()
-  await database.drop()
-})
+const { start, url } = projectionProcesses()
 
 /** Holds a lock on the physical table, so that every page has to wait. */
 async function blockWrites(): Promise<() => Promise<void>> {
-  const client = new pg.Client(database.url)
+  const client = new pg.Client(url())
   await client.connect()
   await client.query(`BEGIN; LOCK TABLE ${TABLE} IN ACCESS EXCLUSIVE MODE`)
   return () => client.end()
@@ -280,7 +264,7 @@ describe('failures that pass', () => {
     const process = await start(accounts())
     await process.append('a', opened('a'))
     await process.caughtUp()
-    const server = new pg.Client(database.url)
+    const server = new pg.Client(url())
     await server.connect()
     let cut = 0
     for (let index = 0; index < 60; index += 1) {

@@ -2,8 +2,7 @@
 // @module-tag long: copy-events keeps every byte, pairing and log-pairing refuse what does not belong together
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,16 +13,13 @@ import { continueStory, expectStory, makeStory, type Story, storedLog } from '..
 import { postgresToolsFit } from '../../support/postgres-tools.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 import { copyTables, withClient, writeTables } from '../../support/table-copies.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { underLoad } from '../../support/under-load.ts'
 
 const run = promisify(execFile)
 const MASTER_KEY = randomBytes(32).toString('base64')
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compstream-backup-'))
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = temporaryDirectory()
 
 /** A way to keep a database and to bring it back into an empty one. */
 interface Method {

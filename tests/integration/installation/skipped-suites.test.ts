@@ -1,18 +1,14 @@
 // @module-tag once: it runs the runner
 // @module-tag long: it tests no part of the product
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compstream-skipped-'))
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = temporaryDirectory()
 
 /** Runs the test runner where there are neither programs nor containers. @returns how it ended, and what it said, by line. */
 async function run(args: readonly string[], given: Record<string, string> = {}) {

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -27,6 +26,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { newId, policyTerms } from '../../support/payroll.ts'
 import { operatorContext } from '../../support/registrations.ts'
 import { withDeadlinesOfTheProduct } from '../../support/technical-deadlines.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { openWorkbench, pieceOfWork, storeWork, until, type Workbench } from '../../support/workbench.ts'
 
 let database: TestDatabase
@@ -269,8 +269,8 @@ test('the figure of dead-lettered integration events is gone while their source 
   expect(await metrics.text()).toMatch(figure)
 })
 
+const root = temporaryDirectory()
 test('folders of the bank degrade what they are of, also while one does not answer', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'compstream-folders-'))
   const [outboxDir, inboxDir] = [join(root, 'outbox'), join(root, 'inbox')]
   for (const folder of [outboxDir, inboxDir]) await mkdir(folder)
   const folders = new NachaFolders({ outboxDir, inboxDir })
@@ -281,32 +281,28 @@ test('folders of the bank degrade what they are of, also while one does not answ
   const ups = async () =>
     (await metrics.text()).match(/(?<=^compstream_bank_folder_up\{folder=)\S+ \d$/gm) ?? []
   const line = (folder: string) => `${folder} of the bank: cannot be used, files wait`
-  try {
-    const usable = { ok: true, degraded: [], checks: { bank_folders: { outbox: 'ok', inbox: 'ok' } } }
-    expect(await readiness.check()).toMatchObject(usable)
-    expect(await ups()).toEqual(['"outbox"} 1', '"inbox"} 1'])
+  const usable = { ok: true, degraded: [], checks: { bank_folders: { outbox: 'ok', inbox: 'ok' } } }
+  expect(await readiness.check()).toMatchObject(usable)
+  expect(await ups()).toEqual(['"outbox"} 1', '"inbox"} 1'])
 
-    await rename(outboxDir, `${outboxDir}-away`)
-    const away = await readiness.check()
-    expect(away).toMatchObject({
-      ok: true,
-      degraded: [line('outbox')],
-      checks: { bank_folders: { outbox: 'unusable', inbox: 'ok' } },
-    })
-    // a role, no path
-    expect(JSON.stringify(away)).not.toContain(root)
-    expect(await ups()).toEqual(['"outbox"} 0', '"inbox"} 1'])
-    await rename(`${outboxDir}-away`, outboxDir)
-    await rm(inboxDir, { recursive: true })
-    await writeFile(inboxDir, 'no folder')
-    expect((await readiness.check()).degraded).toEqual([line('inbox')])
-    await rm(inboxDir)
-    await mkdir(inboxDir)
-    expect(await readiness.check()).toMatchObject(usable)
+  await rename(outboxDir, `${outboxDir}-away`)
+  const away = await readiness.check()
+  expect(away).toMatchObject({
+    ok: true,
+    degraded: [line('outbox')],
+    checks: { bank_folders: { outbox: 'unusable', inbox: 'ok' } },
+  })
+  // a role, no path
+  expect(JSON.stringify(away)).not.toContain(root)
+  expect(await ups()).toEqual(['"outbox"} 0', '"inbox"} 1'])
+  await rename(`${outboxDir}-away`, outboxDir)
+  await rm(inboxDir, { recursive: true })
+  await writeFile(inboxDir, 'no folder')
+  expect((await readiness.check()).degraded).toEqual([line('inbox')])
+  await rm(inboxDir)
+  await mkdir(inboxDir)
+  expect(await readiness.check()).toMatchObject(usable)
 
-    const silent = readinessOf(runner, { bankFolders: { unusable: () => new Promise(() => undefined) } })
-    expect(await silent.check()).toMatchObject({ ok: true, degraded: [line('outbox'), line('inbox')] })
-  } finally {
-    await rm(root, { recursive: true, force: true })
-  }
+  const silent = readinessOf(runner, { bankFolders: { unusable: () => new Promise(() => undefined) } })
+  expect(await silent.check()).toMatchObject({ ok: true, degraded: [line('outbox'), line('inbox')] })
 })

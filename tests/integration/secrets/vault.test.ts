@@ -63,6 +63,19 @@ describe('the vault', () => {
     expect(found).toEqual([null])
   })
 
+  test('does not remember what it read before its removal', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
+    const query = async (statement: any): Promise<any> => {
+      const answer = await pool.query(statement)
+      if (statement.name === 'secrets/get') await reading.remove('client/8')
+      return answer
+    }
+    const reading = new PostgresSecretVault({ query } as Pick<pg.Pool, 'query'>, masterKeys, clock)
+    await vault().put('client/8', 's3cret')
+    expect(await reading.get('client/8')).toBe('s3cret')
+    expect(await reading.get('client/8')).toBeNull()
+  })
+
   test('stores ciphertext that belongs to its reference', async () => {
     await vault().put('client/5', 'the one secret')
     const { rows } = await pool.query<{ row: string; sealed: Buffer }>(

@@ -264,21 +264,6 @@ describe('a subscription that changes under way', () => {
     expect(ages(start).slice(10)).toEqual([12 * HOUR])
     expect(await webhooks.records.list(id, 50)).toMatchObject([{ status: 'delivered', attempts: 11 }])
   })
-
-  // results has what is dropped after 48 hours
-  test('disabled until it is too old: it is dropped all the same', { tags: 'long' }, async () => {
-    await webhooks.deliver()
-    const id = await webhooks.subscribe(receiver.url)
-    const eventId = await webhooks.raise()
-    await webhooks.settled()
-    await webhooks.disable(id)
-    await webhooks.advance(48 * HOUR)
-    await webhooks.verb('Enable', id)
-    await webhooks.settled()
-    expect(receiver.requests).toHaveLength(1)
-    const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
-    expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised', 'WebhookDeliveryDropped'])
-  })
 })
 
 describe('health', () => {
@@ -623,29 +608,6 @@ describe('results', () => {
     await webhooks.settled()
     expect(receiver.requests).toHaveLength(1)
     expect(await webhooks.records.list(id, 5)).toHaveLength(1)
-  })
-
-  // the ones beside it read a stretch again, and an event after 48 hours
-  test('a log that is read anew sends nothing that is older than 48 hours, and the rest under its old ids', {
-    tags: 'long',
-  }, async () => {
-    const id = await webhooks.subscribe(receiver.url)
-    const first = await webhooks.deliver()
-    await webhooks.raise()
-    await webhooks.advance(47 * HOUR)
-    const second = await webhooks.raise()
-    await webhooks.advance(HOUR)
-    await first.stop()
-    for (const table of ['events', 'deliveries', 'health']) {
-      await bench.database.pool.query(`TRUNCATE webhooks.${table}`)
-    }
-    await bench.database.pool.query('UPDATE runtime.process_managers SET position = 0')
-    await webhooks.deliver()
-    await webhooks.settled()
-    expect(receiver.requests).toHaveLength(3)
-    expect(receiver.requests[2]!.headers['x-webhook-id']).toBe(second)
-    expect(await webhooks.records.list(id, 5)).toMatchObject([{ event_id: second, status: 'delivered' }])
-    expect(await webhooks.metrics.text()).toContain('webhook_deliveries_total{outcome="missed"} 1')
   })
 
   test('an event that is read after 48 hours is dropped, with a record and the operator told, also where a crash came first', async () => {

@@ -104,7 +104,7 @@ export const sealing: readonly Mutation[] = [
     find: 'if (this.#removals === removals) this.#remembered.set(ref, secret)',
     put: 'this.#remembered.set(ref, secret)',
     harm: 'A secret that was removed while it was read goes on signing.',
-    suites: ['integration/secrets/vault', 'integration/webhooks/rotated-secret'],
+    suites: ['integration/secrets/vault'],
   },
   {
     id: 'vault-other-secret-under-reference',

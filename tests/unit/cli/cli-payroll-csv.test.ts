@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   amountOf,
   describeColumns,
@@ -11,12 +10,9 @@ import {
   type PayrollRecord,
   readPayrollCsv,
 } from '../../../interfaces/cli/payroll-csv.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compstream-csv-'))
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = temporaryDirectory()
 
 async function readWhole(text: string | Buffer): Promise<PayrollCsv> {
   const file = join(directory, 'rows.csv')

@@ -1,19 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-let directory: string
-let csv: string
+const directory = temporaryDirectory()
+const csv = join(directory, 'rows.csv')
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compstream-cli-'))
-  csv = join(directory, 'rows.csv')
   await writeFile(csv, 'class_code,state,gross_wages\n8810,CA,10\n')
 })
-afterAll(() => rm(directory, { recursive: true, force: true }))
 
 describe('a value that neither an option nor a variable gives is wrong usage, where nobody can be asked', () => {
   test.for([

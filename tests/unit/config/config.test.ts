@@ -1,30 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { signerOf, verifierKey } from '../../../application/audit/checkpoint-note.ts'
 import { type Config, ConfigError, loadConfig } from '../../../infrastructure/config/config.ts'
 import { settingsReference } from '../../../infrastructure/config/settings-reference.ts'
 import { prepareDataDirectory } from '../../../infrastructure/installation/data-directory.ts'
-import { serverCertificate } from '../../support/certificates.ts'
+import { authorityFile, serverCertificate } from '../../support/certificates.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { newWitness } from '../../support/witness.ts'
 
 const key = randomBytes(32).toString('base64')
-
-/** A self-signed certificate of nobody, valid for a century; its key was thrown away. */
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBejCCASGgAwIBAgIUEQ3xGd8NvoQqT8HHlQypiO6oDJgwCgYIKoZIzj0EAwIw
-EjEQMA4GA1UEAwwHdGVzdC1jYTAgFw0yNjExMjExODMzMzZaGA8yMTI2MTAyODE4
-MzMzNlowEjEQMA4GA1UEAwwHdGVzdC1jYTBZMBMGByqGSM49AgEGCCqGSM49AwEH
-A0IABNSJkH1CKU1wZzC5hmQxfA7dqI6U6KFeKVzera8a3azJvnxo2G2R0Kh3fWNx
-76vsZ8z2WDap/mN4J4iLbOR4ejqjUzBRMB0GA1UdDgQWBBT5nV5mkv4jdRa/YKbN
-JkWFtmee2zAfBgNVHSMEGDAWgBT5nV5mkv4jdRa/YKbNJkWFtmee2zAPBgNVHRMB
-Af8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCIAhddy7Cr30BW8sbrgORqY1b855k
-myrqtkqWBju0X+VKAiBfKZ7AE1p/twXfCZNDwqZ+ndkHVjSSqJACOjvorzQ3xA==
------END CERTIFICATE-----
-`
+const directory = temporaryDirectory()
 
 /** What a rail that writes files needs at the least. */
 const NACHA = {
@@ -255,27 +243,22 @@ describe('settings', () => {
     expect(refusal({ NATS_NKEY_SEED: seed, NATS_URL: 'nats://user:word@host:4222' })).toBe(
       'NATS_NKEY_SEED is set and NATS_URL holds credentials too: expected them in one of them',
     )
-    const folder = mkdtempSync(join(tmpdir(), 'compstream-config-'))
     const [one, other] = [serverCertificate(['one']), serverCertificate(['other'])]
     const file = (name: string, content: string) => {
-      writeFileSync(join(folder, name), content)
-      return join(folder, name)
+      writeFileSync(join(directory, name), content)
+      return join(directory, name)
     }
     const nats = { NATS_URL: 'tls://host:4222', NATS_CLIENT_CERT_FILE: file('cert', one.cert) }
-    try {
-      expect(refusal(nats)).toBe('NATS_CLIENT_KEY_FILE is missing, it is required with NATS_CLIENT_CERT_FILE')
-      expect(refusal({ ...nats, NATS_CLIENT_KEY_FILE: file('other', other.key) })).toBe(
-        'NATS_CLIENT_KEY_FILE is not the key of NATS_CLIENT_CERT_FILE',
-      )
-      const given = {
-        ...nats,
-        NATS_CLIENT_KEY_FILE: file('key', one.key),
-        NATS_NKEY_SEED_FILE: file('seed', `${seed}\n`),
-      }
-      expect(loadConfig(given).natsAccess).toMatchObject({ nkeySeed: seed, creds: null, key: one.key })
-    } finally {
-      rmSync(folder, { recursive: true })
+    expect(refusal(nats)).toBe('NATS_CLIENT_KEY_FILE is missing, it is required with NATS_CLIENT_CERT_FILE')
+    expect(refusal({ ...nats, NATS_CLIENT_KEY_FILE: file('other', other.key) })).toBe(
+      'NATS_CLIENT_KEY_FILE is not the key of NATS_CLIENT_CERT_FILE',
+    )
+    const given = {
+      ...nats,
+      NATS_CLIENT_KEY_FILE: file('key', one.key),
+      NATS_NKEY_SEED_FILE: file('seed', `${seed}\n`),
     }
+    expect(loadConfig(given).natsAccess).toMatchObject({ nkeySeed: seed, creds: null, key: one.key })
   })
 
   test('outside providers with everything they need are accepted', () => {
@@ -328,20 +311,14 @@ describe('settings', () => {
 })
 
 describe('the data directory', () => {
-  const directories: string[] = []
-
-  afterEach(async () => {
-    for (const directory of directories.splice(0)) await rm(directory, { recursive: true, force: true })
-  })
-
-  async function configFor(env: Record<string, string> = {}): Promise<Config> {
-    const parent = await mkdtemp(join(tmpdir(), 'compstream-config-'))
-    directories.push(parent)
-    return loadConfig({ DATA_DIR: join(parent, 'data'), ...env })
+  let made = 0
+  function configFor(env: Record<string, string> = {}): Config {
+    made += 1
+    return loadConfig({ DATA_DIR: join(directory, `data-${made}`), ...env })
   }
 
   test('gets a token and a key that only its user may read, and keeps them', async () => {
-    const config = await configFor()
+    const config = configFor()
     const first = await prepareDataDirectory(config)
     expect(first.operatorToken).toMatch(/^op_[0-9a-f]{64}$/)
     expect(first.operatorTokenFile).toBe(join(config.dataDir, 'operator-token'))
@@ -355,7 +332,7 @@ describe('the data directory', () => {
   })
 
   test('processes that start at once agree', async () => {
-    const config = await configFor()
+    const config = configFor()
     const all = await Promise.all(Array.from({ length: 8 }, () => prepareDataDirectory(config)))
     expect(new Set(all.map(({ operatorToken }) => operatorToken)).size).toBe(1)
     expect(new Set(all.map(({ masterKeys }) => masterKeys.currentId)).size).toBe(1)
@@ -363,7 +340,7 @@ describe('the data directory', () => {
   })
 
   test('is not made when everything is given', async () => {
-    const config = await configFor({
+    const config = configFor({
       DATABASE_URL: 'postgres://db/x',
       MASTER_KEY: key,
       OPERATOR_TOKEN: 'given-token',
@@ -374,7 +351,7 @@ describe('the data directory', () => {
   })
 
   test('a key file that others could read is closed to them', async () => {
-    const config = await configFor()
+    const config = configFor()
     await prepareDataDirectory(config)
     await chmod(join(config.dataDir, 'master-key'), 0o644)
     await prepareDataDirectory(config)
@@ -382,7 +359,7 @@ describe('the data directory', () => {
   })
 
   test('a malformed key or token file is one clear line without its content', async () => {
-    const config = await configFor()
+    const config = configFor()
     await mkdir(config.dataDir)
     await writeFile(join(config.dataDir, 'operator-token'), 'tiny\n')
     await expect(prepareDataDirectory(config)).rejects.toThrow(
@@ -397,7 +374,7 @@ describe('the data directory', () => {
   })
 
   test('a missing key beside existing data is refused instead of replaced', async () => {
-    const config = await configFor()
+    const config = configFor()
     await prepareDataDirectory(config)
     await mkdir(join(config.dataDir, 'postgres'))
     await rm(join(config.dataDir, 'master-key'))
@@ -408,7 +385,7 @@ describe('the data directory', () => {
   })
 
   test('a path that cannot be a directory is one clear line', async () => {
-    const config = await configFor()
+    const config = configFor()
     await writeFile(config.dataDir, '')
     await expect(prepareDataDirectory(config)).rejects.toThrow(/^DATA_DIR: data directory .* cannot be used/)
     await expect(prepareDataDirectory(config)).rejects.toBeInstanceOf(ConfigError)
@@ -416,18 +393,13 @@ describe('the data directory', () => {
 })
 
 test('certificates of webhook targets are read and checked', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'compstream-ca-'))
-  try {
-    const [good, bad] = [join(directory, 'ca.pem'), join(directory, 'bad.pem')]
-    await writeFile(bad, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')
-    expect(refusal({ WEBHOOK_EXTRA_CA_FILE: bad })).toBe(
-      'WEBHOOK_EXTRA_CA_FILE holds no valid certificate: expected PEM certificates',
-    )
-    await writeFile(good, CERTIFICATE)
-    expect(loadConfig({ WEBHOOK_EXTRA_CA_FILE: good }).webhookTargets.extraCa).toContain('BEGIN CERTIFICATE')
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  const bad = join(directory, 'bad.pem')
+  await writeFile(bad, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')
+  expect(refusal({ WEBHOOK_EXTRA_CA_FILE: bad })).toBe(
+    'WEBHOOK_EXTRA_CA_FILE holds no valid certificate: expected PEM certificates',
+  )
+  const { webhookTargets } = loadConfig({ WEBHOOK_EXTRA_CA_FILE: authorityFile() })
+  expect(webhookTargets.extraCa).toContain('BEGIN CERTIFICATE')
 })
 
 test('the page of settings says what each takes, not how a value was refused', () => {

@@ -1,19 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ConfigError, loadConfig } from '../../../infrastructure/config/config.ts'
 import { SECRET_SETTINGS, SETTING_NAMES, SETTINGS } from '../../../infrastructure/config/settings.ts'
 import { parseDatabaseUrl } from '../../../infrastructure/database/connection.ts'
 import { cli } from '../../support/cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'compstream-secrets-'))
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = temporaryDirectory()
 
 const KEY = randomBytes(32).toString('base64')
 const TOKEN = `op_${randomBytes(32).toString('hex')}`

@@ -242,11 +242,4 @@ describe('a debit in quarantine', () => {
       expect([again.status, again.body.message]).toEqual([409, expect.stringContaining('Scheduled')])
     }
   })
-
-  test.each(['release', 'reject'])('is what %s is for: others are refused', async (verb) => {
-    expect((await tryOps(`/debits/${'0'.repeat(24)}/${verb}`)).status).toBe(404)
-    expect((await tryOps(`/debits/x/${verb}`)).status).toBe(404)
-    const long = await tryOps(`/debits/${'0'.repeat(24)}/${verb}`, { note: 'x'.repeat(501) })
-    expect([long.status, long.body.message]).toEqual([400, expect.stringContaining('note')])
-  })
 })

@@ -12,7 +12,6 @@ import {
   seedEmployer,
   seedPolicy,
   seedTenant,
-  send,
 } from '../../../support/seed.ts'
 import { type SharedService, sharedService } from '../../../support/service.ts'
 
@@ -446,11 +445,5 @@ describe('the money of a carrier', () => {
     expect(newest).toEqual(made)
     expect(before).toMatchObject({ trigger: 'night', differences: [] })
     expect(await operated(`/reconciliations/${made.reconciliation_id}`)).toEqual(made)
-    for (const path of [`/reconciliations/${'0'.repeat(24)}`, `/carriers/${'0'.repeat(24)}/balances`]) {
-      const answer = await send(`${service.opsUrl}/ops/v1${path}`, {
-        headers: { Authorization: `Bearer ${service.operatorToken}` },
-      })
-      expect(answer.status).toBe(404)
-    }
   })
 })

@@ -536,12 +536,6 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
 })
 
 test('operators list and show what there is, and are refused what does not fit', async () => {
-  const none = 'f'.repeat(24)
-  for (const path of ['/bank-files', '/bank-reports']) {
-    expect(
-      (await bank.tryOps(`${path}/${none}/${path === '/bank-files' ? 'expose-again' : 'read-again'}`)).status,
-    ).toBe(404)
-  }
   const [file] = await ops('GET', '/bank-files?status=fetched&limit=1')
   expect((await bank.tryOps(`/bank-files/${file.file_id}/treat-as-sent`)).status).toBe(409)
   expect(await ops('GET', '/bank-reports?status=refused')).toHaveLength(2)

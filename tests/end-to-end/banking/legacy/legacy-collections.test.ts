@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { importIdOf } from '../../../../application/banking/legacy/legacy-import.ts'
@@ -7,6 +6,7 @@ import { importedId } from '../../../../domain/banking/legacy/legacy-import.ts'
 import { cli } from '../../../support/cli.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../../../support/seed.ts'
 import { type SharedService, sharedService } from '../../../support/service.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 /** Records of the legacy service, taken over by the operator. */
 
@@ -217,29 +217,25 @@ describe('what the bank reports of a record', () => {
   })
 })
 
+const directory = temporaryDirectory()
 test('a file is imported from the command line, and again without effect', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'compstream-legacy-'))
-  try {
-    const file = join(directory, 'records.ndjson')
-    await writeFile(file, linesOf([record({ premium_cents: 1 }), record({ premium_cents: 2 })]))
-    const options = { env: { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken } }
-    const run = (...args: string[]) => cli(['legacy-collections', 'import', ...args], options)
-    const first = await run(file, '--json')
-    expect([first.code, first.json()]).toMatchObject([
-      0,
-      { import_id: expect.stringMatching(/^records\.ndjson-[0-9a-f]{16}$/), stored: 2, repeated: 0 },
-    ])
-    expect(first.stderr).toMatch(/^importing: 100 %, 1 lines$/m)
-    expect((await run(file, '--json')).json()).toMatchObject({ stored: 0, repeated: 2 })
-    const piped = await cli(['legacy-collections', 'import', '-', '--import-id', newImport()], {
-      ...options,
-      stdin: 'no record',
-    })
-    const refused = 'error: 1 line was refused; correct it in its place, and send the file again.'
-    expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining(refused)])
-    const nameless = await cli(['legacy-collections', 'import', '-'], options)
-    expect([nameless.code, nameless.stderr]).toEqual([2, expect.stringContaining('--import-id')])
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  const file = join(directory, 'records.ndjson')
+  await writeFile(file, linesOf([record({ premium_cents: 1 }), record({ premium_cents: 2 })]))
+  const options = { env: { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken } }
+  const run = (...args: string[]) => cli(['legacy-collections', 'import', ...args], options)
+  const first = await run(file, '--json')
+  expect([first.code, first.json()]).toMatchObject([
+    0,
+    { import_id: expect.stringMatching(/^records\.ndjson-[0-9a-f]{16}$/), stored: 2, repeated: 0 },
+  ])
+  expect(first.stderr).toMatch(/^importing: 100 %, 1 lines$/m)
+  expect((await run(file, '--json')).json()).toMatchObject({ stored: 0, repeated: 2 })
+  const piped = await cli(['legacy-collections', 'import', '-', '--import-id', newImport()], {
+    ...options,
+    stdin: 'no record',
+  })
+  const refused = 'error: 1 line was refused; correct it in its place, and send the file again.'
+  expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining(refused)])
+  const nameless = await cli(['legacy-collections', 'import', '-'], options)
+  expect([nameless.code, nameless.stderr]).toEqual([2, expect.stringContaining('--import-id')])
 })

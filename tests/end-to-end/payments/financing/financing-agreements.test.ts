@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPaymentsClient } from '../../../../clients/node/index.ts'
-import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
+import { checkout, checkoutBody, quotedCheckout, simulate } from '../../../support/financing.ts'
 import { newClient } from '../../../support/intake.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
@@ -24,9 +24,8 @@ const pathOf = (id: string, quoteKey: string) => `/payment-sessions/${id}/financ
 const fault = (mode: string, times = 1) =>
   operate(service, 'POST', '/faults', { point: 'financing', mode, times })
 async function ready(overrides: Record<string, unknown> = {}) {
-  const { data } = (await checkout(service, tenant, checkoutBody(tenant, overrides))).body
-  const { quotes } = await simulate(service, data.session_id, 'quotes')
-  return { id: data.session_id as string, quoteKey: quotes[1].quote_key as string }
+  const { id, quotes } = await quotedCheckout(service, tenant, overrides)
+  return { id, quoteKey: quotes[1].quote_key as string }
 }
 
 /** The texts of a PDF, once its table of contents was held against where its objects are. */

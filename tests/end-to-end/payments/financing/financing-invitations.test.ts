@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
+import { checkout, checkoutBody, quotedCheckout, simulate } from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
@@ -29,12 +29,7 @@ beforeEach(async () => {
 })
 
 /** A checkout that is ready and invites nobody yet. */
-async function ready(overrides: Record<string, unknown> = {}) {
-  const body = checkoutBody(tenant, overrides)
-  const { data } = (await quote(body)).body
-  await simulate(service, data.session_id, 'quotes')
-  return { body, id: data.session_id as string, token: data.finance_access_token as string }
-}
+const ready = (overrides: Record<string, unknown> = {}) => quotedCheckout(service, tenant, overrides)
 const inviting = (email_to?: string) => ({ deliver: { email: true, ...(email_to && { email_to }) } })
 
 describe('an invitation', () => {

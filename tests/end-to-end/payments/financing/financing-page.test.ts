@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../../../support/core.ts'
-import { checkout, checkoutBody, simulate } from '../../../support/financing.ts'
+import { checkout, checkoutBody, quotedCheckout } from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../../../support/seed.ts'
@@ -19,13 +19,7 @@ const quote = (body: unknown) => checkout(service, tenant, body)
 const page = (token: string) => send(`${service.paymentsUrl}/public/financing-checkouts/${token}`)
 const cancel = (id: string) => partner(service, tenant.clientHeaders, 'DELETE', `/payment-sessions/${id}`)
 const eventsOf = (id: string) => streamEvents(service, `financingSession-${id}`)
-/** A checkout that has quotes. */
-async function ready(overrides: Record<string, unknown> = {}) {
-  const body = checkoutBody(tenant, overrides)
-  const { data } = (await quote(body)).body
-  await simulate(service, data.session_id, 'quotes')
-  return { body, id: data.session_id as string, token: data.finance_access_token as string }
-}
+const ready = (overrides: Record<string, unknown> = {}) => quotedCheckout(service, tenant, overrides)
 
 describe('the page of a financing session', () => {
   test('shows what is financed and how that stands, and no secret', async () => {

@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../../../support/core.ts'
-import { checkout, checkoutBody, financingBody, simulate } from '../../../support/financing.ts'
+import {
+  checkout,
+  checkoutBody,
+  financingBody,
+  quotedCheckout,
+  simulate,
+} from '../../../support/financing.ts'
 import { enableCheckout } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
@@ -29,13 +35,7 @@ const submissions = async (id: string) =>
   (await eventsOf(id)).filter(({ type }) => type === 'FinancingSubmissionBegun').length
 const fault = (point: string, mode: string, times = 1) =>
   operate(service, 'POST', '/faults', { point, mode, times })
-/** A checkout that has quotes. */
-async function ready(overrides: Record<string, unknown> = {}) {
-  const body = checkoutBody(tenant, overrides)
-  const { data } = (await quote(body)).body
-  const { quotes } = await simulate(service, data.session_id, 'quotes')
-  return { body, id: data.session_id as string, quotes, token: data.finance_access_token as string }
-}
+const ready = (overrides: Record<string, unknown> = {}) => quotedCheckout(service, tenant, overrides)
 const cancel = (id: string) => ask('DELETE', `/payment-sessions/${id}`)
 
 describe('a financing session', () => {

@@ -1,19 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { streamEvents } from '../../../support/core.ts'
 import { intakeBody, newClient, takeIn } from '../../../support/intake.ts'
-import {
-  enableCheckout,
-  newSession,
-  sessionBody,
-  sessionCallsOf,
-  tokenOf,
-} from '../../../support/payment-sessions.ts'
+import { enableCheckout, newSession, sessionCallsOf, tokenOf } from '../../../support/payment-sessions.ts'
 import { newLink, partner } from '../../../support/payments.ts'
 import { askOperator, operate, type SeededTenant, seedTenant } from '../../../support/seed.ts'
-import { type SharedService, sharedService, startService } from '../../../support/service.ts'
+import { type SharedService, sharedService } from '../../../support/service.ts'
 
 /** What becomes of payment sessions, on a clock and with faults of their own. */
 
@@ -248,37 +239,4 @@ test('a customer who was erased is no longer shown, and is not invited again', a
   expect((await of('GET', `/payment-sessions/${created.id}`)).body.data.status).toBe('pending')
   expect((await page(tokenOf(created))).status).toBe(200)
   expect((await arrange(tokenOf(created))).status).toBe(200)
-})
-
-// checkout-settings refuses links where there are no pages
-test('without a host of pages links are refused, and embedded sessions are not', {
-  tags: 'long',
-}, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'compstream-pages-'))
-  const first = await startService({ dataDir })
-  const seller = await seedTenant(first)
-  await enableCheckout(first, seller)
-  const link = await newSession(first, seller)
-  await first.end()
-  const other = await startService({ dataDir, env: { PORTAL_URL: 'off' } })
-  try {
-    const of = (method: string, path: string, body?: unknown) =>
-      partner(other, seller.clientHeaders, method, `/payment-sessions${path}`, body)
-    const none = [503, false, 'No Payment Page Host', expect.any(String)]
-    for (const overrides of [{}, { mode: 'link' }, { total_installments: 3 }]) {
-      expect(refusalOf(await of('POST', '', sessionBody(seller, overrides)))).toEqual(none)
-    }
-    // one that cannot be issued anew stays as it is
-    expect(refusalOf(await of('POST', `/${link.id}/reissue`, {}))).toEqual(none)
-    expect((await of('GET', `/${link.id}`)).body.data).toMatchObject({ status: 'pending' })
-    const { status, body } = await of('POST', '', sessionBody(seller, { mode: 'embedded' }))
-    expect(status).toBe(201)
-    const again = await of('POST', `/${body.data.id}/reissue`, {})
-    expect([again.status, again.body.data.replaces]).toEqual([201, body.data.id])
-    await operate(other, 'POST', `/card-processor/${again.body.data.id}/succeed`, {})
-    expect((await of('GET', `/${again.body.data.id}`)).body.data.status).toBe('paid')
-  } finally {
-    await other.stop()
-    await rm(dataDir, { recursive: true, force: true })
-  }
 })

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { newClient } from '../../../support/intake.ts'
 import { enableCheckout, sessionBody, tokenOf } from '../../../support/payment-sessions.ts'
 import { partner } from '../../../support/payments.ts'
-import { type SeededTenant, seedCarrier, seedPolicy, seedTenant, send } from '../../../support/seed.ts'
+import { type SeededTenant, seedCarrier, seedPolicy, seedTenant } from '../../../support/seed.ts'
 import { type SharedService, sharedService } from '../../../support/service.ts'
 
 /** What a request for a payment session may say, and how it is answered. */
@@ -28,11 +28,6 @@ const without = (...names: string[]) => {
 const sums = (figures: Record<string, unknown>) => ({ ...without('amount_cents'), ...figures })
 const create = (overrides: Record<string, unknown> = {}) =>
   ask('POST', '/payment-sessions', sessionBody(tenant, overrides))
-interface Installment {
-  readonly number: number
-  readonly amount_cents: number
-}
-const plan = (token: string) => send(`${service.paymentsUrl}/public/payment-sessions/${token}/plan`)
 const total = async () => (await ask('GET', '/payment-sessions?limit=1')).body.pagination.total as number
 
 /** What a request is refused with; nothing was created by it. */
@@ -141,40 +136,6 @@ describe('ids are looked up before anything is created', () => {
   })
 })
 
-describe('figures', () => {
-  const premium = (amount_cents: number) => ({ label: 'Premium', amount_cents })
-
-  // base, what is asked of it, what is paid at signing, each installment, the last one
-  test.each([
-    [10_001, { total_installments: 3, down_payment_percent: 33 }, 3_300, 2_233, 2_235],
-    [10_500, { total_installments: 3, down_payment_percent: 50, down_payment_cents: 100 }, 100, 3_466, 3_468],
-    [1_000, { total_installments: 3 }, 0, 333, 334],
-  ])('of %i, %j: %i now, %i each, %i at last', async (base, asked, now, each, last) => {
-    const { status, body } = await create({ amount_cents: base, ...asked })
-    expect([
-      status,
-      body.data.amount_cents,
-      Object.keys(body.data).filter((name) => /plan|installment/.test(name)),
-    ]).toEqual([201, now, []])
-    expect(body.data.line_items).toEqual([premium(base)])
-    const { data } = (await plan(tokenOf(body.data))).body
-    expect(data).toMatchObject({
-      total_cents: base,
-      down_payment_cents: now,
-      per_installment_cents: each,
-      last_installment_cents: last,
-      currency: 'usd',
-      total_installments: asked.total_installments,
-    })
-    expect(data.installments.map(({ number }: Installment) => number)).toEqual(
-      Array.from({ length: asked.total_installments }, (_, index) => index + 1),
-    )
-    expect(
-      data.installments.reduce((sum: number, { amount_cents }: Installment) => sum + amount_cents, now),
-    ).toBe(base)
-  })
-})
-
 describe('an answer', () => {
   test('has exactly what is documented', async () => {
     const { status, body } = await create({ ttl_minutes: 15, created_by: 'desk 4' })
@@ -203,13 +164,6 @@ describe('an answer', () => {
     }
     const { data: list } = (await ask('GET', '/payment-sessions?limit=1')).body
     expect(list).toEqual([read])
-  })
-
-  test('is refused with what is configured, and not asked for', async () => {
-    for (const field of ['display_name', 'logo_url', 'support_email', 'link_format', 'sender_email']) {
-      const { status, body } = await create({ [field]: 'x' })
-      expect([status, body.message]).toEqual([400, expect.stringContaining(`${field} is an unknown field`)])
-    }
   })
 
   test.each([

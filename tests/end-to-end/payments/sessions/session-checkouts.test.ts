@@ -248,18 +248,6 @@ describe('expiry', () => {
     expect(await session.status()).toBe('paid')
     expect(await completed(session)).toMatchObject([{ late_payment: true }])
   })
-
-  // integration/payments/sessions/payment-session-work has a processor that is away for hours
-  test('waits for Stripe', { tags: 'long' }, async () => {
-    const session = await brief()
-    const secret = await session.secret()
-    stripe.fail('unreachable', { times: 100_000, path: /checkout\/sessions/ })
-    await advance(service, { seconds: 15 * 60 })
-    expect([await session.status(), statusAtStripe(secret)]).toEqual(['expired', 'open'])
-    stripe.fail('unreachable', { times: 0 })
-    await advance(service, { seconds: HOUR })
-    expect([await session.status(), statusAtStripe(secret)]).toEqual(['expired', 'expired'])
-  })
 })
 
 describe('a bank debit by the card processor', () => {

@@ -229,34 +229,6 @@ describe('a credit in the account of the service', () => {
     expect(after.unmatched_cents).toBe(before.unmatched_cents - amount_cents)
   })
 
-  // the one before it has one that was not sent yet
-  test('that was shown before any of two debits was sent is the money of the one that is sent first', {
-    tags: 'long',
-  }, async () => {
-    const amount_cents = newAmount()
-    const debitIds = []
-    for (let n = 0; n < 2; n += 1)
-      debitIds.push((await bank.arranged(carriers.fbo, { amount_cents })).debitId)
-    await bank.ops('/debit-batches')
-    const { effective_date: bank_date } = await bank.transaction(debitIds[0]!)
-    const shown = [1, 2].map(() => ({ bank_transaction_id: newTransaction(), bank_date, amount_cents }))
-    const outside = { bank_transaction_id: newTransaction(), bank_date: '2026-01-01', amount_cents }
-    for (const one of [outside, ...shown]) expect(await bank.credit(carriers.fbo, one)).toMatchObject(nothing)
-    // else a worker that matches one of them still might find the debit first
-    await bank.drain()
-    for (const [n, debitId] of [...debitIds].reverse().entries()) {
-      await bank.report(debitId, 'acknowledge')
-      await bank.drain()
-      expect(await bank.credit(carriers.fbo, shown[n]!)).toMatchObject(taken(debitId, 'medium'))
-      expect(await bank.webhooksOfDebit('payment.debit_cleared', debitId)).toMatchObject([
-        { confidence: 'medium' },
-      ])
-    }
-    expect(await bank.credit(carriers.fbo, outside)).toMatchObject(nothing)
-    const { differences } = await bank.ops('/reconciliations')
-    expect(differences).toEqual([])
-  })
-
   test('is nothing for carriers that the service does not collect for', async () => {
     for (const of of [carriers.direct, carriers.none]) {
       const { id, debitId } = await bank.submitted(of)

@@ -239,19 +239,3 @@ describe('an installment by which its account is disabled', () => {
     expect((await bank.session(id)).status).toBe('scheduled')
   })
 })
-
-// a plan whose policy is cancelled goes on in the same way
-describe('a plan whose session is cancelled', { tags: 'long' }, () => {
-  test('goes on with what was created, and mints nothing more', async () => {
-    const { id, token } = await bank.arranged(carriers.direct, PLAN)
-    const [first, , last] = await dueTimes(token)
-    await bank.advanceTo(first!)
-    const [{ leg_id }] = await minted(id)
-    expect((await bank.ask('DELETE', `/payment-sessions/${id}`)).status).toBe(200)
-    await bank.ops('/clock/advance', { seconds: 60 })
-    expect((await bank.transaction(leg_id)).status).toBe('Scheduled')
-    await bank.advanceTo(last!)
-    expect(await minted(id)).toHaveLength(1)
-    expect((await bank.session(id)).status).toBe('cancelled')
-  })
-})

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { partner } from '../../../support/payments.ts'
 import { operate, type SeededTenant, send } from '../../../support/seed.ts'
@@ -19,17 +16,12 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 let service: RunningService
-let dataDir: string
 
 // a service of its own: years pass here
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'compstream-charges-'))
-  service = await startService({ dataDir })
+  service = await startService()
 })
-afterAll(async () => {
-  await service?.stop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => service?.stop())
 
 /** Those of the test that runs. */
 const tenants: SeededTenant[] = []
@@ -139,18 +131,6 @@ describe('a standalone subscription', () => {
     ])
   })
 
-  // integration/payments/links/payment-link-work finds a charge once
-  test('whose next payment is charged early is not charged for it again', { tags: 'long' }, async () => {
-    const tenant = await newTenant({ environment: 'sandbox' })
-    const start = await now()
-    const { _id: id } = await subscribe(service, tenant)
-    await partner(service, tenant.clientHeaders, 'POST', `/sandbox/subscriptions/${id}/charge`, {})
-    await advance(service, { to: start + 40 * DAY })
-    expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'scheduled'])
-    await advance(service, { to: start + 65 * DAY })
-    expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'paid', 'scheduled'])
-  })
-
   test('is charged no more once it is cancelled', async () => {
     const tenant = await newTenant({ environment: 'sandbox' })
     const { _id: id } = await subscribe(service, tenant)
@@ -216,20 +196,6 @@ describe('a declined card', () => {
     await advance(service, { to: start + 65 * DAY })
     expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'paid', 'scheduled'])
     expect((await payments(tenant, id))[1].failed_attempts).toBe(3)
-  })
-
-  // the first of these waits through all of it
-  test('may be simulated to the end without waiting', { tags: 'long' }, async () => {
-    const tenant = await newTenant()
-    const { _id: id } = await subscribe(service, tenant)
-    await simulate(id, 'succeed')
-    const seen: string[] = []
-    for (let attempt = 1; attempt <= 6; attempt += 1) {
-      await simulate(id, 'decline')
-      seen.push(await statusOf(tenant, id))
-    }
-    expect(seen).toEqual([...Array(4).fill('past_due'), 'canceled', 'canceled'])
-    expect((await payments(tenant, id))[1].failed_attempts).toBe(5)
   })
 
   test('is only a failure of the moment when a fault declined it', async () => {
@@ -305,25 +271,6 @@ describe('the plan of a link', () => {
     expect(body.pagination.total).toBe(1)
   })
 
-  // payment-links-live has a processor that is away
-  test('waits for a processor that is away, and starts then', { tags: 'long' }, async () => {
-    const tenant = await newTenant()
-    const link = await createLink(service, tenant, {
-      payment_type: 'DIRECT_BILLING',
-      premium_cents: 90_000,
-      total_installments: 3,
-      down_payment_months: 1,
-    })
-    await operate(service, 'POST', '/faults', { point: 'card-processor', mode: 'timeout', times: 2 })
-    await simulate(link._id, 'succeed')
-    await advance(service, { seconds: 86_400 })
-    const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
-    expect(body.data.map(({ status, payment_link_id }: Json) => [status, payment_link_id])).toEqual([
-      ['active', link._id],
-    ])
-    await operate(service, 'POST', '/faults', { point: 'card-processor', times: 0 })
-  })
-
   test('that is cancelled leaves what is paid, and charges no more', async () => {
     const tenant = await newTenant()
     const { subscription } = await plan(tenant, { total_installments: 5, down_payment_months: 1 })
@@ -342,30 +289,4 @@ describe('the plan of a link', () => {
       'subscription.cancelled',
     ])
   })
-
-  // a declined card ends a subscription in the same way
-  test('may end early when its last charges are declined', { tags: 'long' }, async () => {
-    const tenant = await newTenant()
-    const { subscription } = await plan(tenant, { total_installments: 3, down_payment_months: 1 })
-    const { _id: id } = subscription
-    await simulate(id, 'decline', { failure_code: 'expired_card' })
-    await advance(service, { seconds: 8 * 86_400 })
-    expect(await subscriptionOf(service, tenant, id)).toMatchObject({
-      status: 'canceled',
-      cancellation_reason: 'payment_failed',
-    })
-    expect(await statuses(tenant, id)).toEqual(['failed', 'cancelled'])
-  })
-})
-
-// virtual-clock has the time after a kill, chaos/pipeline-kill the work
-test('charges go on where they were after the service was killed', { tags: 'long' }, async () => {
-  const tenant = await newTenant({ environment: 'sandbox' })
-  const start = await now()
-  const { _id: id } = await subscribe(service, tenant)
-  await operate(service, 'POST', '/drain')
-  await service.kill()
-  service = await startService({ dataDir })
-  await advance(service, { to: start + 62 * DAY })
-  expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'paid', 'scheduled'])
 })

@@ -7,7 +7,6 @@ import {
   operate,
   type SeededTenant,
   seedCarrier,
-  seedEmployer,
   seedPolicy,
   seedTenant,
 } from '../../../support/seed.ts'
@@ -353,14 +352,6 @@ describe('an operator', () => {
     expect(await simulateProcessor(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: true })
     const link = await partner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)
     expect(link.body.data.status).toBe('paid')
-  })
-
-  test('plays nothing that is not there', async () => {
-    const employer = await seedEmployer(service, { tenantId: live.tenantId })
-    for (const id of [NOTHING, 'x', employer.employerId]) {
-      await expect(simulateProcessor(id, 'succeed')).rejects.toThrow(/404/)
-      await expect(simulateProcessor(id, 'decline')).rejects.toThrow(/404/)
-    }
   })
 })
 

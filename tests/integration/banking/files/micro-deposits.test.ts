@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
@@ -40,12 +39,13 @@ import {
   type RegistrationProcess,
   registerInsured,
 } from '../../../support/registrations.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 /** Micro-deposits in files for a bank: where they go, and what becomes of the verification where they do not. */
 const NUMBERS = { routingNumber: '021000021', accountNumber: '000123456789' }
 let process: RegistrationProcess
 let app: Application & FileApp
-let outbox: string
+const outbox = temporaryDirectory()
 let ownerId: string
 let accountId: string
 let depositsId: string
@@ -56,7 +56,6 @@ let closesAt: number
 
 beforeAll(async () => {
   process = await openRegistrationProcess()
-  outbox = await mkdtemp(join(tmpdir(), 'compstream-outbox-'))
   const files = {
     folders: new NachaFolders({ outboxDir: outbox, inboxDir: outbox }),
     archive: new EncryptedBankArchive(process.bench.database.pool, process.app.vault),
@@ -71,10 +70,7 @@ beforeAll(async () => {
   }
   app = { ...process.app, bankFiles: files, bankRails: { live: rail, sandbox: rail } }
 })
-afterAll(async () => {
-  await process?.bench.close()
-  await rm(outbox, { recursive: true, force: true })
-})
+afterAll(() => process?.bench.close())
 beforeEach(async () => {
   for (const name of await readdir(outbox)) await rm(join(outbox, name))
   const { tenantId, employerId } = await registerInsured(app)

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { archived, exposeFile, lookAfterFile } from '../../../../application/banking/files/expose-files.ts'
@@ -29,22 +28,21 @@ import {
   operatorContext,
   type RegistrationProcess,
 } from '../../../support/registrations.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { newId } from '../../../support/webhooks.ts'
 
 const DAY = 86_400_000
 let database: TestDatabase
 let process: RegistrationProcess
 let app: FileApp
-let outbox: string
-let inbox: string
+const outbox = temporaryDirectory()
+const inbox = temporaryDirectory()
 /** Of the batch of a test; each has a day of its own. */
 let closesAt: number
 
 beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
-  outbox = await mkdtemp(join(tmpdir(), 'compstream-outbox-'))
-  inbox = await mkdtemp(join(tmpdir(), 'compstream-inbox-'))
   const { app: own, bench } = process
   app = {
     ...own,
@@ -59,7 +57,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await process?.bench.close()
   await database?.drop()
-  for (const folder of [outbox, inbox]) await rm(folder, { recursive: true, force: true })
 })
 
 /** Moves to a minute after a close that no other test has. */
