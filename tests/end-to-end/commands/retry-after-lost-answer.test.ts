@@ -60,10 +60,44 @@ async function dyingAt(condition: string, request: () => Promise<Answer>): Promi
   }
 }
 
+const BEFORE_THE_ANSWER = "NEW.type = 'IdempotencyKeyAnswered'"
+
 async function filesOf(employeeCount: number): Promise<string[]> {
   const received = await allEvents(service, 'PayrollFileReceived')
   return received.flatMap(({ data }) => (data.row_count === employeeCount ? [String(data.file_id)] : []))
 }
+
+test('a push that is signed anew under the same key is the same file', async () => {
+  const connection = await operate(service, 'POST', '/inbound-connections', {
+    tenant_id: tenant.tenantId,
+    environment: 'live',
+  })
+  const now = await serviceTime(service)
+  const body = JSON.stringify(reportBody(tenant, { employees: employeesOf(3) }))
+  const push = (timestamp: number, key: string) =>
+    post(
+      service,
+      `/api/v1/webhook/inbound/${connection.connection_id}`,
+      {
+        'X-Webhook-Timestamp': String(timestamp),
+        'X-Webhook-Signature': sign(connection.secret, timestamp, body),
+        'Idempotency-Key': key,
+      },
+      body,
+    )
+  await dyingAt(BEFORE_THE_ANSWER, () => push(now, 'signed-anew'))
+  const stored = await filesOf(3)
+  expect(stored).toHaveLength(1)
+
+  const retried = await push(now + 1, 'signed-anew')
+  expect([retried.status, retried.body.file_id]).toEqual([202, stored[0]])
+  for (const again of [await push(now + 2, 'signed-anew'), await push(now + 1, 'another-key')]) {
+    expect([again.status, again.body.file_id]).toEqual([202, stored[0]])
+  }
+  expect(await filesOf(3)).toEqual(stored)
+  // a signature keeps the file of its first use: under another key, too, nothing is reported twice
+  expect((await push(now, 'one-more-key')).body.file_id).toBe(stored[0])
+})
 
 test('an upload that was given up keeps its key from another body, however few rows that has', async () => {
   const note = 'n'.repeat(20_000)
@@ -153,3 +187,7 @@ test('the rest of an upload is held against the policy as it was when the upload
     phase_1: { status: 'complete', green_rows: 62, red_rows: 0 },
   })
 })
+
+function employeesOf(count: number): Record<string, unknown>[] {
+  return Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
+}
