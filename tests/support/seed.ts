@@ -119,7 +119,7 @@ const KEY = 'Idempotency-Key'
 const PATIENCE_MS = 240_000
 
 /** Asks again when it is told to, with `Retry-After`; of what can be repeated. */
-async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
+export async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = performance.now() + PATIENCE_MS; ; ) {
     const answer = await ask()
     const seconds = answer.headers.get('retry-after')
