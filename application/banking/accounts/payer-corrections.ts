@@ -1,12 +1,15 @@
 import { achAccount } from '../../../domain/banking/accounts/ach-account.ts'
 import { payerCorrection } from '../../../domain/banking/accounts/payer-correction.ts'
+import type { BankDebitCommand } from '../../../domain/banking/debits/bank-debit.ts'
+import type { BankDebitData } from '../../../domain/banking/debits/bank-debit-events.ts'
 import type { BankDebit } from '../../../domain/banking/debits/bank-debit-state.ts'
 import { type DebitedAccount, isSameAccount } from '../../../domain/banking/debits/debited-account.ts'
+import { disablesAccount } from '../../../domain/banking/debits/return-codes.ts'
 import { isRejection, type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
-import { derivedId } from '../../commands/event-registry.ts'
-import { type Correction, disableNumbers } from './ach-accounts.ts'
+import { derivedId, UnreadableEvent } from '../../commands/event-registry.ts'
+import type { Correction } from './ach-accounts.ts'
 import { keepAccount, keptAccount } from './payer-accounts.ts'
 
 /**
@@ -59,41 +62,45 @@ export async function correctedAccount(
   return state?.account ?? debit.account
 }
 
+/**
+ * The command that takes a debit back. It says of which numbers the return speaks: what follows from it is done later, when
+ * they may be others.
+ */
+export async function returnOf(
+  app: Pick<Application, 'commands' | 'clock'>,
+  debit: BankDebit,
+  return_code: string,
+): Promise<Extract<BankDebitCommand, { type: 'Return' }>> {
+  const command = { type: 'Return', return_code, at: app.clock.now() } as const
+  if (!disablesAccount(return_code)) return command
+  try {
+    const { areCurrent } = await returnedNumbers(app, debit, {})
+    return { ...command, ofFormerNumbers: !areCurrent }
+  } catch (error) {
+    // an account that cannot be read holds up no return, only what follows from it
+    if (error instanceof UnreadableEvent) return command
+    throw error
+  }
+}
+
 /** What a return of a debit says something of. */
 interface ReturnedNumbers {
-  /** Whether its account still has these numbers, as its bank has corrected them, or nobody recorded those of the entry. */
+  /** Whether its account had these numbers then, as its bank has corrected them, or nobody recorded those of the entry. */
   readonly areCurrent: boolean
   readonly numbers: readonly Pick<DebitedAccount, 'fingerprint'>[]
 }
 
-/** The numbers of a debit, as it was created and as its bank has corrected them; of an entry from before that, its own alone. */
+/** The numbers of a debit, as it was created and as its entry had them; of an entry from before a correction, its own alone. */
 export async function returnedNumbers(
   app: Pick<Application, 'commands'>,
   debit: BankDebit,
+  { of_former_numbers }: Pick<BankDebitData<'BankDebitReturned'>, 'of_former_numbers'>,
 ): Promise<ReturnedNumbers> {
   const known = await correctedAccount(app, debit)
   const { fingerprint = known.fingerprint } = debit.in_file ?? {}
-  return fingerprint === known.fingerprint
-    ? { areCurrent: true, numbers: [debit.account, known] }
-    : { areCurrent: false, numbers: [{ fingerprint }] }
-}
-
-/**
- * Disables what a return says is debited no more, as its numbers stand now: once, whoever follows the return first. By a code
- * that disables a debit comes back once.
- * @throws ReadModelsLate when it cannot be told yet which accounts have them.
- */
-export async function disableReturned(
-  app: Application,
-  debit: BankDebit,
-  returnCode: string,
-  context: CommandContext,
-): Promise<void> {
-  const { leg_id, tenant_id, environment, bank_account_id } = debit
-  const { areCurrent, numbers } = await returnedNumbers(app, debit)
-  const returned = { tenant_id, environment, achAccountId: areCurrent ? bank_account_id : null, numbers }
-  const once = { ...context, commandId: derivedId(leg_id, 'disable-account'), mayRepeat: true }
-  await disableNumbers(app, returned, returnCode, once)
+  return (of_former_numbers ?? fingerprint !== known.fingerprint)
+    ? { areCurrent: false, numbers: [{ fingerprint }] }
+    : { areCurrent: true, numbers: [debit.account, { fingerprint }] }
 }
 
 /** Accounts are corrected once for all debits of a tenant that name them. */

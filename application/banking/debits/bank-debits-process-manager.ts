@@ -27,9 +27,10 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { changed, existing } from '../../commands/verbs.ts'
 import { contextOf, on, perform, processManager, work } from '../../followers/process-manager.ts'
-import { OUTAGE_MS, ofProvider, throughOutages } from '../../followers/through-outages.ts'
+import { ofProvider, throughOutages } from '../../followers/through-outages.ts'
 import { raiseWebhookEvent } from '../../webhooks/raise.ts'
-import { disableReturned, returnedNumbers } from '../accounts/payer-corrections.ts'
+import { disableNumbers } from '../accounts/ach-accounts.ts'
+import { returnedNumbers } from '../accounts/payer-corrections.ts'
 import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../credits/bank-credits.ts'
 import { isInFiles } from '../files/write-files.ts'
 import { failDebitsOf } from './account-debits.ts'
@@ -45,8 +46,8 @@ import {
 import { raiseDebitCreated } from './payroll-debits.ts'
 import { recordDebitFailed, recordReturned } from './session-debits.ts'
 
-/** Of a batch that has closed; when its debits have passed the gates once more, in service-clock milliseconds. */
-const closed = z.object({ gated_at: z.number().optional() })
+/** Of a batch that has closed; whether its debits have passed the gates once more. */
+const closed = z.object({ is_gated: z.boolean().optional() })
 /** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
 const ended = z.object({ note: z.string().optional(), at: z.string() })
 /** A debit that the bank has, and the credits that may be its money; absent until they are looked for. */
@@ -72,10 +73,6 @@ export function bankDebits(app: Application, intervalMs: number) {
     const at = Math.max(waitsFrom, Math.min(tick, nextClose(waitsFrom) - RUN_BEFORE_CLOSE_MS))
     return [perform('run-batch', String(at), {}, { at })]
   }
-  /** What waits for the folder of its files passes the gates each time; another bank may have it from the first attempt on. */
-  const isGated = ({ gated_at }: z.output<typeof closed>) =>
-    gated_at !== undefined &&
-    (app.bankRails.live.kind === 'simulated' || app.clock.now() - gated_at < OUTAGE_MS)
   return processManager({
     name: 'bank-debits',
     startAt: 'beginning',
@@ -129,11 +126,10 @@ export function bankDebits(app: Application, intervalMs: number) {
         async (item) => {
           const closesAt = Date.parse(item.key)
           // what armed it anew took the mark away: no gate stops what the bank may have
-          if (!isGated(item.payload) && !(await isInFiles(app, closesAt))) {
-            const gated_at = app.clock.now()
+          if (item.payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
             await gateBatch(app, closesAt, contextOf(item))
             // stored before anything is handed over: a repetition finds the same debits
-            return { outcome: 'again', afterMs: 0, payload: { gated_at } }
+            return { outcome: 'again', afterMs: 0, payload: { is_gated: true } }
           }
           return throughOutages(
             app,
@@ -206,7 +202,8 @@ export function bankDebits(app: Application, intervalMs: number) {
         const { payment_session_id: sessionId, leg_id: debitId } = debit
         const { return_code } = item.payload
         if (sessionId !== null) {
-          const disables = disablesAccount(return_code) && (await returnedNumbers(app, debit)).areCurrent
+          const disables =
+            disablesAccount(return_code) && (await returnedNumbers(app, debit, item.payload)).areCurrent
           await recordReturned(app, sessionId, { debitId, return_code, disables }, contextOf(item))
         }
         // callers that debit by the API or a collection read the debit's status
@@ -227,11 +224,13 @@ export function bankDebits(app: Application, intervalMs: number) {
         if (debit.source === 'payroll_file') await raiseDebitCreated(app, debit, contextOf(item))
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
       }),
-      // whoever reads it in a report disables it as well, unless that process died
       'disable-account': work({ payload: BankDebitReturned.schema }, async (item) => {
-        const { leg_id, return_code } = item.payload
-        const debit = await existing(app, bankDebit, leg_id)
-        await disableReturned(app, debit, return_code, contextOf(item))
+        const debit = await existing(app, bankDebit, item.payload.leg_id)
+        const { tenant_id, environment, bank_account_id } = debit
+        const { areCurrent, numbers } = await returnedNumbers(app, debit, item.payload)
+        const achAccountId = areCurrent ? bank_account_id : null
+        const returned = { tenant_id, environment, achAccountId, numbers }
+        await disableNumbers(app, returned, item.payload.return_code, contextOf(item))
       }),
     },
   })

@@ -6,6 +6,7 @@ import type { Application } from '../../commands/application.ts'
 import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { changed, readable, within } from '../../commands/verbs.ts'
+import { returnOf } from '../accounts/payer-corrections.ts'
 import { itemCommandId, recordSent } from './apply-item.ts'
 
 /** What an operator makes of a parked item. */
@@ -63,7 +64,7 @@ export async function returnByHand(
 ): Promise<null | Rejection> {
   const { state: debit } = await app.commands.load(bankDebit, transaction_id)
   const once = { ...within(context, debit!), commandId: itemCommandId(reportId, line), mayRepeat: true }
-  const command = { type: 'Return', return_code, at: app.clock.now() } as const
+  const command = await returnOf(app, debit!, return_code)
   const returned = await changed(app, bankDebit, transaction_id, command, once)
   if (isRejection(returned)) {
     const { message: reason } = returned

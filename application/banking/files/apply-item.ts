@@ -16,7 +16,7 @@ import type { CommandContext } from '../../commands/command-context.ts'
 import { derivedId } from '../../commands/event-registry.ts'
 import { within } from '../../commands/verbs.ts'
 import { correctAchAccount, disableNumbers } from '../accounts/ach-accounts.ts'
-import { correctionIdOf, correctPayerAccount, disableReturned } from '../accounts/payer-corrections.ts'
+import { correctionIdOf, correctPayerAccount, returnOf } from '../accounts/payer-corrections.ts'
 import type { FileApp } from './file-app.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
 import { endDeposits } from './micro-deposits.ts'
@@ -92,14 +92,11 @@ async function applyReturn(
     return { outcome: 'applied' }
   }
   const { state } = await app.commands.load(bankDebit, id)
-  const command = { type: 'Return', return_code: code, ofBatch: batchClosesAt, at: app.clock.now() } as const
+  const command = { ...(await returnOf(app, state!, code)), ofBatch: batchClosesAt }
   const returned = await app.commands.execute(bankDebit, id, command, within(context, state!))
   if (isRejection(returned)) return parked(returned.message)
   // what this item did before counts as done by it
-  if (returned.events.length === 0 && returned.position === null) return { outcome: 'repeated' }
-  // a later report may correct its numbers
-  if (disablesAccount(code)) await disableReturned(app, returned.state!, code, within(context, state!))
-  return { outcome: 'applied' }
+  return { outcome: returned.events.length > 0 || returned.position !== null ? 'applied' : 'repeated' }
 }
 
 async function applyChange(

@@ -176,6 +176,8 @@ export const BankDebitMatched = eventType('BankDebitMatched', {
 export const BankDebitReturned = eventType('BankDebitReturned', {
   ...ofDebit,
   return_code: z.string(),
+  /** Its bank had corrected the numbers of its entry by then; absent: by a code that disables no account, or an earlier version. */
+  of_former_numbers: z.boolean().optional(),
   at: time(),
 })
 /** An operator presents it again: it goes with the batch that closes next. */

@@ -108,6 +108,8 @@ export type BankDebitCommand =
   | {
       readonly type: 'Return'
       readonly return_code: string
+      /** Whether its bank had corrected the numbers of its entry; absent: not asked. */
+      readonly ofFormerNumbers?: boolean
       readonly ofBatch?: OfBatch
       readonly at: number
     }
@@ -183,11 +185,12 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Match':
         return match(command, state)
       case 'Return': {
-        const { return_code } = command
+        const { return_code, ofFormerNumbers: of_former_numbers } = command
         if (status === 'returned')
           return state.return_code === return_code ? [] : doesNotFit(state, 'returned')
         if (!HANDED_OVER.has(status)) return doesNotFit(state, 'returned')
-        return [BankDebitReturned.of({ leg_id, return_code, at })]
+        const former = of_former_numbers === undefined ? {} : { of_former_numbers }
+        return [BankDebitReturned.of({ leg_id, return_code, ...former, at })]
       }
       case 'PutInFile': {
         const { fileId: file_id, traceNumber: trace_number, entryDate: entry_date, fingerprint } = command

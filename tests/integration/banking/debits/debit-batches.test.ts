@@ -179,7 +179,7 @@ test('a batch whose bank is away for hours raises one alert, by its oldest debit
     },
     // that its debits pass the gates once more is another test's
     attempt: (awaySince) =>
-      submit.run(workItem({ key: isoTime(closesAt), payload: { gated_at: closesAt }, awaySince })),
+      submit.run(workItem({ key: isoTime(closesAt), payload: { is_gated: true }, awaySince })),
     types: () => typesOf(oldest),
   })
   expect(await typesOf(other)).toEqual(begun)

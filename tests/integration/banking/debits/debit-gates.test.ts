@@ -4,9 +4,7 @@ import { type BatchRun, gateBatch, runBatch } from '../../../../application/bank
 import { resolveQuarantine } from '../../../../application/banking/debits/operator-debits.ts'
 import { fileIdOf } from '../../../../application/banking/files/file-references.ts'
 import type { Application } from '../../../../application/commands/application.ts'
-import { OUTAGE_MS } from '../../../../application/followers/through-outages.ts'
 import type { BankRail } from '../../../../application/ports/bank-rail.ts'
-import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
 import { bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
 import type { BankDebitData } from '../../../../domain/banking/debits/bank-debit-events.ts'
 import { slotFor } from '../../../../domain/banking/debits/banking-days.ts'
@@ -280,7 +278,7 @@ test('a batch passes the gates once more after its close, before the bank is han
   }
   const item = workItem({ key: isoTime(closesAt), payload: {}, dueAt: closesAt, isLastTry: false })
   const submit = reactions({ ...app, bankRails: { live: rail, sandbox: rail } }, 60_000).work['submit-batch']
-  expect(await submit.run(item)).toEqual({ outcome: 'again', afterMs: 0, payload: { gated_at: closesAt } })
+  expect(await submit.run(item)).toEqual({ outcome: 'again', afterMs: 0, payload: { is_gated: true } })
   expect(handedOver).toEqual([])
   const after = [
     ...['Scheduled', 'legacy_collected: legacy_collected'],
@@ -297,43 +295,6 @@ test('a batch passes the gates once more after its close, before the bank is han
   expect(await submit.run(item)).toEqual({ outcome: 'done' })
   expect(await Promise.all([stays, before, inactive, ofSession].map(stands))).toEqual(after)
   expect(handedOver).toEqual([stays, ofSession])
-})
-
-test('a batch passes the gates anew each time that the folder of its files is away', async () => {
-  const [one, cancelled] = [await insured(), await insured()]
-  const later = { effective_date: newYorkDate(app.clock.now() + 40 * DAY) }
-  const [stays, inactive] = [await debited(one, 1_000, later), await debited(cancelled, 1_000, later)]
-  await runBatch(app, operatorContext())
-  const { closesAt } = slotFor(later.effective_date, app.clock.now())
-  moveClock(app, closesAt)
-  const handedOver: string[] = []
-  let isAway = true
-  const live: BankRail = {
-    kind: 'nacha',
-    sendMicroDeposits: async () => undefined,
-    async submit({ entries }) {
-      if (isAway) throw new ProviderUnavailable('The outbox of the bank cannot be used')
-      for await (const page of entries) handedOver.push(...page.map(({ debitId }) => debitId))
-    },
-  }
-  const bankRails = { live, sandbox: { ...live, kind: 'simulated' as const } }
-  const submit = reactions({ ...app, bankRails }, 60_000).work['submit-batch']
-  const attempt = (payload: { gated_at?: number }) =>
-    submit.run(workItem({ key: isoTime(closesAt), payload, dueAt: closesAt }))
-  const gated = async (before = {}) => {
-    const outcome = await attempt(before)
-    expect(outcome).toMatchObject({ outcome: 'again', afterMs: 0 })
-    return (outcome as { readonly payload: Parameters<typeof attempt>[0] }).payload
-  }
-  const payload = await gated()
-  const at = closesAt + OUTAGE_MS
-  expect(await attempt(payload)).toEqual({ outcome: 'again', at, awaySince: closesAt })
-  await cancelPolicy(cancelled)
-  moveClock(app, at)
-  isAway = false
-  expect(await attempt(await gated(payload))).toEqual({ outcome: 'done' })
-  expect(handedOver).toEqual([stays])
-  expect(await stands(inactive)).toBe('failed: policy_inactive_blocked')
 })
 
 test('what cannot be read is left as it is, and the others go', async () => {

@@ -11,6 +11,7 @@ import type { Application } from '../../../../application/commands/application.t
 import { UnreadableEvent } from '../../../../application/commands/event-registry.ts'
 import { achAccount } from '../../../../domain/banking/accounts/ach-account.ts'
 import { type BankDebitCommand, bankDebit } from '../../../../domain/banking/debits/bank-debit.ts'
+import { BankDebitReturned } from '../../../../domain/banking/debits/bank-debit-events.ts'
 import { bankFile } from '../../../../domain/banking/files/bank-file.ts'
 import type { BankFileData } from '../../../../domain/banking/files/bank-file-events.ts'
 import { bankReport } from '../../../../domain/banking/files/bank-report.ts'
@@ -208,7 +209,8 @@ test('one that came back disables the account of then, though a later report cor
   const originalTrace = entry.traceNumber
   await read(reportFile([{ code: 'R02', originalTrace, amountCents: 500 }]))
   await read(reportFile([{ code: 'C01', originalTrace, correctedData: '70700070799' }]))
-  const payload = { leg_id, return_code: 'R02', at: isoTime(at) }
+  const returned = (await app.log.readStream(`bankDebit-${leg_id}`)).at(-1)!
+  const payload = BankDebitReturned.schema.parse(JSON.parse(returned.data))
   await bankDebits(app, 60_000).work['disable-account'].run(workItem({ key: leg_id, payload }))
   expect((await app.commands.load(achAccount, accountId)).state).toMatchObject({
     ...({ status: 'disabled', return_code: 'R02' } as const),
