@@ -66,7 +66,7 @@ export async function opened(
   return { data, revealed: items.length }
 }
 
-/** The same of one. @param data what its sealed values are bound to, and these. */
+/** The sealed values of one event. @param data what its sealed values are bound to, and these. */
 export async function openedOne<Data>(
   personalData: Pick<PersonalData, 'open'>,
   { schema }: Pick<EventType, 'schema'>,

@@ -210,9 +210,9 @@ export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kin
 const LATE_MS = 1_000
 
 /**
- * Declares a kind of work and how it is done. What needs read models that are late is done again a little later.
+ * Declares a kind of work and how it is done. What needs read models that are late is done again a little later, for as long as they are.
  * @param declared default: its key says it all, {@link backoff} of 12 tries, 60 seconds for each, 4 slots.
- * @param run what it returns nothing of is done.
+ * @param run where it returns nothing, the work is done.
  */
 export function work<Payload = Record<string, never>>(
   declared: Partial<Omit<WorkKind<Payload>, 'run'>>,
@@ -228,7 +228,9 @@ export function work<Payload = Record<string, never>>(
       try {
         return (await run(item)) ?? { outcome: 'done' }
       } catch (error) {
-        if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
+        // one with a cause is a failure of the database's, not a matter of time
+        const isLate = error instanceof ReadModelsLate && error.cause === undefined
+        if (isLate) return { outcome: 'again', afterMs: LATE_MS }
         throw error
       }
     },

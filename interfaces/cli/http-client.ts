@@ -180,9 +180,10 @@ function exchange({
 /** Waits before another try. @throws what ended the place for the answer meanwhile: a stop does not wait. */
 async function pauseOf(ms: number, into: Writable | undefined): Promise<void> {
   const ended = new AbortController()
+  const { signal } = ended
   const end = () => ended.abort()
   into?.once('close', end)
-  if (!into?.errored) await delay(ms, undefined, ended).catch(() => undefined)
+  if (!into?.errored) await delay(ms, undefined, { signal }).catch(() => undefined)
   into?.off('close', end)
   if (into?.errored) throw into.errored
 }

@@ -6,7 +6,7 @@ export const DEBIT_STATES = [
   'debit_submitted',
 ] as const
 
-/** Of a debit that is asked for, by the account and by the key. */
+/** Codes with which a new debit is refused, by its account or its key. */
 export const DEBIT_REFUSED = [
   'account_disabled',
   'account_unlisted',

@@ -321,7 +321,7 @@ async function compose(
       published: (type) => metrics.integrationEvent(type),
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), fields),
     })
-  /** Does what goes on until the service stops, which waits for its end. */
+  /** Runs something in the background; stopping the service ends it, and waits for it. */
   const goOn = (work: (stopping: AbortSignal) => Promise<unknown>) => {
     const stopping = new AbortController()
     const ended = work(stopping.signal)

@@ -29,7 +29,7 @@ export const keptThings = projection({
   handlers: (on) => [
     on(IntakeReceived, {
       apply: ({ data, position: seq }, { kept_things }) =>
-        kept_things.put({ kind: 'intake', id: data.intake_id, status: 'received', seq, ...data }),
+        kept_things.put({ ...data, kind: 'intake', id: data.intake_id, status: 'received', seq }),
     }),
     // a refused one is not there
     ofIntake(IntakeUnfinished, (_event, row) => (row ? { status: 'unfinished' } : null)),
@@ -39,11 +39,11 @@ export const keptThings = projection({
     }),
     on(FinancingSessionCreated, {
       apply: ({ data, position: seq }, { kept_things }) =>
-        kept_things.put({ kind: 'financing_session', id: data.financing_session_id, seq, ...data }),
+        kept_things.put({ ...data, kind: 'financing_session', id: data.financing_session_id, seq }),
     }),
     on(DebitCollectionAccepted, {
       apply: ({ data, position: seq }, { kept_things }) =>
-        kept_things.put({ kind: 'debit_collection', id: data.collection_id, seq, ...data }),
+        kept_things.put({ ...data, kind: 'debit_collection', id: data.collection_id, seq }),
     }),
     on(ProcessorNoticeNotUnderstood, {
       apply: ({ data, position: seq }, { kept_things }) => {

@@ -91,7 +91,7 @@ export const searchTerms = projection({
   readersWait: true,
   handlers(on) {
     /** What an event tells of a thing: its id, and terms and names that it is found by. */
-    const told =
+    const foundBy =
       (isMade: boolean) =>
       <T extends EventType>(
         type: T,
@@ -108,9 +108,9 @@ export const searchTerms = projection({
             put(tables, { kind, id, terms, names: valuesOf(data, by.names ?? []) })
           },
         })
-    const finds = told(false)
+    const finds = foundBy(false)
     /** The same of what a request created or changed: by the fingerprints in the event's metadata, too. */
-    const made = told(true)
+    const made = foundBy(true)
     return [
       made(TenantRegistered, 'tenant', 'tenant_id', { names: ['name'] }),
       made(CarrierRegistered, 'carrier', 'carrier_id', { names: ['name'] }),

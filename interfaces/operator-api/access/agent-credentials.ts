@@ -4,7 +4,7 @@ import { agentCredential } from '../../../domain/access/agent-credential.ts'
 import { id, ofOne, text, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing } from '../host/lists.ts'
+import { handleList } from '../host/lists.ts'
 
 const Credential = z
   .object({
@@ -29,7 +29,7 @@ export const agentCredentialEndpoints = [
       status: narrowing(word('active', 'revoked')),
     }),
     columns: 'credential_id name:agent_name of:entity_type entity_id status',
-    handle: listing(listAgentCredentials),
+    handle: handleList(listAgentCredentials),
   }),
   endpoint({
     operation: 'showAgentCredential',

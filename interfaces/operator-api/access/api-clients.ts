@@ -8,7 +8,7 @@ import { create, once, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, text, withDefault, word, wrongType } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, scope as ofTenant } from '../host/lists.ts'
+import { handleList, scope as ofTenant } from '../host/lists.ts'
 import { allOrIds, environment } from '../host/values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -86,7 +86,7 @@ export const apiClientEndpoints = [
     summary: 'List key pairs without their secrets, newest first',
     ...listOf(ApiClient, { ...ofTenant, status: narrowing(word('active', 'deactivated')) }),
     columns: 'client_id name environment products status tenant_id',
-    handle: listing(listApiClients),
+    handle: handleList(listApiClients),
   }),
   endpoint({
     operation: 'showApiClient',

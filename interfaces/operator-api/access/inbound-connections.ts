@@ -7,13 +7,13 @@ import { create, REPEATED } from '../../endpoints/creations.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { environment, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { environment, owner } from '../host/values.ts'
 
 const InboundConnection = z
   .object({
     connection_id: id(),
-    ...standing,
+    ...owner,
     status: z.enum(['active', 'deactivated']),
   })
   .meta({ id: 'InboundConnection' })
@@ -50,7 +50,7 @@ export const inboundConnectionEndpoints = [
     summary: 'List inbound connections without their secrets, newest first',
     ...listOf(InboundConnection, { ...scope, status: narrowing(word('active', 'deactivated')) }),
     columns: 'connection_id environment status tenant_id',
-    handle: listing(listInboundConnections),
+    handle: handleList(listInboundConnections),
   }),
   endpoint({
     operation: 'showInboundConnection',

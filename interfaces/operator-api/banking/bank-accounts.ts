@@ -16,13 +16,13 @@ import {
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const BankAccount = z
   .object({
     bank_account_id: id(),
-    ...standing,
+    ...owner,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that created it'),
@@ -39,7 +39,7 @@ const BankAccount = z
 const AchAccount = z
   .object({
     ach_account_id: id(),
-    ...standing,
+    ...owner,
     owner_type: z.enum(['employer', 'carrier']),
     owner_id: id(),
     bank_account_id: id().nullable().describe('What shows it to people; null: nothing does'),
@@ -67,7 +67,7 @@ export const bankAccountEndpoints = [
     description: 'The accounts are shown without their numbers; deleted ones are not listed.',
     ...listOf(BankAccount, { ...scope, ...whose, status: narrowing(word(...BANK_ACCOUNT_STATUSES)) }),
     columns: 'bank_account_id created_at environment status bank:bank_name name employer_id carrier_id',
-    handle: listing(listAllBankAccounts),
+    handle: handleList(listAllBankAccounts),
   }),
   endpoint({
     operation: 'showBankAccount',
@@ -84,7 +84,7 @@ export const bankAccountEndpoints = [
     description: 'Of their numbers the last four digits are shown; deleted ones are not listed.',
     ...listOf(AchAccount, { ...scope, ...whose, status: narrowing(word(...ACH_ACCOUNT_STATUSES)) }),
     columns: 'ach_account_id created_at environment status bank:bank_name account:account_last4 owner_id',
-    handle: listing(listAllAchAccounts, shown),
+    handle: handleList(listAllAchAccounts, shown),
   }),
   endpoint({
     operation: 'showAchAccount',

@@ -4,13 +4,13 @@ import { bankConnection, CONNECTION_STATUSES } from '../../../domain/banking/lin
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const Connection = z
   .object({
     connection_id: id(),
-    ...standing,
+    ...owner,
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
     client_id: z.string().optional().describe('The key that linked it'),
@@ -47,7 +47,7 @@ export const bankConnectionEndpoints = [
       status: narrowing(word(...CONNECTION_STATUSES)),
     }),
     columns: 'connection_id linked_at environment status bank:institution_name employer_id carrier_id',
-    handle: listing(listAllConnections),
+    handle: handleList(listAllConnections),
   }),
   endpoint({
     operation: 'showBankConnection',

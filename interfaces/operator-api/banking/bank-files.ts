@@ -14,7 +14,7 @@ import { id, ofOne, optional, text, wholeNumber, word } from '../../endpoints/fi
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { BANK_FILE_STATES } from '../../endpoints/state-codes.ts'
 import { conflict, contextOf, endpoint, loaded } from '../host/api.ts'
-import { listing } from '../host/lists.ts'
+import { handleList } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime } from '../host/values.ts'
 
@@ -78,7 +78,7 @@ export const bankFileEndpoints = [
     summary: 'List files for the bank, newest first',
     ...listOf(Row, { status: narrowing(word(...BANK_FILE_STATUSES)) }),
     columns: 'file_id name status answer debits:debit_cents recorded_at',
-    handle: listing(listBankFiles, (row) => Row.parse(row)),
+    handle: handleList(listBankFiles, (row) => Row.parse(row)),
   }),
   endpoint({
     operation: 'lookAtBankFolders',

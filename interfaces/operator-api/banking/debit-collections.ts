@@ -5,13 +5,13 @@ import { id, ofOne } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const Collection = z
   .object({
     collection_id: id(),
-    ...standing,
+    ...owner,
     employer_id: id(),
     ach_account_id: id().describe('The account that is debited'),
     amount_cents: z.int().describe('Of all its debits'),
@@ -37,7 +37,7 @@ export const debitCollectionEndpoints = [
     summary: 'List collections of several debits that were accepted by one call, newest first',
     ...listOf(Collection, { ...scope, employer_id: narrowing(id()) }),
     columns: 'collection_id accepted_at environment amount_cents employer_id',
-    handle: listing(listDebitCollections, shown),
+    handle: handleList(listDebitCollections, shown),
   }),
   endpoint({
     operation: 'showDebitCollection',

@@ -16,7 +16,7 @@ import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { DEBIT_STATES } from '../../endpoints/state-codes.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
+import { handleList, scope } from '../host/lists.ts'
 import { forSecond, PendingAction } from '../host/second-operator.ts'
 import { shownTime, whose } from '../host/values.ts'
 
@@ -66,7 +66,7 @@ export const debitEndpoints = [
     }),
     columns:
       'transaction_id created_at source status reason amount_cents employer_id effective:effective_date',
-    handle: listing(listDebits, shown),
+    handle: handleList(listDebits, shown),
   }),
   endpoint({
     operation: 'showDebit',

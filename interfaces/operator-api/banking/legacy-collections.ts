@@ -33,7 +33,7 @@ import { parseJson } from '../../http/json/strict-json.ts'
 import { type BodyLine, MAX_LINE_BYTES } from '../../http/lines.ts'
 import { contextOf, endpoint, keyed, notFound, operatorApi } from '../host/api.ts'
 import { ofPolicy, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const Input = z.object({
   employer_id: id(),
@@ -48,7 +48,7 @@ const Input = z.object({
 const Record = z
   .object({
     transaction_id: id(),
-    ...standing,
+    ...owner,
     employer_id: id(),
     carrier_id: id().nullable(),
     policy_id: id().nullable(),

@@ -23,8 +23,8 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne } from '../../endpoints/fields.ts'
 import { listed, listOf } from '../../endpoints/lists.ts'
 import { endpoint, keyed } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const cents = (meaning: string) => z.int().describe(meaning)
 
@@ -54,7 +54,7 @@ const Rate = z
   .meta({ id: 'ReturnRate' })
 const ReturnRates = z
   .object({
-    ...standing,
+    ...owner,
     from: z.string().meta({ format: 'date' }),
     to: z.string().meta({ format: 'date' }),
     entries: z.int().describe('Debits that the bank has taken, each time that they were presented'),
@@ -138,7 +138,7 @@ export const moneyEndpoints = [
         ]),
       ),
     },
-    handle: listing(listReturnRates, shownRates),
+    handle: handleList(listReturnRates, shownRates),
   }),
   endpoint({
     operation: 'reconcile',

@@ -6,7 +6,7 @@ import type { Row } from './values.ts'
 
 const text = (of: unknown) => String(of ?? '')
 /** Fields of a row by their names. */
-const told =
+const fieldsOf =
   (...names: readonly string[]) =>
   (row: Row): Texts =>
     Object.fromEntries(names.map((name) => [name, text(row[name])]))
@@ -70,7 +70,7 @@ export const resources: readonly Resource[] = [
         when: ({ parked_streams }) => Number(parked_streams) > 0,
       },
     ],
-    parts: { parked: retries(REDRIVE, told('stream')) },
+    parts: { parked: retries(REDRIVE, fieldsOf('stream')) },
   },
   {
     path: 'work',
@@ -79,9 +79,11 @@ export const resources: readonly Resource[] = [
     show: 'GET /work',
     parts: {
       failed: [
-        { route: 'POST /work/redrive', label: 'Retry', given: told('process_manager', 'kind', 'key') },
+        { route: 'POST /work/redrive', label: 'Retry', given: fieldsOf('process_manager', 'kind', 'key') },
       ],
-      unknown: [{ route: 'POST /work/discard', label: 'Discard', given: told('process_manager', 'kind') }],
+      unknown: [
+        { route: 'POST /work/discard', label: 'Discard', given: fieldsOf('process_manager', 'kind') },
+      ],
     },
     whole: [{ route: 'POST /work/redrive', label: 'Retry all that failed' }],
   },
@@ -180,7 +182,7 @@ export const resources: readonly Resource[] = [
       {
         route: 'POST /tenants/{tenant_id}/webhooks/{subscription_id}/resend',
         label: 'Resend',
-        given: told('event_id'),
+        given: fieldsOf('event_id'),
         when: ({ test }, { status }) => test === false && status === 'active',
       },
     ],

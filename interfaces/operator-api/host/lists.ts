@@ -18,7 +18,7 @@ export const ofPolicy = {
 }
 
 /** Answers with the page of a list that a query asks for. @param show what of an item is shown; default: all. */
-export function listing<Filter, Item, Shown = Item>(
+export function handleList<Filter, Item, Shown = Item>(
   read: (app: Application, filter: Filter, wanted: PageRequest) => Promise<ListPage<Item>>,
   show: (item: Item, host: OperatorHost) => Shown = (item) => item as unknown as Shown,
 ) {

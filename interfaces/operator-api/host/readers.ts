@@ -6,7 +6,8 @@ import type { OperatorServices } from './services.ts'
 export const WITH_WORK: readonly ReaderKind[] = ['process_manager', 'integration_events']
 
 /**
- * Refuses the name of a reader of the log that there is not, and never was: nothing found under it would look like health.
+ * Refuses the name of a reader of the log that neither this release nor the database knows: that nothing is found under it would look
+ * like health.
  * @param name null: none is named. @throws HttpError 400, with all names.
  */
 export async function expectReader(

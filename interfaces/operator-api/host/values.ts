@@ -10,11 +10,11 @@ export function environment() {
   return withDefault(word('live', 'sandbox'), 'live')
 }
 
-/** Where something stands. */
-export const standing = { tenant_id: id(), environment: z.enum(['live', 'sandbox']) }
+/** Whose something is. */
+export const owner = { tenant_id: id(), environment: z.enum(['live', 'sandbox']) }
 
 /** Whose something is that a policy brings about. */
-export const whose = { ...standing, employer_id: id(), carrier_id: id() }
+export const whose = { ...owner, employer_id: id(), carrier_id: id() }
 
 /** A list of 2,000 elements at the most. @param words for what is no list. */
 export function list<Item extends z.ZodType>(item: Item, words: Parameters<typeof z.array>[1] = undefined) {

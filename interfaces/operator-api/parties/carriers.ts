@@ -6,7 +6,7 @@ import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, optional, text, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
-import { listing } from '../host/lists.ts'
+import { handleList } from '../host/lists.ts'
 
 const Carrier = z
   .object({
@@ -45,7 +45,7 @@ export const carrierEndpoints = [
     summary: 'List carriers, newest first',
     ...listOf(Carrier, { tenant_id: narrowing(id()) }),
     columns: 'carrier_id name settlement:settlement_type tenant_id',
-    handle: listing(listCarriers),
+    handle: handleList(listCarriers),
   }),
   endpoint({
     operation: 'showCarrier',

@@ -12,8 +12,8 @@ import { email, id, ofOne, optional, text, wrongType } from '../../endpoints/fie
 import { listAnswer, listOf } from '../../endpoints/lists.ts'
 import { refuseFixed, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, recordReveal } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { environment, given, list, revealing, shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { environment, given, list, owner, revealing, shownTime } from '../host/values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
 const MAX_ADDRESS_PARTS = 20
@@ -46,7 +46,7 @@ const notNull = {
 const Employer = z
   .object({
     employer_id: id(),
-    ...standing,
+    ...owner,
     legal_name: z.string(),
     fein: z.string().describe('`XX-XXXXXXX`; `(erased)` after an erasure, as address and contact'),
     address: z.union([z.record(z.string(), z.string()), z.string()]).nullable(),
@@ -121,7 +121,7 @@ export const employerEndpoints = [
     summary: 'List employers, newest first',
     ...listOf(Employer, scope),
     columns: 'employer_id legal_name fein environment payroll_companies:payroll_company_ids',
-    handle: listing(listEmployers),
+    handle: handleList(listEmployers),
   }),
   endpoint({
     operation: 'showEmployer',

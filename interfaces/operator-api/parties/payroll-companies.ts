@@ -6,7 +6,7 @@ import { create, created } from '../../endpoints/creations.ts'
 import { id, ofOne, text } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, keyed, loaded } from '../host/api.ts'
-import { listing } from '../host/lists.ts'
+import { handleList } from '../host/lists.ts'
 
 const PayrollCompany = z
   .object({ payroll_company_id: id(), tenant_id: id(), name: z.string() })
@@ -34,7 +34,7 @@ export const payrollCompanyEndpoints = [
     summary: 'List payroll companies, newest first',
     ...listOf(PayrollCompany, { tenant_id: narrowing(id()) }),
     columns: 'payroll_company_id name tenant_id',
-    handle: listing(listPayrollCompanies),
+    handle: handleList(listPayrollCompanies),
   }),
   endpoint({
     operation: 'showPayrollCompany',

@@ -11,7 +11,7 @@ import {
 import { id, ofOne } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
+import { handleList, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -45,7 +45,7 @@ export const financingSessionEndpoints = [
     ...listOf(Session, { ...scope, employer_id: narrowing(id()) }),
     columns:
       'financing_session_id created_at environment status financing:financing_status amount_cents employer_id',
-    handle: listing(listFinancingSessions, shown),
+    handle: handleList(listFinancingSessions, shown),
   }),
   endpoint({
     operation: 'showFinancingSession',

@@ -12,7 +12,7 @@ import { refundedCents } from '../../../domain/payments/links/payment-link-refun
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
+import { handleList, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -48,7 +48,7 @@ export const paymentLinkEndpoints = [
       status: narrowing(word(...LINK_STATUSES)),
     }),
     columns: 'payment_link_id created_at environment status amount_cents employer_id',
-    handle: listing(listAllLinks, shown),
+    handle: handleList(listAllLinks, shown),
   }),
   endpoint({
     operation: 'showPaymentLink',

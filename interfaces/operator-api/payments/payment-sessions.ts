@@ -10,7 +10,7 @@ import {
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, ofPolicy, scope } from '../host/lists.ts'
+import { handleList, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 import { Payer } from './payer.ts'
 
@@ -42,7 +42,7 @@ export const paymentSessionEndpoints = [
       status: narrowing(word(...SESSION_STATUSES)),
     }),
     columns: 'payment_session_id created_at environment status amount_cents employer_id',
-    handle: listing(listAllSessions, shown),
+    handle: handleList(listAllSessions, shown),
   }),
   endpoint({
     operation: 'showPaymentSession',

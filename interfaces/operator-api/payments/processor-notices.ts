@@ -11,13 +11,13 @@ import { accepted } from '../../endpoints/endpoint.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing, withNote } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime, withNote } from '../host/values.ts'
 
 const Notice = z
   .object({
     notice_id: id(),
-    ...standing,
+    ...owner,
     employer_id: id(),
     status: z.enum(PROCESSOR_NOTICE_STATUSES),
     processor: processorKind,
@@ -43,7 +43,7 @@ export const processorNoticeEndpoints = [
       status: narrowing(word(...PROCESSOR_NOTICE_STATUSES)),
     }),
     columns: 'notice_id received_at environment status processor type about_id',
-    handle: listing(listProcessorNotices, shown),
+    handle: handleList(listProcessorNotices, shown),
   }),
   endpoint({
     operation: 'showProcessorNotice',

@@ -5,7 +5,7 @@ import { SUBSCRIPTION_STATUSES } from '../../../domain/payments/subscriptions/su
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, ofPolicy, scope } from '../host/lists.ts'
+import { handleList, ofPolicy, scope } from '../host/lists.ts'
 import { shownTime, whose } from '../host/values.ts'
 
 const PlanOfCharges = z
@@ -40,7 +40,7 @@ export const subscriptionEndpoints = [
     }),
     columns:
       'subscription_id started_at environment status monthly:amount_cents charges paid:charges_paid employer_id',
-    handle: listing(listAllSubscriptions, shown),
+    handle: handleList(listAllSubscriptions, shown),
   }),
   endpoint({
     operation: 'showSubscription',

@@ -4,8 +4,8 @@ import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { endpoint } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 const status = word('pending', 'NORMALIZED', 'failed')
 const phase = z.enum(['pending', 'complete', 'failed'])
@@ -14,7 +14,7 @@ const PayrollFile = z
   .object({
     file_id: id(),
     kind: z.enum(['payroll', 'sync']).describe('Payroll rows, or changes of employees'),
-    ...standing,
+    ...owner,
     employer_id: id(),
     policy_id: id().nullable().describe('Null of employee changes, as is whatever else they have not'),
     policy_number: z.string().nullable(),
@@ -54,7 +54,7 @@ export const payrollFileEndpoints = [
     }),
     columns:
       'file_id kind created_at status policy:policy_number rows red:red_rows premium:total_premium_cents',
-    handle: listing(listFiles, shown),
+    handle: handleList(listFiles, shown),
   }),
   endpoint({
     operation: 'showPayrollFile',

@@ -4,15 +4,15 @@ import { type Intake, intake } from '../../../domain/policies/intake.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner } from '../host/values.ts'
 
 const STATUSES = ['received', 'unfinished', 'completed'] as const
 
 const ShownIntake = z
   .object({
     intake_id: id().describe('Of the call'),
-    ...standing,
+    ...owner,
     carrier_id: id(),
     employer_id: id().describe('The employer that the FEIN is reserved for'),
     policy_id: id().nullable().describe('Null until both employer and policy are there'),
@@ -37,7 +37,7 @@ export const intakeEndpoints = [
       status: narrowing(word(...STATUSES)),
     }),
     columns: 'intake_id environment status policy_number employer_id policy_id',
-    handle: listing(listIntakes, shown),
+    handle: handleList(listIntakes, shown),
   }),
   endpoint({
     operation: 'showIntake',

@@ -8,7 +8,7 @@ import { date, id, ofOne, optional, text, wholeNumber, withDefault, word } from 
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { changeOf, repeating } from '../../endpoints/repeating.ts'
 import { contextOf, endpoint, keyed, loaded, type OperatorHost } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
+import { handleList, scope } from '../host/lists.ts'
 import { given, whose } from '../host/values.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 
@@ -102,7 +102,7 @@ export const policyEndpoints = [
     ...listOf(Policy, { ...scope, employer_id: narrowing(id()) }),
     columns:
       'policy_id number:policy_number status from:effective_date to:expiration_date class_codes states annual_premium_cents',
-    handle: listing(listPolicies),
+    handle: handleList(listPolicies),
   }),
   endpoint({
     operation: 'showPolicy',

@@ -5,13 +5,13 @@ import { webhookEvent } from '../../../domain/webhooks/webhook-event.ts'
 import { id, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner } from '../host/values.ts'
 
 const Listed = z
   .object({
     event_id: id().describe('`X-Webhook-ID`, the same in every delivery'),
-    ...standing,
+    ...owner,
     event_type: z.enum(WEBHOOK_EVENT_TYPES),
     carrier_id: id().nullable(),
     employer_id: id().nullable(),
@@ -34,7 +34,7 @@ export const webhookEventEndpoints = [
       event_type: narrowing(word(...WEBHOOK_EVENT_TYPES)),
     }),
     columns: 'event_id environment type:event_type employer_id carrier_id',
-    handle: listing(listAllEvents),
+    handle: handleList(listAllEvents),
   }),
   endpoint({
     operation: 'showWebhookEvent',

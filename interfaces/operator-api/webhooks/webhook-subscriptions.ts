@@ -8,13 +8,13 @@ import { id, idOf, ofOne, word } from '../../endpoints/fields.ts'
 import { listOf, narrowing } from '../../endpoints/lists.ts'
 import { noSuch } from '../../endpoints/not-found.ts'
 import { contextOf, endpoint, loaded } from '../host/api.ts'
-import { listing, scope } from '../host/lists.ts'
-import { shownTime, standing } from '../host/values.ts'
+import { handleList, scope } from '../host/lists.ts'
+import { owner, shownTime } from '../host/values.ts'
 
 export const Subscription = z
   .object({
     subscription_id: id(),
-    ...standing,
+    ...owner,
     client_id: z
       .string()
       .describe('The key pair that registered it; it receives on when that is switched off'),
@@ -39,7 +39,7 @@ export const webhookSubscriptionEndpoints = [
     ...listOf(Subscription, { ...scope, status: narrowing(word('active', 'disabled')) }),
     command: { name: 'webhook-subscriptions all' },
     columns: 'subscription_id environment status url tenant_id',
-    handle: listing(subscriptions.listAll, shown),
+    handle: handleList(subscriptions.listAll, shown),
   }),
   endpoint({
     operation: 'showWebhookSubscription',

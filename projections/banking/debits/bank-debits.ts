@@ -37,13 +37,13 @@ export const bankDebits = projection({
     on(BankDebitCreated, {
       apply: ({ data, position }, { bank_debits }) =>
         bank_debits.put({
+          ...data,
           account_last4: data.account.account_last4,
           asked_date: data.effective_date,
           status: 'pending',
           seq: position,
           awaits_credit: data.settlement_type === 'fbo',
           updated_at: data.created_at,
-          ...data,
         }),
     }),
     ofDebit(BankDebitGated, ({ data: { status, reason, run_id = null, at } }) => ({
