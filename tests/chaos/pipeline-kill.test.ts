@@ -23,6 +23,24 @@ async function restart(): Promise<void> {
   service = await startService({ dataDir })
 }
 
+// integration/database/embedded-postgres reports the kill and starts again, the next test kills a session
+test('the service ends with one clear line when its database is killed, and starts again', {
+  tags: 'long',
+}, async () => {
+  const acknowledged = await report(service, tenant)
+  const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
+  const exit = new Promise<number | null>((resolve) => service.process.once('exit', resolve))
+  signal(postmaster!.pid, 'SIGKILL')
+  expect(await exit).toBe(1)
+  const reasons = service.output.filter((line) => line.includes('"service failed"'))
+  expect(reasons).toHaveLength(1)
+  expect(JSON.parse(reasons[0]!).reason).toMatch(/PostgreSQL server was ended by SIGKILL/)
+  expect(service.output.filter((line) => line.includes('unhandled rejection'))).toEqual([])
+  await restart()
+  expect((await status(service, tenant, acknowledged.body.file_id)).body.status).toBe('NORMALIZED')
+  expect((await report(service, tenant)).status).toBe(202)
+})
+
 test('the service recovers when the database ends all its sessions', async () => {
   const acknowledged = await report(service, tenant)
   const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))

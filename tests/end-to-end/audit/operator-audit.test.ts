@@ -124,6 +124,13 @@ describe('a stream', () => {
     const typed = await ops('GET', `/streams/policy-${policyId}?type=PolicyTermsChanged`)
     expect(typed.body.data).toHaveLength(3)
   })
+
+  test.each(['employer-ffffffffffffffffffffffff', 'nonsense'])(
+    '%s that is none is not verified',
+    async (stream) => {
+      expect((await ops('POST', '/audit/verify', { stream })).status).toBe(404)
+    },
+  )
 })
 
 test.each([
@@ -228,6 +235,13 @@ describe('events', () => {
 })
 
 describe('a story', () => {
+  const kinds = ['policy', 'employer', 'file', 'link', 'session', 'debit', 'subscription', 'webhook']
+  test.each(kinds)('of a %s that is none is 404', async (kind) => {
+    const message = 'There is no such thing, or there was none at that point'
+    const answer = await ops('GET', `/stories/${kind}/${'f'.repeat(24)}`)
+    expect(answer).toMatchObject({ status: 404, body: { message } })
+  })
+
   test.each([
     ['position', 'position=1&as_of=2026-01-31T12:00:00Z'],
     ['since_position', 'since_position=1&since=2026-01-31T12:00:00Z'],

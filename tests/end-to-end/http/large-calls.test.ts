@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportBody } from '../../support/core.ts'
 import { callTool, payrollRow, type SeededTenant, seedTenant, send, sendRpc } from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
@@ -42,6 +43,34 @@ interface Begun {
   readonly socket: Socket
   readonly answer: Promise<string>
 }
+
+describe('large calls of one credential', () => {
+  // unit/http/costs has who waits, and until when
+  it('wait for one another beyond the fourth, and hold up nobody else', { tags: 'long' }, async () => {
+    const other = await seedTenant(service)
+    const url = `${service.coreUrl}/api/v1/payroll/reports`
+    const length = MIB + 1
+    const held = Array.from({ length: 4 }, () => begin(url, seeded.clientHeaders, length))
+    const fifth = begin(url, seeded.clientHeaders, length, 'x'.repeat(length))
+    const of = (tenant: SeededTenant, body: unknown) =>
+      send(url, { method: 'POST', headers: tenant.clientHeaders, body })
+    // small ones go on, and so do large ones of others
+    expect((await of(seeded, reportBody(seeded, { employees: [] }))).status).toBe(400)
+    const large = reportBody(other, { employees: [], policy_number: 'x'.repeat(length) })
+    expect((await of(other, large)).body.error).toBe('employees must be non-empty')
+
+    const refused = await fifth.answer
+    expect(refused).toMatch(/^HTTP\/1\.1 429 /)
+    expect(refused).toMatch(/retry-after: 5/i)
+    expect(refused).toContain('At most 4 large calls (above 1 MiB or 5,000 rows) are at work at once')
+
+    const sixth = begin(url, seeded.clientHeaders, length, 'x'.repeat(length))
+    held[0]!.socket.destroy()
+    // its turn came: what it sent is no JSON
+    expect(await sixth.answer).toMatch(/^HTTP\/1\.1 400 /)
+    for (const { socket } of [...held, fifth, sixth]) socket.destroy()
+  })
+})
 
 describe('who is refused', () => {
   const padding = (bytes: number) => 'x'.repeat(bytes)

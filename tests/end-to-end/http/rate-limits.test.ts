@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { post } from '../../support/core.ts'
 import { untilLimited } from '../../support/rate-limits.ts'
-import { type Answer, type SeededTenant, seedAgent, seedTenant, sendRpc } from '../../support/seed.ts'
+import {
+  type Answer,
+  payrollRow,
+  type SeededTenant,
+  seedAgent,
+  seedTenant,
+  sendRpc,
+} from '../../support/seed.ts'
 import { type RunningService, startService } from '../../support/service.ts'
 
 let service: RunningService
@@ -45,6 +52,30 @@ describe('the tool server', () => {
     expect(passed.map(({ status }) => status)).toEqual(passed.map(() => 401))
     expectLimited(limited)
     expect((await sendRpc(service, apiKey, ping)).status).toBe(200)
+  })
+  // unit/http/costs has what rows cost
+  it('charges a credential for rows: other calls wait until they are paid for', {
+    tags: 'long',
+  }, async () => {
+    const { apiKey } = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
+    const params = {
+      name: 'validate_payroll_submission',
+      arguments: {
+        employer_id: seeded.employerId,
+        policy_id: seeded.policyId,
+        rows: Array(50_000).fill(payrollRow()),
+      },
+    }
+    const large = sendRpc(service, apiKey, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    // a hundred tokens, of which a full bucket has ten and a second brings five; asking less often costs nothing
+    let waits: Answer | undefined
+    const retryAfter = async () => {
+      waits = await sendRpc(service, apiKey, ping)
+      return Number(waits.headers.get('retry-after'))
+    }
+    await expect.poll(retryAfter, { interval: 250 }).toBeGreaterThan(5)
+    expectLimited(waits)
+    expect((await large).body.result).toBeDefined()
   })
 })
 

@@ -287,6 +287,33 @@ describe.each(targets)("from the embedded default to %s of one's own", (_, serve
   })
 })
 
+describe('a target', () => {
+  const [, servers] = targets[0]
+
+  test('without a master key is refused before anything is written', async () => {
+    const from = await embedded()
+    const env = await servers()
+    const run = await move(from, env)
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(JSON.parse(run.stderr).message).toMatch(
+      /^MASTER_KEY is missing: expected the one that the service on PostgreSQL/m,
+    )
+    const verified = await cli(['events', 'verify', '--at', Object.values(env).at(-1)!, '--json'])
+    expect(verified.json()).toMatchObject({ events: 0 })
+    expect(await startOn({}, from).then((service) => service.end())).toBe(0)
+  })
+
+  test('with the keys of another installation is refused, and keeps them', async () => {
+    const from = await embedded()
+    const env = { ...(await servers()), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }
+    await (await startOn(env)).end()
+    const run = await move(from, env)
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(run.stderr).toMatch(/holds the keys of another installation: take an empty database/)
+    await (await startOn(env)).end()
+  })
+})
+
 test('back to the embedded server, and forth again', async () => {
   const from = await embedded()
   const env = { DATABASE_URL: await emptyDatabase(), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }

@@ -526,6 +526,23 @@ describe('notices', () => {
     expect(scheduled_payments[1].failed_attempts).toBe(4)
   })
 
+  // subscription-charges has the 23 hours, the ones before it the same at Stripe
+  test('go on after 23 hours where Stripe has the payment and no notice came', {
+    tags: 'long',
+  }, async () => {
+    const other = await tenantWithCustomer(service)
+    const made = await subscribe(service, other, { payment_method_id: stripe.method() })
+    await drain()
+    const expiring = () => advance(service, { seconds: 23 * 3_600 })
+    stripe.fail('unreachable', { times: 1_000, path: /subscriptions\/sub/ })
+    await expiring()
+    expect((await subscriptionOf(service, other, made._id)).status).toBe('incomplete')
+    stripe.fail('unreachable', { times: 0 })
+    await advance(service, { seconds: 15 * 60 })
+    expect((await subscriptionOf(service, other, made._id)).status).toBe('active')
+    expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('active')
+  })
+
   test('about what nobody knows are taken and forgotten', async () => {
     const sandbox = await tenantWithCustomer(service, { environment: 'sandbox' })
     const { _id: simulated } = await subscribe(service, sandbox)

@@ -219,6 +219,28 @@ describe('a test', () => {
     expect(events).toEqual([])
     expect(at(other)).toEqual([])
   })
+  // unit/http/costs has calls that wait for their turn
+  test('waits for its turn where ten of a tenant are under way, and no other tenant does', {
+    tags: 'long',
+  }, async () => {
+    let refuse = () => {}
+    const refusal = new Promise<number>((resolve) => {
+      refuse = () => resolve(500)
+    })
+    receiver.answerWith(() => refusal)
+    const { id } = await registerWebhook(partner, newUrl())
+    const waiting = Array.from({ length: 11 }, () => partner.call('POST', `/webhooks/${id}/test`))
+    // one more than may be under way is told so while the others still wait for the receiver
+    const first = await Promise.race(waiting)
+    expect([first.status, first.headers.get('retry-after')]).toEqual([429, '5'])
+    receiver.answerWith(200)
+    const other = partnerOf(service, await seedTenant(service))
+    const { id: theirs } = await registerWebhook(other, newUrl())
+    expect((await other.call('POST', `/webhooks/${theirs}/test`)).body.data.delivered).toBe(true)
+    refuse()
+    const outcomes = (await Promise.all(waiting)).filter(({ status }) => status === 200)
+    expect(outcomes.map(({ body }) => body.data.delivered)).toEqual(Array(10).fill(false))
+  })
 })
 
 describe('the history', () => {

@@ -613,6 +613,24 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
+  // dead-lettered-streams has an outage that costs none
+  test('does not take for now: that costs dead-lettered streams no try', { tags: 'long' }, async () => {
+    const channel = publishFrom()
+    channel.refused.add('policy.issued')
+    for (let n = 0; n < 3; n += 1) await issuePolicy()
+    await until(async () => (await failedWork()).length === 3)
+    channel.refused.clear()
+    channel.gate = Promise.reject(new Error('no answer in time'))
+    channel.gate.catch(() => undefined)
+    expect(await bench.store.redrive({ dryRun: false })).toBe(3)
+    await until(() => bench.reports.some((report) => report.startsWith('integration_events_interrupted')))
+    await stopped()
+    const { rows } = await bench.database.pool.query('SELECT state, attempts FROM runtime.work')
+    expect(rows).toEqual(Array(3).fill({ state: 'due', attempts: 0 }))
+    const next = publishFrom()
+    await until(() => next.published.length === 3)
+  })
+
   test('comes back empty: everything is there again', async () => {
     publishFrom()
     await issuePolicy()

@@ -639,6 +639,29 @@ describe('results', () => {
     }
   })
 
+  // the ones beside it read a stretch again, and an event after 48 hours
+  test('a log that is read anew sends nothing that is older than 48 hours, and the rest under its old ids', {
+    tags: 'long',
+  }, async () => {
+    const id = await webhooks.subscribe(receiver.url)
+    const first = await webhooks.deliver()
+    await webhooks.raise()
+    await webhooks.advance(47 * HOUR)
+    const second = await webhooks.raise()
+    await webhooks.advance(HOUR)
+    await first.stop()
+    for (const table of ['events', 'deliveries', 'health']) {
+      await bench.database.pool.query(`TRUNCATE webhooks.${table}`)
+    }
+    await bench.database.pool.query('UPDATE runtime.process_managers SET position = 0')
+    await webhooks.deliver()
+    await webhooks.settled()
+    expect(receiver.requests).toHaveLength(3)
+    expect(receiver.requests[2]!.headers['x-webhook-id']).toBe(second)
+    expect(await webhooks.records.list(id, 5)).toMatchObject([{ event_id: second, status: 'delivered' }])
+    expect(await webhooks.metrics.text()).toContain('webhook_deliveries_total{outcome="missed"} 1')
+  })
+
   test('a subscription event that cannot be read stops the events of its tenant, and nobody else', async () => {
     const other = newId()
     const id = await webhooks.subscribe(`${receiver.url}/own`)

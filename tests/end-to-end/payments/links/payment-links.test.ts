@@ -10,7 +10,7 @@ import {
   seedTenant,
   send,
 } from '../../../support/seed.ts'
-import { type SharedService, sharedService } from '../../../support/service.ts'
+import { type SharedService, sharedService, startProcess } from '../../../support/service.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -528,6 +528,30 @@ describe('checkout settings', () => {
   ])('refuse %s %j', async (name, value) => {
     const answer = await put({ [name]: value })
     expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining(name)])
+  })
+})
+
+describe('where nobody sweeps', () => {
+  // unit/payments/links/decisions-payment-links reads it as expired as soon as its time is over, the test above has it in lists
+  test('a link whose time is over reads expired, alone and in lists, and cannot be paid', {
+    tags: 'long',
+  }, async () => {
+    const idle = await startProcess({ env: { ROLES: 'api,projector' } })
+    try {
+      const own = await seedTenant(idle, { environment: 'sandbox' })
+      const { _id } = await newLink(idle, own)
+      await operate(idle, 'POST', '/clock/advance', { seconds: 30 * 86_400 })
+      expect((await linkOf(idle, own, _id)).status).toBe('expired')
+      const ask = (method: string, path: string) => partner(idle, own.clientHeaders, method, path)
+      const listed = async (status: string) => (await ask('GET', `/payment-links?status=${status}`)).body.data
+      expect(await listed('expired')).toMatchObject([{ _id, status: 'expired' }])
+      expect(await listed('created')).toEqual([])
+      expect((await ask('POST', `/payment-links/${_id}/simulate-completion`)).status).toBe(409)
+      expect((await ask('DELETE', `/payment-links/${_id}`)).status).toBe(409)
+      expect(await allEvents(idle, 'PaymentLinkExpired')).toEqual([])
+    } finally {
+      await idle.stop()
+    }
   })
 })
 
