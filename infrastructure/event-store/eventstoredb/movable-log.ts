@@ -6,6 +6,7 @@ import { type Appends, shareAppends } from './appends.ts'
 import { connect } from './client.ts'
 import { passes } from './errors.ts'
 import { LogReader } from './log-reader.ts'
+import { readsInTurn } from './reads-in-turn.ts'
 import { eventToSend, parsed } from './stored-texts.ts'
 
 const PATIENCE_MS = 10_000
@@ -37,7 +38,10 @@ export async function openMovableEventStoreLog(url: string): Promise<MovableLog>
     readPage: (options) => orInterrupted(() => reader.page(options)),
     eventsAt: (places) =>
       orInterrupted(async () => {
-        const read = places.map(({ stream, revision: from }) => reader.stream(stream, { from, maxCount: 1 }))
+        const inTurn = readsInTurn()
+        const read = places.map(({ stream, revision: from }) =>
+          reader.stream(stream, { from, maxCount: 1 }, inTurn),
+        )
         const found = await Promise.all(read)
         return found.flatMap((events, n) => events.filter(({ revision }) => revision === places[n]!.revision))
       }),
