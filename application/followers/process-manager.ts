@@ -207,7 +207,7 @@ export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kin
 }
 
 /** How long work waits for read models that are late, in real milliseconds. */
-const LATE_MS = 1_000
+export const READS_LATE_MS = 1_000
 
 /**
  * Declares a kind of work and how it is done. What needs read models that are late is done again a little later, for as long as they are.
@@ -228,9 +228,9 @@ export function work<Payload = Record<string, never>>(
       try {
         return (await run(item)) ?? { outcome: 'done' }
       } catch (error) {
-        // one with a cause is a failure of the database's, not a matter of time
+        // one with a cause is no mere matter of time: the workers say so
         const isLate = error instanceof ReadModelsLate && error.cause === undefined
-        if (isLate) return { outcome: 'again', afterMs: LATE_MS }
+        if (isLate) return { outcome: 'again', afterMs: READS_LATE_MS }
         throw error
       }
     },

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../ports/clock.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Step, traced } from '../ports/tracing.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
@@ -9,7 +10,7 @@ import { itemOf, LeaseLost, namedIn, orGivenUp, TimeLimitExceeded } from './atte
 import { type Backoff, backOff } from './backoff.ts'
 import { ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
 import { describeError } from './describe-error.ts'
-import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
+import { type ProcessManager, READS_LATE_MS, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
 import type { ClaimedWork, LeasedAsStored, WorkStore, WorkToStore } from './work-store.ts'
@@ -364,13 +365,15 @@ export class Workers {
       if (signal.reason instanceof TimeLimitExceeded)
         return this.#ends.retry(claim, retry, signal.reason.message)
       if (signal.aborted) return { end: { end: 'interrupted' }, as: null }
-      const why = describeError(error)
+      const isLate = error instanceof ReadModelsLate
+      const why = describeError((isLate && error.cause) || error)
       if (error instanceof UnfitPayload) return this.#ends.failed(claim, why, 'failed')
-      if (!isAway(error)) return this.#ends.retry(claim, retry, why)
-      // while log or database are away nothing can be said against the work: that costs no try, however long it takes
+      if (!isAway(error) && !isLate) return this.#ends.retry(claim, retry, why)
+      // while log or database are away, or a table is still being built, nothing can be said against the work: that costs no
+      // try, however long it takes
       if (!this.#isAway) this.#parts.report('work_interrupted', { reason: why })
       this.#isAway = true
-      return { end: { end: 'retry', afterMs: AWAY_MS, why, isTry: false }, as: null }
+      return { end: { end: 'retry', afterMs: isLate ? READS_LATE_MS : AWAY_MS, why, isTry: false }, as: null }
     } finally {
       clearTimeout(timeLimit)
     }

@@ -184,13 +184,16 @@ export async function disableNumbers(
   returnCode: string,
   context: CommandContext,
 ): Promise<void> {
-  // a deleted one is found nowhere else
   const own = achAccountId === null ? [] : [achAccountId]
-  const { accounts } = await sameAs(app, place, { accounts: own, numbers }, (found) =>
+  const states = await app.commands.loadAll(achAccount, own)
+  const has = (one: AchAccount) => numbers.some(({ fingerprint }) => fingerprint === one.account.fingerprint)
+  // a deleted one is found nowhere else; of one that was corrected since nothing is said of what it has now
+  const seeds = states.flatMap(({ state }) => (has(state!) ? [state!.ach_account_id] : []))
+  const { accounts } = await sameAs(app, place, { accounts: seeds, numbers }, (found) =>
     // an account that is created with these numbers later is disabled at once
     recordDisabled(app, place, found, returnCode, context),
   )
-  for (const id of accounts) await disableAchAccount(app, id, returnCode, context)
+  for (const id of new Set([...accounts, ...own])) await disableAchAccount(app, id, returnCode, context)
 }
 
 interface Same {

@@ -65,17 +65,20 @@ export async function correctedAccount(
 /**
  * The command that takes a debit back. It says of which numbers the return speaks: what follows from it is done later, when
  * they may be others.
+ * @param inFile fingerprint of the numbers of its entry, as its file has it; null: as the debit has it, if it does.
  */
 export async function returnOf(
   app: Pick<Application, 'commands' | 'clock'>,
   debit: BankDebit,
   return_code: string,
+  inFile: string | null = null,
 ): Promise<Extract<BankDebitCommand, { type: 'Return' }>> {
   const command = { type: 'Return', return_code, at: app.clock.now() } as const
-  if (!disablesAccount(return_code)) return command
+  const fingerprint = inFile ?? debit.in_file?.fingerprint
+  if (fingerprint === undefined || !disablesAccount(return_code)) return command
   try {
-    const { areCurrent } = await returnedNumbers(app, debit, {})
-    return { ...command, ofFormerNumbers: !areCurrent }
+    const known = await correctedAccount(app, debit)
+    return { ...command, ofFormerNumbers: fingerprint !== known.fingerprint }
   } catch (error) {
     // an account that cannot be read holds up no return, only what follows from it
     if (error instanceof UnreadableEvent) return command
@@ -97,7 +100,7 @@ export async function returnedNumbers(
   { of_former_numbers }: Pick<BankDebitData<'BankDebitReturned'>, 'of_former_numbers'>,
 ): Promise<ReturnedNumbers> {
   const known = await correctedAccount(app, debit)
-  const { fingerprint = known.fingerprint } = debit.in_file ?? {}
+  const { fingerprint = (of_former_numbers ? debit.account : known).fingerprint } = debit.in_file ?? {}
   return (of_former_numbers ?? fingerprint !== known.fingerprint)
     ? { areCurrent: false, numbers: [{ fingerprint }] }
     : { areCurrent: true, numbers: [debit.account, { fingerprint }] }

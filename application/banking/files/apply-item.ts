@@ -92,7 +92,7 @@ async function applyReturn(
     return { outcome: 'applied' }
   }
   const { state } = await app.commands.load(bankDebit, id)
-  const command = { ...(await returnOf(app, state!, code)), ofBatch: batchClosesAt }
+  const command = { ...(await returnOf(app, state!, code, fingerprint)), ofBatch: batchClosesAt }
   const returned = await app.commands.execute(bankDebit, id, command, within(context, state!))
   if (isRejection(returned)) return parked(returned.message)
   // what this item did before counts as done by it

@@ -176,7 +176,7 @@ export const BankDebitMatched = eventType('BankDebitMatched', {
 export const BankDebitReturned = eventType('BankDebitReturned', {
   ...ofDebit,
   return_code: z.string(),
-  /** Its bank had corrected the numbers of its entry by then; absent: by a code that disables no account, or an earlier version. */
+  /** Its bank had corrected the numbers of its entry by then; absent: its code disables no account, or it was not known. */
   of_former_numbers: z.boolean().optional(),
   at: time(),
 })

@@ -6,8 +6,8 @@ import type { OperatorServices } from './services.ts'
 export const WITH_WORK: readonly ReaderKind[] = ['process_manager', 'integration_events']
 
 /**
- * Refuses the name of a reader of the log that neither this release nor the database knows: that nothing is found under it would look
- * like health.
+ * Refuses the name of a reader of the log that neither this release nor the database knows: under a wrong name, an empty list
+ * would look like health.
  * @param name null: none is named. @throws HttpError 400, with all names.
  */
 export async function expectReader(

@@ -53,6 +53,7 @@ describe('the tool server', () => {
     expectLimited(limited)
     expect((await sendRpc(service, apiKey, ping)).status).toBe(200)
   })
+
   // unit/http/costs has what rows cost
   it('charges a credential for rows: other calls wait until they are paid for', {
     tags: 'long',

@@ -98,6 +98,8 @@ describe('what one caller asks for', () => {
       { traceparent },
     )
     expect([created.status, created.text]).toEqual([201, expect.any(String)])
+    // one that is paid is sent to nobody
+    await operate(service, 'POST', '/drain')
     const asked = { traceparent, 'X-Request-Id': 'asked-for' }
     const path = `/card-processor/${created.body.data._id}/succeed`
     expect((await askOperator(service, 'POST', `${path}?note=${CUSTOMER.email}`, {}, asked)).status).toBe(400)

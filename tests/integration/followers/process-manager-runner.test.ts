@@ -15,6 +15,7 @@ import {
 import type { RunnerOptions } from '../../../application/followers/runner.ts'
 import { CheckpointMoved, type WorkStore } from '../../../application/followers/work-store.ts'
 import { EventLogUnavailable, type StoredEvent } from '../../../application/ports/event-log.ts'
+import { ReadModelsLate } from '../../../application/ports/read-models.ts'
 import type { Decider } from '../../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../../domain/kernel/event-type.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
@@ -361,10 +362,11 @@ describe('working', () => {
     expect(bench.reports.filter((report) => report.startsWith('work_interrupted'))).toEqual([])
   })
 
-  test('a log that is away costs no try, however long it stays away; one that refuses does', async () => {
+  test('a log that is away, or a table that is being built, costs no try, however long; a log that refuses does', async () => {
     let away = 8
     const { handler, deliveries } = courier(async () => {
       away -= 1
+      if (away > 5) throw new ReadModelsLate({ cause: new Error('There is no such table') })
       if (away >= 0) throw new EventLogUnavailable('the log is away', { passes: true })
       return { outcome: 'done' }
     })

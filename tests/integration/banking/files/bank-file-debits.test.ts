@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { disabledBy } from '../../../../application/banking/accounts/disabled-numbers.ts'
 import { keepAchAccount } from '../../../../application/banking/accounts/payer-accounts.ts'
 import { bankDebits } from '../../../../application/banking/debits/bank-debits-process-manager.ts'
 import { applyByHand, returnByHand } from '../../../../application/banking/files/apply-by-hand.ts'
@@ -212,10 +213,11 @@ test('one that came back disables the account of then, though a later report cor
   const returned = (await app.log.readStream(`bankDebit-${leg_id}`)).at(-1)!
   const payload = BankDebitReturned.schema.parse(JSON.parse(returned.data))
   await bankDebits(app, 60_000).work['disable-account'].run(workItem({ key: leg_id, payload }))
-  expect((await app.commands.load(achAccount, accountId)).state).toMatchObject({
-    ...({ status: 'disabled', return_code: 'R02' } as const),
-    account: { account_last4: '0799' },
-  })
+  const { state } = await app.commands.load(achAccount, accountId)
+  expect(state).toMatchObject({ status: 'disabled', return_code: 'R02', account: { account_last4: '0799' } })
+  // of what it has since the return says nothing
+  expect(await disabledBy(app, place, [account])).toBe('R02')
+  expect(await disabledBy(app, place, [state!.account])).toBeNull()
 })
 
 test('of two answers about one batch the first in the report counts, however long its file takes to be read', async () => {
