@@ -48,15 +48,20 @@ describe('the vault', () => {
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('gives no removed secret out of memory while the answer to the removal is on its way', async () => {
-    const found: (string | null)[] = []
-    // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
-    const query = async (statement: any): Promise<any> => {
+  /** A pool that does something before it answers a statement. */
+  const beforeAnswer = (name: string, act: () => Promise<unknown>) => {
+    const query = async (statement: pg.QueryConfig) => {
       const answer = await pool.query(statement)
-      if (statement.name === 'secrets/remove') found.push(await removing.get('client/7'))
+      if (statement.name === name) await act()
       return answer
     }
-    const removing = new PostgresSecretVault({ query } as Pick<pg.Pool, 'query'>, masterKeys, clock)
+    return { query } as unknown as Pick<pg.Pool, 'query'>
+  }
+
+  test('gives no removed secret out of memory while the answer to the removal is on its way', async () => {
+    const found: (string | null)[] = []
+    const database = beforeAnswer('secrets/remove', async () => found.push(await removing.get('client/7')))
+    const removing: PostgresSecretVault = new PostgresSecretVault(database, masterKeys, clock)
     await removing.put('client/7', 's3cret')
     expect(await removing.get('client/7')).toBe('s3cret')
     await removing.remove('client/7')
@@ -64,13 +69,8 @@ describe('the vault', () => {
   })
 
   test('does not remember what it read before its removal', async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
-    const query = async (statement: any): Promise<any> => {
-      const answer = await pool.query(statement)
-      if (statement.name === 'secrets/get') await reading.remove('client/8')
-      return answer
-    }
-    const reading = new PostgresSecretVault({ query } as Pick<pg.Pool, 'query'>, masterKeys, clock)
+    const database = beforeAnswer('secrets/get', () => reading.remove('client/8'))
+    const reading: PostgresSecretVault = new PostgresSecretVault(database, masterKeys, clock)
     await vault().put('client/8', 's3cret')
     expect(await reading.get('client/8')).toBe('s3cret')
     expect(await reading.get('client/8')).toBeNull()
